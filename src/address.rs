@@ -1,0 +1,267 @@
+//! The endpoint's address: tidied, checked, joined.
+//!
+//! People paste addresses with quotes, slashes and `/chat/completions` at the
+//! end; all of that is put right. Nothing is added to the path that the user
+//! did not write, and a query string (Azure's `api-version`) stays.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// The path of the one call that this program makes.
+const CHAT_COMPLETIONS: &str = "/chat/completions";
+
+/// A base address such as `https://api.openai.com/v1`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Address {
+    encrypted: bool,
+    /// Host and port as written.
+    authority: String,
+    /// Empty, or beginning with a slash and not ending with one.
+    path: String,
+    /// Without the question mark.
+    query: Option<String>,
+}
+
+impl Address {
+    /// Reads an address, or says what is wrong with it.
+    pub fn parse(text: &str) -> Result<Address, String> {
+        let is_wrapping = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '<' | '>');
+        let text = text.trim_matches(is_wrapping);
+        if let Some(odd) = text.chars().find(|c| c.is_control() || c.is_whitespace()) {
+            return Err(format!("it holds the character {odd:?}"));
+        }
+        let (scheme, rest) = text
+            .split_once("://")
+            .ok_or("it lacks https:// or http:// at its beginning")?;
+        let encrypted = match scheme.to_ascii_lowercase().as_str() {
+            "https" => true,
+            "http" => false,
+            other => return Err(format!("`{other}` is neither http nor https")),
+        };
+        let rest = rest.split_once('#').map_or(rest, |(before, _)| before);
+        let (rest, query) = match rest.split_once('?') {
+            Some((rest, query)) => (
+                rest,
+                Some(query.to_string()).filter(|query| !query.is_empty()),
+            ),
+            None => (rest, None),
+        };
+        let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+        check_authority(authority)?;
+        let path = path.trim_end_matches('/');
+        let path = path
+            .strip_suffix(CHAT_COMPLETIONS)
+            .unwrap_or(path)
+            .trim_end_matches('/');
+        if !path.is_ascii() || query.as_ref().is_some_and(|query| !query.is_ascii()) {
+            return Err("it holds characters that must be percent-encoded".into());
+        }
+        Ok(Address {
+            encrypted,
+            authority: authority.into(),
+            path: path.into(),
+            query,
+        })
+    }
+
+    /// Where chat completions are asked for.
+    pub fn chat_completions(&self) -> String {
+        self.join(CHAT_COMPLETIONS)
+    }
+
+    /// The host without its port; an IPv6 address without its brackets.
+    pub fn host(&self) -> &str {
+        split_port(&self.authority)
+            .0
+            .trim_start_matches('[')
+            .trim_end_matches(']')
+    }
+
+    /// Whether the host is this machine.
+    pub fn is_loopback(&self) -> bool {
+        is_loopback(self.host())
+    }
+
+    /// Whether the connection is encrypted.
+    pub fn is_encrypted(&self) -> bool {
+        self.encrypted
+    }
+
+    /// Azure takes its keys in a header of its own.
+    pub fn wants_api_key_header(&self) -> bool {
+        self.host().to_ascii_lowercase().ends_with(".azure.com")
+    }
+
+    fn join(&self, call: &str) -> String {
+        let scheme = if self.encrypted { "https" } else { "http" };
+        let mut url = format!("{scheme}://{}{}{call}", self.authority, self.path);
+        if let Some(query) = &self.query {
+            url.push('?');
+            url.push_str(query);
+        }
+        url
+    }
+}
+
+/// The base address, without its query: that may carry what should not be shown.
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scheme = if self.encrypted { "https" } else { "http" };
+        write!(f, "{scheme}://{}{}", self.authority, self.path)
+    }
+}
+
+/// `localhost`, `*.localhost` (RFC 6761), 127.0.0.0/8 and `::1`.
+pub fn is_loopback(host: &str) -> bool {
+    if let Ok(address) = host.parse::<Ipv4Addr>() {
+        return address.is_loopback();
+    }
+    if let Ok(address) = host.parse::<Ipv6Addr>() {
+        return address.is_loopback();
+    }
+    let host = host.trim_end_matches('.').to_ascii_lowercase();
+    host == "localhost" || host.ends_with(".localhost")
+}
+
+/// Host and port text of `host:port`, `[v6]:port` or a host alone.
+fn split_port(authority: &str) -> (&str, Option<&str>) {
+    let after_bracket = authority.find(']').map_or(0, |end| end + 1);
+    match authority[after_bracket..].find(':') {
+        Some(colon) => {
+            let at = after_bracket + colon;
+            (&authority[..at], Some(&authority[at + 1..]))
+        }
+        None => (authority, None),
+    }
+}
+
+fn check_authority(authority: &str) -> Result<(), String> {
+    if authority.contains('@') {
+        return Err("it holds a user name or password: set LLM_API_KEY instead".into());
+    }
+    let (host, port) = split_port(authority);
+    if let Some(port) = port {
+        match port.parse::<u16>() {
+            Ok(number) if number > 0 => {}
+            _ => return Err(format!("`{port}` is no port")),
+        }
+    }
+    if let Some(inner) = host.strip_prefix('[') {
+        let inner = inner.strip_suffix(']').unwrap_or(inner);
+        return match inner.parse::<IpAddr>() {
+            Ok(IpAddr::V6(_)) => Ok(()),
+            _ => Err(format!("`{host}` is no IPv6 address")),
+        };
+    }
+    if host.is_empty() {
+        return Err("it names no host".into());
+    }
+    if !host
+        .bytes()
+        .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_'))
+    {
+        return Err(format!(
+            "`{host}` is no host name (an international name needs its xn-- form)"
+        ));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pasted_addresses_are_tidied_and_nothing_is_added() {
+        let table = [
+            (
+                "https://api.openai.com/v1",
+                "https://api.openai.com/v1/chat/completions",
+            ),
+            (
+                " \"https://api.openai.com/v1/\" ",
+                "https://api.openai.com/v1/chat/completions",
+            ),
+            (
+                "HTTP://localhost:11434/v1//",
+                "http://localhost:11434/v1/chat/completions",
+            ),
+            (
+                "https://x.example/v1/chat/completions",
+                "https://x.example/v1/chat/completions",
+            ),
+            (
+                "https://x.example/v1/chat/completions/",
+                "https://x.example/v1/chat/completions",
+            ),
+            (
+                "http://127.0.0.1:8080",
+                "http://127.0.0.1:8080/chat/completions",
+            ),
+            (
+                "http://[::1]:8080/v1",
+                "http://[::1]:8080/v1/chat/completions",
+            ),
+            (
+                "https://g.example/v1beta/openai/",
+                "https://g.example/v1beta/openai/chat/completions",
+            ),
+            (
+                "https://a.openai.azure.com/openai/deployments/d?api-version=2024-10-21",
+                "https://a.openai.azure.com/openai/deployments/d/chat/completions?api-version=2024-10-21",
+            ),
+        ];
+        for (text, url) in table {
+            assert_eq!(
+                Address::parse(text).unwrap().chat_completions(),
+                url,
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_no_address_is_refused_with_the_reason() {
+        let table = [
+            ("api.openai.com/v1", "https://"),
+            ("ftp://x/v1", "`ftp`"),
+            ("https:///v1", "no host"),
+            ("https://user:pw@x/v1", "LLM_API_KEY"),
+            ("http://x:99999/v1", "`99999`"),
+            ("http://x:/v1", "no port"),
+            ("http://[::zz]/v1", "IPv6"),
+            ("http://a b/v1", "' '"),
+            ("http://bücher.example/v1", "xn--"),
+            ("http://x/ü", "percent-encoded"),
+        ];
+        for (text, reason) in table {
+            let fault = Address::parse(text).unwrap_err();
+            assert!(fault.contains(reason), "{text}: {fault}");
+        }
+    }
+
+    #[test]
+    fn loopback_is_this_machine_and_nothing_else() {
+        for host in [
+            "localhost",
+            "LOCALHOST",
+            "localhost.",
+            "a.localhost",
+            "127.0.0.1",
+            "127.9.9.9",
+            "::1",
+        ] {
+            assert!(is_loopback(host), "{host}");
+        }
+        for host in [
+            "localhost.example.com",
+            "notlocalhost",
+            "128.0.0.1",
+            "::2",
+            "127.0.0.1.example.com",
+            "",
+        ] {
+            assert!(!is_loopback(host), "{host}");
+        }
+    }
+}

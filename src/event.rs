@@ -1,0 +1,68 @@
+//! What happens during a run, as it happens.
+//!
+//! Nothing below the front ends prints: it tells. A terminal, a file of JSON
+//! lines and a library user's closure all listen to the same events.
+
+use std::time::Duration;
+
+use crate::tool::{ToolCall, ToolResult, Usage};
+
+/// One thing that happened.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Event<'a> {
+    /// A piece of what the model says.
+    Text(&'a str),
+    /// A piece of what the model thinks, where the endpoint tells it apart.
+    Reasoning(&'a str),
+    /// What the model has said since the last [`Event::Text`] belongs together:
+    /// a message of its has ended, and with `calls` tools come next.
+    MessageEnd {
+        /// How many tools the message calls.
+        calls: usize,
+    },
+    /// A tool is about to run.
+    ToolCall {
+        /// The call as the model made it.
+        call: &'a ToolCall,
+        /// The same in one line for a person.
+        summary: &'a str,
+    },
+    /// A tool has answered.
+    ToolResult {
+        /// The call it answers.
+        call: &'a ToolCall,
+        /// The answer.
+        result: &'a ToolResult,
+        /// How long it took.
+        duration: Duration,
+    },
+    /// A request is about to be sent.
+    Request {
+        /// The address, as joined; never with credentials in it.
+        url: &'a str,
+        /// Bytes of the body.
+        bytes: usize,
+    },
+    /// A reply is complete.
+    Response {
+        /// From sending to the last byte.
+        duration: Duration,
+        /// Tokens as reported; `None` where the endpoint does not tell.
+        usage: Option<Usage>,
+    },
+    /// A request failed and is sent again.
+    Retry {
+        /// Which try comes next, from 2.
+        attempt: u32,
+        /// How long until then.
+        delay: Duration,
+        /// What failed.
+        reason: &'a str,
+    },
+    /// Something the person should know; the run goes on.
+    Warning(&'a str),
+}
+
+/// Whoever listens.
+pub type Listener<'l> = dyn FnMut(Event<'_>) + 'l;

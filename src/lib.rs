@@ -1,0 +1,10 @@
+//! Skills for any language model that speaks OpenAI's chat completions.
+
+pub mod address;
+pub mod error;
+pub mod event;
+pub mod limits;
+pub mod message;
+pub mod secret;
+pub mod text;
+pub mod tool;

@@ -1,0 +1,186 @@
+//! Every bound of the program, named, in one place.
+//!
+//! Nothing grows without one: what comes from the network, from a file, from
+//! a script or from a person has its limit here, with the reason where the
+//! number alone does not tell it.
+
+use std::time::Duration;
+
+// The endpoint.
+
+/// Default of `LLM_TIMEOUT_SECONDS`.
+pub const IDLE_SECONDS: u64 = 120;
+/// Local models read long prompts slowly: silence before the first byte may
+/// last this many times the idle limit.
+pub const FIRST_BYTE_FACTOR: u32 = 5;
+/// Looking up a name, connecting, and the TLS handshake together.
+pub const CONNECT: Duration = Duration::from_secs(10);
+/// Any setting in seconds: a year, far below any overflow.
+pub const MAX_SECONDS: u64 = 31_536_000;
+/// Tries of one request, the first included.
+pub const TRIES: u32 = 3;
+/// The first pause between two tries; it doubles.
+pub const RETRY_PAUSE: Duration = Duration::from_millis(500);
+/// The longest pause of our own choosing.
+pub const RETRY_PAUSE_MAX: Duration = Duration::from_secs(8);
+/// The longest pause that a server may ask for.
+pub const RETRY_AFTER_MAX: Duration = Duration::from_secs(60);
+/// One line of a stream of server-sent events.
+pub const SSE_LINE_BYTES: usize = 1 << 20;
+/// One event of several lines.
+pub const SSE_EVENT_BYTES: usize = 8 << 20;
+/// One response, whole.
+pub const RESPONSE_BYTES: u64 = 64 << 20;
+/// A body that is parsed whole: kept well under the 32 MB a run may take.
+pub const BODY_BYTES: usize = 8 << 20;
+/// The body of a refusal: only its first words are shown.
+pub const ERROR_BODY_BYTES: usize = 64 << 10;
+/// How much of a server's own words a message quotes.
+pub const QUOTED_BYTES: usize = 300;
+/// The arguments of one call.
+pub const ARGUMENTS_BYTES: usize = 1 << 20;
+/// What the model says in one message, reasoning included.
+pub const MESSAGE_BYTES: usize = 8 << 20;
+/// Calls in one message.
+pub const CALLS: usize = 128;
+/// Bytes read from a connection at once.
+pub const READ_BYTES: usize = 64 << 10;
+/// Addresses kept of one host name.
+pub const HOST_ADDRESSES: usize = 16;
+
+/// After the end marker of a stream: how long the end of the body is waited
+/// for, so that the connection can be used again.
+pub const AFTER_DONE: Duration = Duration::from_millis(50);
+
+// A run.
+
+/// Default of `--max-steps`: model calls in one turn.
+pub const MAX_STEPS: u32 = 50;
+/// A prompt on standard input.
+pub const STDIN_BYTES: usize = 16 << 20;
+/// How long the first byte of a piped standard input is waited for, when a
+/// prompt was given as an argument as well.
+pub const STDIN_PATIENCE: Duration = Duration::from_secs(3);
+/// An environment file.
+pub const ENV_FILE_BYTES: usize = 1 << 20;
+/// What all `${NAME}` of one file bring into its values stays under this.
+/// Without a bound `B=${A}${A}`, repeated, doubles with every line.
+pub const ENV_EXPANSION_BYTES: usize = 1024 * 1024;
+/// A file of instructions.
+pub const INSTRUCTIONS_BYTES: usize = 1 << 20;
+/// What a line on standard error shows of a call or a result.
+pub const SUMMARY_CHARS: usize = 200;
+/// Bytes read from standard input or a helper at once.
+pub const PIPE_READ_BYTES: usize = 4 << 10;
+/// A line on standard error.
+pub const LINE_BYTES: usize = 1200;
+/// A line of a conversation.
+pub const CHAT_LINE_BYTES: usize = 4 << 20;
+/// Keys shorter than this are no secrets but words such as `ollama`, which
+/// would be masked in every text.
+pub const SECRET_BYTES: usize = 7;
+
+// Skills.
+
+/// Skills in one folder.
+pub const SKILLS: usize = 20_000;
+/// Read of each document for the catalogue.
+pub const FRONTMATTER_BYTES: usize = 16 << 10;
+/// A document: more does not fit any model's context.
+pub const DOCUMENT_BYTES: usize = 1 << 20;
+/// Deepest nesting of maps and lists; real skills reach 6.
+pub const YAML_DEPTH: usize = 64;
+/// Longest key in characters, as `PyYAML` has it.
+pub const YAML_KEY_CHARS: usize = 1024;
+/// Most findings that are kept for one document.
+pub const YAML_FINDINGS: usize = 100;
+/// How deep into maps and lists entries are mended one by one.
+pub const YAML_MEND_DEPTH: usize = 4;
+/// A description in the catalogue.
+pub const DESCRIPTION_BYTES: usize = 1024;
+/// The catalogue in the system prompt.
+pub const CATALOGUE_BYTES: usize = 6 << 10;
+/// The result of `list_skills`.
+pub const LIST_BYTES: usize = 64 << 10;
+/// One page of a file.
+pub const PAGE_BYTES: usize = 64 << 10;
+/// Lines of one page, when the model asks for no other number.
+pub const PAGE_LINES: usize = 2_000;
+/// How far into a file a page may begin: what is skipped is read.
+pub const FILE_BYTES: u64 = 256 << 20;
+/// Entries of a folder's listing.
+pub const FOLDER_ENTRIES: usize = 1_000;
+/// Files named after a document.
+pub const DOCUMENT_FILES: usize = 100;
+/// Levels of folders that are searched for a skill's files.
+pub const WALK_DEPTH: usize = 8;
+/// Entries that are looked at on the way.
+pub const WALK_ENTRIES: usize = 5_000;
+/// Likely names offered where one is wrong.
+pub const NEAR_NAMES: usize = 3;
+/// Names offered in an error message.
+pub const NAMES: usize = 20;
+
+// Opening and reading files.
+
+/// Bytes of a path; the kernel's own bound (`PATH_MAX` without its NUL).
+pub const PATH_BYTES: usize = 4095;
+/// Entries of one folder that are read at all.
+pub const ENTRIES_READ: usize = 1_000_000;
+/// Bytes of all paths that a walk keeps at a time.
+pub const WALK_PATH_BYTES: usize = 4 * 1024 * 1024;
+/// The most room made before the first byte has come.
+pub const FIRST_READ_BYTES: u64 = 256 * 1024;
+/// The least room made for one read.
+pub const LEAST_READ_BYTES: u64 = 4 * 1024;
+/// Tries that follow each other at once; the later ones wait in between.
+pub const OPEN_TRIES_AT_ONCE: u32 = 100;
+/// Tries of one opening while somebody renames folders or holds a lease.
+pub const OPEN_TRIES: u32 = 200;
+/// The wait between the later tries.
+pub const OPEN_WAIT_MILLISECONDS: u64 = 1;
+
+// Scripts.
+
+/// Default of `SCRIPT_TIMEOUT_SECONDS`.
+pub const SCRIPT_SECONDS: u64 = 30;
+/// The source of a script.
+pub const SCRIPT_BYTES: usize = 4 << 20;
+/// Arguments of a script, all together: the kernel allows 128 KiB for one and
+/// 2 MiB for all with the environment.
+pub const SCRIPT_ARGUMENTS_BYTES: usize = 1 << 20;
+/// What a script gets on its standard input.
+pub const SCRIPT_STDIN_BYTES: usize = 16 << 20;
+/// Kept of each of a script's streams: half from the beginning, half from the end.
+pub const OUTPUT_BYTES: usize = 64 << 10;
+/// How long the guardian's report is waited for once it was told to kill.
+pub const GUARDIAN_REPORT: Duration = Duration::from_millis(500);
+/// How long after that, with the runner's own help, before the guardian is killed.
+pub const GUARDIAN_LAST_REPORT: Duration = Duration::from_millis(300);
+/// How long a stream is read after the script's end while somebody holds it open.
+pub const SCRIPT_DRAIN: Duration = Duration::from_millis(200);
+/// How long the guardian may take to end after its report.
+pub const GUARDIAN_REAP: Duration = Duration::from_millis(200);
+/// How long what a lost guardian leaves is hunted for.
+pub const HUNT: Duration = Duration::from_millis(300);
+/// Bytes of a script's streams moved at once.
+pub const SCRIPT_READ_BYTES: usize = 64 << 10;
+/// How long a guardian tries to kill what a script left behind. A process that
+/// still lives sleeps in the kernel or belongs to someone else.
+pub const SWEEP: Duration = Duration::from_millis(500);
+/// The same when it was told to kill. The runner loses patience long before; if
+/// there is no runner any more, nobody else will do it.
+pub const LAST_SWEEP: Duration = Duration::from_secs(10);
+/// What outlives its script by less was about to end anyway, such as the
+/// resource tracker of Python's `multiprocessing`.
+pub const LEFTOVER_GRACE: Duration = Duration::from_millis(100);
+/// The pause between two rounds of killing, unless somebody dies earlier.
+pub const SWEEP_ROUND: Duration = Duration::from_millis(2);
+/// Descriptors closed one by one where `close_range` is missing.
+pub const DESCRIPTORS: i32 = 1 << 16;
+/// Processes told apart in one round; a larger tree takes more rounds.
+pub const FAMILY: usize = 4096;
+/// Bytes of `/proc` listed at once.
+pub const LISTING_BYTES: usize = 8192;
+/// The kernel's own limit on process numbers.
+pub const PID_MAX: i32 = 1 << 22;

@@ -1,0 +1,78 @@
+//! Values that must never be shown.
+//!
+//! A [`Secret`] has no `Display`, hides itself in `Debug`, and is revealed in
+//! one place only, where the request's headers are made (`model/http.rs`; the
+//! tidy test holds everybody to it). Masking it in a text needs no reveal.
+
+use std::borrow::Cow;
+use std::fmt;
+
+/// A credential. Empty ones cannot be made.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+/// What stands in a text where a secret stood.
+pub const MASK: &str = "[secret]";
+
+impl Secret {
+    /// `None` for an empty value: there is nothing to keep secret.
+    pub fn new(value: impl Into<String>) -> Option<Secret> {
+        let value = value.into();
+        (!value.is_empty()).then_some(Secret(value))
+    }
+
+    /// The value itself, for the one place that sends it.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+
+    /// The text with every occurrence of the secret masked.
+    pub fn mask<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        if text.contains(&self.0) {
+            Cow::Owned(text.replace(&self.0, MASK))
+        } else {
+            Cow::Borrowed(text)
+        }
+    }
+
+    /// Whether it is long enough to be a secret and no mere word (`ollama`),
+    /// which would be masked in every text.
+    pub fn is_worth_masking(&self) -> bool {
+        self.0.len() >= crate::limits::SECRET_BYTES
+    }
+
+    /// Whether it stands somewhere in these bytes.
+    pub fn is_within(&self, bytes: &[u8]) -> bool {
+        bytes
+            .windows(self.0.len())
+            .any(|window| window == self.0.as_bytes())
+    }
+
+    /// Whether it holds a character that no HTTP header can carry.
+    pub fn has_control_character(&self) -> bool {
+        self.0.chars().any(char::is_control)
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(MASK)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_shows_itself_nowhere() {
+        let key = Secret::new("sk-canary").unwrap();
+        assert_eq!(format!("{key:?}"), "[secret]");
+        assert_eq!(
+            key.mask("got sk-canary, sk-canary"),
+            "got [secret], [secret]"
+        );
+        assert_eq!(key.mask("nothing here"), "nothing here");
+        assert_eq!(Secret::new(""), None);
+    }
+}

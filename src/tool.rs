@@ -1,0 +1,124 @@
+//! The words that tools and models share, so that neither needs to know the
+//! other: what a tool looks like to a model, a call, and its result.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+
+/// A tool as a model sees it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ToolDefinition {
+    /// Matches `^[a-z_][a-z0-9_]*$`.
+    pub name: String,
+    /// What it does and when to use it; never empty.
+    pub description: String,
+    /// JSON Schema of the arguments: an object.
+    pub parameters: Value,
+}
+
+/// What a model asks to be run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ToolCall {
+    /// As the endpoint gave it, byte for byte; made up only where it gave none.
+    pub id: String,
+    /// The tool's name, as the model wrote it.
+    pub name: String,
+    /// The arguments as JSON text, as the model wrote them.
+    pub arguments: String,
+    /// Fields an endpoint wants to see again with the call (`extra_content`).
+    pub opaque: Map<String, Value>,
+}
+
+/// What a tool answers. A failure is a result too: the model can mend it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolResult {
+    /// The text for the model: JSON or a document as it is.
+    pub content: String,
+    /// False for `{"error": …}`, and for a script that did not end with 0.
+    pub ok: bool,
+    /// The same in one line for a person, e.g. `exit 0, 2 bytes: 4`.
+    pub summary: String,
+}
+
+impl ToolResult {
+    /// A result that did what was asked.
+    pub fn success(content: impl Into<String>, summary: impl Into<String>) -> ToolResult {
+        ToolResult {
+            content: content.into(),
+            ok: true,
+            summary: summary.into(),
+        }
+    }
+
+    /// `{"error": message}`; the message says what to do next.
+    pub fn failure(message: impl Into<String>) -> ToolResult {
+        let message = message.into();
+        let content = serde_json::json!({ "error": message }).to_string();
+        ToolResult {
+            content,
+            ok: false,
+            summary: format!("error: {message}"),
+        }
+    }
+}
+
+/// Tokens, as the endpoint counted them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Tokens read.
+    pub prompt_tokens: u64,
+    /// Tokens written.
+    pub completion_tokens: u64,
+}
+
+impl std::ops::AddAssign for Usage {
+    fn add_assign(&mut self, other: Usage) {
+        self.prompt_tokens = self.prompt_tokens.saturating_add(other.prompt_tokens);
+        self.completion_tokens = self
+            .completion_tokens
+            .saturating_add(other.completion_tokens);
+    }
+}
+
+/// Whole milliseconds, as every output gives durations.
+pub fn milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Reads the arguments of a call: an object, also one wrapped in a string once
+/// more. Nothing at all is an empty object.
+pub fn parse_arguments(text: &str) -> Result<Map<String, Value>, String> {
+    if text.trim().is_empty() {
+        return Ok(Map::new());
+    }
+    let mut value: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    if let Value::String(inner) = &value {
+        if inner.trim().is_empty() {
+            return Ok(Map::new());
+        }
+        value = serde_json::from_str(inner).map_err(|error| error.to_string())?;
+    }
+    match value {
+        Value::Object(fields) => Ok(fields),
+        Value::Null => Ok(Map::new()),
+        _ => Err("the arguments must be a JSON object".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_an_object_however_wrapped() {
+        for text in [r#"{"a":1}"#, r#""{\"a\":1}""#] {
+            assert_eq!(parse_arguments(text).unwrap()["a"], 1, "{text}");
+        }
+        for text in ["", "  ", "null", r#""""#] {
+            assert!(parse_arguments(text).unwrap().is_empty(), "{text:?}");
+        }
+        for text in ["{", "[1]", "3", r#"{"a":1} x"#] {
+            assert!(parse_arguments(text).is_err(), "{text}");
+        }
+    }
+}
