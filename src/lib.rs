@@ -8,3 +8,4 @@ pub mod message;
 pub mod secret;
 pub mod text;
 pub mod tool;
+pub mod world;

@@ -1,0 +1,10 @@
+//! The world outside: processes, files, network, signals, terminals. The only
+//! layer with `unsafe`, each with its reason.
+
+pub mod harden;
+pub mod input;
+pub mod net;
+pub mod output;
+pub mod patience;
+pub mod scratch;
+pub mod signal;

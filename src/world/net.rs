@@ -1,0 +1,364 @@
+//! Connections that never block longer than they may.
+//!
+//! `ureq` repeats reads that a signal interrupts and looks names up in a
+//! thread; this is what it is given instead: name lookup, connecting, reading
+//! and writing on [`Patience`]. What is sent over a connection is not known here.
+
+use std::io::{self, Read, Write};
+use std::mem::MaybeUninit;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use crate::limits;
+use crate::world::patience::{Patience, Readiness, Stop};
+
+/// The addresses of a host; never empty. Literal addresses and `localhost`
+/// are answered without asking anybody: an empty `chroot` has no `/etc/hosts`.
+pub fn resolve(
+    host: &str,
+    port: u16,
+    limit: Duration,
+    patience: &Patience,
+) -> io::Result<Vec<SocketAddr>> {
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    if let Ok(address) = bare.parse::<IpAddr>() {
+        return Ok(vec![SocketAddr::new(address, port)]);
+    }
+    if crate::address::is_loopback(bare) {
+        let addresses = [
+            IpAddr::V4(Ipv4Addr::LOCALHOST),
+            IpAddr::V6(Ipv6Addr::LOCALHOST),
+        ];
+        return Ok(addresses
+            .map(|address| SocketAddr::new(address, port))
+            .to_vec());
+    }
+    look_up(bare, port, limit, patience)
+}
+
+/// Asks the system's resolver in a child process of our own: `getaddrinfo`
+/// cannot be interrupted, a process can be ended.
+fn look_up(
+    host: &str,
+    port: u16,
+    limit: Duration,
+    patience: &Patience,
+) -> io::Result<Vec<SocketAddr>> {
+    let (mut reader, mut writer) = io::pipe()?;
+    // SAFETY: the program has one thread, so the child may run any code; in a
+    // host program with several threads the lookup at worst hangs until `limit`.
+    let pid = unsafe { libc::fork() };
+    match pid {
+        -1 => Err(io::Error::last_os_error()),
+        0 => {
+            let _ = writer.write_all(look_up_now(host, port).as_bytes());
+            // SAFETY: ends the child at once, without the parent's exit handlers.
+            unsafe { libc::_exit(0) }
+        }
+        _ => {
+            drop(writer);
+            let answer = read_answer(&mut reader, limit, patience);
+            // SAFETY: plain calls on the child made above, which nobody else reaps.
+            unsafe {
+                libc::kill(pid, libc::SIGKILL);
+                while libc::waitpid(pid, std::ptr::null_mut(), 0) < 0
+                    && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted
+                {
+                }
+            }
+            parse_answer(&answer?)
+        }
+    }
+}
+
+/// In the child: one address a line, or `!` and the reason.
+fn look_up_now(host: &str, port: u16) -> String {
+    match (host, port).to_socket_addrs() {
+        Ok(addresses) => {
+            let addresses = addresses.take(limits::HOST_ADDRESSES);
+            addresses
+                .map(|address| {
+                    address.to_string()
+                        + "
+"
+                })
+                .collect()
+        }
+        Err(error) => format!("!{error}"),
+    }
+}
+
+fn read_answer(
+    reader: &mut io::PipeReader,
+    limit: Duration,
+    patience: &Patience,
+) -> io::Result<String> {
+    let start = Instant::now();
+    let mut answer = Vec::new();
+    let mut piece = [0u8; limits::PIPE_READ_BYTES];
+    loop {
+        let left = limit.saturating_sub(start.elapsed());
+        match patience.wait(Some((reader.as_fd(), Readiness::Read)), Some(left)) {
+            Ok(()) => {}
+            Err(Stop::Silence(_)) => {
+                let text = format!("the name was not found within {} s", limit.as_secs());
+                return Err(io::Error::new(io::ErrorKind::TimedOut, text));
+            }
+            Err(stop) => return Err(stop.into()),
+        }
+        match reader.read(&mut piece) {
+            Ok(0) => return String::from_utf8(answer).map_err(io::Error::other),
+            Ok(count) => answer.extend_from_slice(&piece[..count]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn parse_answer(answer: &str) -> io::Result<Vec<SocketAddr>> {
+    if let Some(reason) = answer.strip_prefix('!') {
+        let reason = reason.trim_start_matches("failed to lookup address information: ");
+        return Err(io::Error::new(io::ErrorKind::NotFound, reason.to_string()));
+    }
+    let addresses: Vec<SocketAddr> = answer
+        .lines()
+        .filter_map(|line| line.parse().ok())
+        .collect();
+    if addresses.is_empty() {
+        return Err(io::Error::new(
+            io::ErrorKind::NotFound,
+            "the name has no address",
+        ));
+    }
+    Ok(addresses)
+}
+
+/// A connected socket that does not block.
+#[derive(Debug)]
+pub struct Connection {
+    stream: TcpStream,
+}
+
+impl Connection {
+    /// Connects to the first address that answers, all within `limit`.
+    pub fn open(
+        addresses: &[SocketAddr],
+        limit: Duration,
+        patience: &Patience,
+    ) -> io::Result<Connection> {
+        let start = Instant::now();
+        let mut last = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
+        for (index, address) in addresses.iter().enumerate() {
+            // Each address may take half of what is left, the last one all of it.
+            let left = limit.saturating_sub(start.elapsed());
+            let share = if index + 1 == addresses.len() {
+                left
+            } else {
+                left / 2
+            };
+            match connect(*address, share, patience) {
+                Ok(stream) => return Ok(Connection { stream }),
+                Err(error)
+                    if matches!(
+                        Stop::within(&error),
+                        Some(Stop::Interrupted(_) | Stop::Deadline)
+                    ) =>
+                {
+                    return Err(error);
+                }
+                Err(error) => last = error,
+            }
+        }
+        Err(last)
+    }
+
+    /// Reads some bytes; 0 at the end. Waits at most `limit` for the first one.
+    pub fn read(
+        &mut self,
+        buffer: &mut [u8],
+        limit: Duration,
+        patience: &Patience,
+    ) -> io::Result<usize> {
+        loop {
+            match self.stream.read(buffer) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => patience.check()?,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    patience.wait(Some((self.stream.as_fd(), Readiness::Read)), Some(limit))?;
+                }
+                other => return other,
+            }
+        }
+    }
+
+    /// Writes everything; waits at most `limit` for the other side to take some of it.
+    pub fn write_all(
+        &mut self,
+        mut bytes: &[u8],
+        limit: Duration,
+        patience: &Patience,
+    ) -> io::Result<()> {
+        while !bytes.is_empty() {
+            match self.stream.write(bytes) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(count) => bytes = &bytes[count..],
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => patience.check()?,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    patience.wait(Some((self.stream.as_fd(), Readiness::Write)), Some(limit))?;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a connection that nothing is expected from is still open.
+    pub fn is_idle(&mut self) -> bool {
+        let mut byte = [0u8; 1];
+        matches!(self.stream.read(&mut byte), Err(error) if error.kind() == io::ErrorKind::WouldBlock)
+    }
+}
+
+/// `connect(2)` on a socket that does not block; std has no such thing.
+fn connect(address: SocketAddr, limit: Duration, patience: &Patience) -> io::Result<TcpStream> {
+    let family = if address.is_ipv4() {
+        libc::AF_INET
+    } else {
+        libc::AF_INET6
+    };
+    // SAFETY: makes a socket, owned right after.
+    let fd = unsafe {
+        libc::socket(
+            family,
+            libc::SOCK_STREAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK,
+            0,
+        )
+    };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: `fd` was just made and has no other owner.
+    let socket = unsafe { OwnedFd::from_raw_fd(fd) };
+    let (storage, length) = socket_address(address);
+    // SAFETY: `storage` holds `length` initialized bytes of the right family.
+    let result = unsafe { libc::connect(socket.as_raw_fd(), storage.as_ptr().cast(), length) };
+    let stream = TcpStream::from(socket);
+    if result != 0 {
+        let error = io::Error::last_os_error();
+        if !matches!(error.raw_os_error(), Some(libc::EINPROGRESS | libc::EINTR)) {
+            return Err(error);
+        }
+        match patience.wait(Some((stream.as_fd(), Readiness::Write)), Some(limit)) {
+            Ok(()) => {}
+            Err(Stop::Silence(_)) => {
+                let text = format!("no connection within {:.1} s", limit.as_secs_f32());
+                return Err(io::Error::new(io::ErrorKind::TimedOut, text));
+            }
+            Err(stop) => return Err(stop.into()),
+        }
+        if let Some(error) = stream.take_error()? {
+            return Err(error);
+        }
+    }
+    stream.set_nodelay(true)?;
+    Ok(stream)
+}
+
+/// The address in the kernel's form.
+#[allow(
+    clippy::cast_possible_truncation,
+    reason = "small numbers in the kernel's narrow types"
+)]
+fn socket_address(address: SocketAddr) -> (MaybeUninit<libc::sockaddr_storage>, libc::socklen_t) {
+    let mut storage = MaybeUninit::<libc::sockaddr_storage>::zeroed();
+    let length = match address {
+        SocketAddr::V4(address) => {
+            let form = libc::sockaddr_in {
+                sin_family: libc::AF_INET as libc::sa_family_t,
+                sin_port: address.port().to_be(),
+                sin_addr: libc::in_addr {
+                    s_addr: u32::from_ne_bytes(address.ip().octets()),
+                },
+                sin_zero: [0; 8],
+            };
+            // SAFETY: the storage is larger than and aligned for every address form.
+            unsafe { storage.as_mut_ptr().cast::<libc::sockaddr_in>().write(form) };
+            size_of::<libc::sockaddr_in>()
+        }
+        SocketAddr::V6(address) => {
+            let form = libc::sockaddr_in6 {
+                sin6_family: libc::AF_INET6 as libc::sa_family_t,
+                sin6_port: address.port().to_be(),
+                sin6_flowinfo: address.flowinfo(),
+                sin6_addr: libc::in6_addr {
+                    s6_addr: address.ip().octets(),
+                },
+                sin6_scope_id: address.scope_id(),
+            };
+            // SAFETY: as above.
+            unsafe {
+                storage
+                    .as_mut_ptr()
+                    .cast::<libc::sockaddr_in6>()
+                    .write(form);
+            };
+            size_of::<libc::sockaddr_in6>()
+        }
+    };
+    (storage, length as libc::socklen_t)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+
+    #[test]
+    fn literal_addresses_and_localhost_need_no_resolver() {
+        let patience = Patience::endless();
+        let resolve = |host| resolve(host, 80, limits::CONNECT, &patience).unwrap();
+        assert_eq!(resolve("192.0.2.1"), ["192.0.2.1:80".parse().unwrap()]);
+        assert_eq!(
+            resolve("[2001:db8::1]"),
+            ["[2001:db8::1]:80".parse().unwrap()]
+        );
+        assert_eq!(resolve("localhost").len(), 2);
+    }
+
+    #[test]
+    fn a_name_without_address_says_so() {
+        let error = resolve(
+            "no-such-host.invalid",
+            80,
+            limits::CONNECT,
+            &Patience::endless(),
+        )
+        .unwrap_err();
+        assert!(!error.to_string().is_empty());
+    }
+
+    #[test]
+    fn the_second_address_serves_when_the_first_refuses() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let closed = TcpListener::bind("127.0.0.1:0")
+            .unwrap()
+            .local_addr()
+            .unwrap();
+        let addresses = [closed, listener.local_addr().unwrap()];
+        let patience = Patience::endless();
+        let mut connection = Connection::open(&addresses, limits::CONNECT, &patience).unwrap();
+        let (mut other, _) = listener.accept().unwrap();
+        assert!(connection.is_idle());
+        connection
+            .write_all(b"ping", limits::CONNECT, &patience)
+            .unwrap();
+        let mut got = [0; 4];
+        other.read_exact(&mut got).unwrap();
+        assert_eq!(&got, b"ping");
+        let limit = Duration::from_millis(10);
+        let error = connection.read(&mut got, limit, &patience).unwrap_err();
+        assert_eq!(Stop::within(&error), Some(Stop::Silence(limit)));
+        drop(other);
+        assert_eq!(connection.read(&mut got, limit, &patience).unwrap(), 0);
+    }
+}

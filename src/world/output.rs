@@ -1,0 +1,252 @@
+//! The only place that prints.
+//!
+//! Standard output carries the answer and nothing else: streamed to a
+//! terminal, whole to anything else. Standard error carries the rest, one
+//! line a thing. Nothing from a model or a tool reaches a terminal raw.
+
+use std::io::{self, IsTerminal, Write};
+
+use crate::error::{Error, Kind, Result};
+use crate::event::Event;
+use crate::limits;
+use crate::text::{one_line, printable};
+use crate::tool::milliseconds;
+
+/// How much is said on standard error.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Verbosity {
+    /// Errors and warnings.
+    Quiet,
+    /// Tools as well.
+    #[default]
+    Normal,
+    /// Requests, retries, timings and thoughts as well.
+    Verbose,
+}
+
+/// Both output streams and how to treat them.
+#[derive(Debug)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "independent facts about two streams"
+)]
+pub struct Output {
+    verbosity: Verbosity,
+    /// Text goes out as it comes: standard output is a terminal.
+    streams: bool,
+    color: bool,
+    /// The terminal's cursor stands behind text, not at the beginning of a line.
+    is_line_open: bool,
+    is_thinking: bool,
+    /// A carriage return that may belong to a line feed in the next piece.
+    held_return: bool,
+    failure: Option<io::Error>,
+}
+
+const DIM: &str = "\x1b[2m";
+const RED: &str = "\x1b[31m";
+const YELLOW: &str = "\x1b[33m";
+const PLAIN: &str = "\x1b[0m";
+
+impl Output {
+    /// `color_wanted` is false with `NO_COLOR` or on a dumb terminal.
+    pub fn new(verbosity: Verbosity, color_wanted: bool) -> Output {
+        Output {
+            verbosity,
+            streams: io::stdout().is_terminal(),
+            color: color_wanted && io::stderr().is_terminal(),
+            is_line_open: false,
+            is_thinking: false,
+            held_return: false,
+            failure: None,
+        }
+    }
+
+    /// Shows what happens.
+    pub fn show(&mut self, event: &Event<'_>) {
+        match event {
+            Event::Text(text) if self.streams => self.stream(text),
+            Event::Reasoning(text) if self.verbosity == Verbosity::Verbose => self.think(text),
+            Event::MessageEnd { .. } => self.close_line(),
+            Event::ToolCall { call, summary } if self.verbosity >= Verbosity::Normal => {
+                let space = if summary.is_empty() { "" } else { " " };
+                self.line(DIM, &format!("→ {}{space}{summary}", call.name));
+            }
+            Event::ToolResult { result, .. } if self.verbosity >= Verbosity::Normal => {
+                self.line(
+                    if result.ok { DIM } else { YELLOW },
+                    &format!("← {}", result.summary),
+                );
+            }
+            Event::Request { url, bytes } if self.verbosity == Verbosity::Verbose => {
+                self.line(DIM, &format!("· POST {url}, {bytes} bytes"));
+            }
+            Event::Response { duration, usage } if self.verbosity == Verbosity::Verbose => {
+                let tokens = usage.map_or_else(String::new, |usage| {
+                    format!(
+                        ", {} tokens read, {} written",
+                        usage.prompt_tokens, usage.completion_tokens
+                    )
+                });
+                self.line(
+                    DIM,
+                    &format!("· answered in {} ms{tokens}", milliseconds(*duration)),
+                );
+            }
+            Event::Retry {
+                attempt,
+                delay,
+                reason,
+            } if self.verbosity == Verbosity::Verbose => {
+                let delay = milliseconds(*delay);
+                self.line(
+                    YELLOW,
+                    &format!(
+                        "· try {attempt} of {} in {delay} ms: {reason}",
+                        limits::TRIES
+                    ),
+                );
+            }
+            Event::Warning(text) => self.warn(text),
+            _ => {}
+        }
+    }
+
+    /// The answer is complete. On a terminal it is there already.
+    pub fn answer(&mut self, text: &str) {
+        if self.streams {
+            self.close_line();
+        } else {
+            self.write(text.as_bytes());
+            self.write(b"\n");
+        }
+        self.flush();
+    }
+
+    /// Text for standard output that is no model's answer: help, a tool's result.
+    pub fn print(&mut self, text: &str) {
+        let shown = if self.streams {
+            printable(text)
+        } else {
+            text.into()
+        };
+        self.write(shown.as_bytes());
+        if !text.ends_with('\n') {
+            self.write(b"\n");
+        }
+        self.flush();
+    }
+
+    /// Something the user should know; said also with `--quiet`.
+    pub fn warn(&mut self, text: &str) {
+        self.line(YELLOW, &format!("skills-runner: {text}"));
+    }
+
+    /// Something worth a line, but not with `--quiet`.
+    pub fn note(&mut self, text: &str) {
+        if self.verbosity >= Verbosity::Normal {
+            self.line(DIM, &format!("skills-runner: {text}"));
+        }
+    }
+
+    /// Why the run failed, and what helps.
+    pub fn error(&mut self, error: &Error) {
+        self.line(RED, &format!("skills-runner: {}", error.message()));
+        if let Some(hint) = error.hint() {
+            self.line("", &format!("hint: {hint}"));
+        }
+    }
+
+    /// The prompt of a conversation, on standard error: standard output is for answers.
+    pub fn prompt(&mut self, text: &str) {
+        self.close_line();
+        let _ = io::stderr().write_all(text.as_bytes());
+    }
+
+    /// Ends a line of standard error that the user's typing left open.
+    pub fn end_prompt(&mut self) {
+        let _ = io::stderr().write_all(b"\n");
+    }
+
+    /// Whether everything could be written. A reader that went away is no
+    /// failure; a full disk is.
+    pub fn outcome(&mut self) -> Result<()> {
+        match self.failure.take() {
+            Some(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Error::new(
+                Kind::Io,
+                format!("failed to write the answer: {error}"),
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    fn stream(&mut self, text: &str) {
+        self.end_thought();
+        let mut text = std::borrow::Cow::Borrowed(text);
+        if std::mem::take(&mut self.held_return) {
+            text = format!("\r{text}").into();
+        }
+        if text.ends_with('\r') {
+            self.held_return = true;
+            text.to_mut().pop();
+        }
+        let shown = printable(&text);
+        if !shown.is_empty() {
+            self.is_line_open = !shown.ends_with('\n');
+            self.write(shown.as_bytes());
+            self.flush();
+        }
+    }
+
+    fn think(&mut self, text: &str) {
+        if !self.is_thinking {
+            self.close_line();
+            self.is_thinking = true;
+        }
+        let (on, off) = if self.color { (DIM, PLAIN) } else { ("", "") };
+        let shown = format!("{on}{}{off}", printable(text));
+        let _ = io::stderr().write_all(shown.as_bytes());
+    }
+
+    fn end_thought(&mut self) {
+        if std::mem::take(&mut self.is_thinking) {
+            let _ = io::stderr().write_all(b"\n");
+        }
+    }
+
+    fn close_line(&mut self) {
+        self.end_thought();
+        self.held_return = false;
+        if std::mem::take(&mut self.is_line_open) {
+            self.write(b"\n");
+            self.flush();
+        }
+    }
+
+    /// One thing on standard error. Its lines are kept, each bounded.
+    fn line(&mut self, color: &str, text: &str) {
+        self.close_line();
+        let mut shown = String::new();
+        for line in printable(text).lines() {
+            let indent = &line[..line.len() - line.trim_start().len()];
+            let line = one_line(line, limits::LINE_BYTES);
+            let is_colored = self.color && !color.is_empty();
+            let (on, off) = if is_colored { (color, PLAIN) } else { ("", "") };
+            shown.push_str(&format!("{on}{indent}{line}{off}\n"));
+        }
+        // Nobody to tell, if this fails.
+        let _ = io::stderr().write_all(shown.as_bytes());
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        if self.failure.is_none() {
+            self.failure = io::stdout().write_all(bytes).err();
+        }
+    }
+
+    fn flush(&mut self) {
+        if self.failure.is_none() {
+            self.failure = io::stdout().flush().err();
+        }
+    }
+}

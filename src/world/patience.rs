@@ -1,0 +1,201 @@
+//! Waiting that ends: for a socket, for a pause, with an eye on the signals
+//! and on the deadline of the whole run.
+//!
+//! Every place that waits uses this one `poll`, so Ctrl+C, SIGTERM,
+//! `--timeout` and idle limits work the same everywhere.
+
+use std::fmt;
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::time::{Duration, Instant};
+
+use crate::error::{Error, Kind};
+use crate::world::signal::Interrupt;
+
+/// How long a run may still go on, and what ends it early.
+#[derive(Clone, Debug)]
+pub struct Patience {
+    /// Signals that ask to stop.
+    pub interrupt: Interrupt,
+    /// The end of the whole run (`--timeout`).
+    pub deadline: Option<Instant>,
+}
+
+/// Why waiting ended before what was waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// A signal, by its number.
+    Interrupted(i32),
+    /// The deadline of the whole run.
+    Deadline,
+    /// Nothing happened for this long.
+    Silence(Duration),
+}
+
+/// What a descriptor is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Readiness {
+    /// It can be read, or is at its end.
+    Read,
+    /// It can be written.
+    Write,
+}
+
+impl Patience {
+    /// No deadline and no signals: for library users and tests.
+    pub const fn endless() -> Patience {
+        Patience {
+            interrupt: Interrupt::never(),
+            deadline: None,
+        }
+    }
+
+    /// Whether the run may go on.
+    pub fn check(&self) -> Result<(), Stop> {
+        if let Some(signal) = self.interrupt.pending() {
+            return Err(Stop::Interrupted(signal.0));
+        }
+        match self.deadline {
+            Some(deadline) if Instant::now() >= deadline => Err(Stop::Deadline),
+            _ => Ok(()),
+        }
+    }
+
+    /// What is left of `limit` before the deadline of the run.
+    pub fn at_most(&self, limit: Duration) -> Duration {
+        match self.deadline {
+            Some(deadline) => limit.min(deadline.saturating_duration_since(Instant::now())),
+            None => limit,
+        }
+    }
+
+    /// Pauses, unless something ends the run before.
+    pub fn pause(&self, duration: Duration) -> Result<(), Stop> {
+        match self.wait(None, Some(duration)) {
+            Ok(()) | Err(Stop::Silence(_)) => Ok(()),
+            Err(stop) => Err(stop),
+        }
+    }
+
+    /// Waits until `what` is ready, at most `limit`.
+    pub fn wait(
+        &self,
+        what: Option<(BorrowedFd<'_>, Readiness)>,
+        limit: Option<Duration>,
+    ) -> Result<(), Stop> {
+        let start = Instant::now();
+        loop {
+            self.check()?;
+            let left = match limit {
+                Some(limit) => match limit.checked_sub(start.elapsed()) {
+                    Some(left) => Some(left),
+                    None => return Err(Stop::Silence(limit)),
+                },
+                None => None,
+            };
+            let left = match (left, self.deadline) {
+                (Some(left), _) => Some(self.at_most(left)),
+                (None, Some(deadline)) => Some(deadline.saturating_duration_since(Instant::now())),
+                (None, None) => None,
+            };
+            if poll(what, self.interrupt.as_fd(), left) {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// One `poll`: whether `what` is ready. Returns early for a signal.
+fn poll(
+    what: Option<(BorrowedFd<'_>, Readiness)>,
+    interrupt: Option<BorrowedFd<'_>>,
+    limit: Option<Duration>,
+) -> bool {
+    // Negative descriptors are passed over by the kernel.
+    let mut fds = [libc::pollfd {
+        fd: -1,
+        events: 0,
+        revents: 0,
+    }; 2];
+    if let Some((fd, readiness)) = what {
+        fds[0].fd = fd.as_raw_fd();
+        fds[0].events = match readiness {
+            Readiness::Read => libc::POLLIN,
+            Readiness::Write => libc::POLLOUT,
+        };
+    }
+    if let Some(fd) = interrupt {
+        fds[1].fd = fd.as_raw_fd();
+        fds[1].events = libc::POLLIN;
+    }
+    // Rounded up: a limit of 0.3 ms must not become a busy loop.
+    let milliseconds = limit.map_or(-1, |limit| {
+        i32::try_from(limit.as_micros().div_ceil(1000)).unwrap_or(i32::MAX)
+    });
+    // SAFETY: `fds` is an array of two entries that outlives the call.
+    let ready = unsafe { libc::poll(fds.as_mut_ptr(), 2, milliseconds) };
+    ready > 0 && fds[0].revents != 0
+}
+
+impl fmt::Display for Stop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Stop::Interrupted(_) => f.write_str("interrupted"),
+            Stop::Deadline => f.write_str("the time for the whole run (--timeout) is over"),
+            Stop::Silence(limit) => write!(f, "nothing came for {} s", limit.as_secs_f32()),
+        }
+    }
+}
+
+impl std::error::Error for Stop {}
+
+/// So that a stop travels through readers and writers, and out of them again
+/// by [`Stop::within`].
+impl From<Stop> for io::Error {
+    fn from(stop: Stop) -> io::Error {
+        io::Error::other(stop)
+    }
+}
+
+impl Stop {
+    /// The stop that an I/O error carries.
+    pub fn within(error: &io::Error) -> Option<Stop> {
+        error.get_ref()?.downcast_ref::<Stop>().copied()
+    }
+}
+
+impl From<Stop> for Error {
+    fn from(stop: Stop) -> Error {
+        match stop {
+            Stop::Interrupted(signal) => Error::interrupted(signal),
+            Stop::Deadline => Error::new(Kind::Limit, format!("stopped: {stop}")),
+            Stop::Silence(_) => Error::new(Kind::Temporary, format!("failed to wait: {stop}")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::fd::AsFd;
+
+    #[test]
+    fn waiting_ends_by_readiness_silence_or_deadline() {
+        let (reader, writer) = std::io::pipe().unwrap();
+        let mut patience = Patience::endless();
+        let limit = Duration::from_millis(20);
+        let readable = Some((reader.as_fd(), Readiness::Read));
+        assert_eq!(
+            patience.wait(readable, Some(limit)),
+            Err(Stop::Silence(limit))
+        );
+        patience.deadline = Some(Instant::now() + Duration::from_millis(5));
+        assert_eq!(patience.wait(readable, None), Err(Stop::Deadline));
+        assert_eq!(patience.pause(limit), Err(Stop::Deadline));
+        assert_eq!(patience.at_most(limit), Duration::ZERO);
+        patience.deadline = None;
+        drop(writer);
+        assert_eq!(patience.wait(readable, Some(limit)), Ok(()));
+        assert_eq!(patience.pause(Duration::from_micros(100)), Ok(()));
+    }
+}
