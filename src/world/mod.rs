@@ -1,6 +1,7 @@
 //! The world outside: processes, files, network, signals, terminals. The only
 //! layer with `unsafe`, each with its reason.
 
+pub mod confined;
 pub mod harden;
 pub mod input;
 pub mod net;

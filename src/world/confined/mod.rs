@@ -1,0 +1,204 @@
+//! The one confined way to open anything below a folder.
+//!
+//! A skill's files are named by a language model, and a skill may come from a
+//! stranger. Whoever opens something in a skill or a skills folder (the document,
+//! files, a script's path, an MCP resource) goes through a [`Root`]: nothing
+//! outside is reached by `..`, by absolute paths, by links or by swapping them at
+//! the right moment, and nothing that is not a regular file is read.
+//!
+//! A file is opened twice: first only to look (`O_PATH` runs no driver, wakes no
+//! writer of a FIFO, needs no permission), and when it is a regular file, to
+//! read, confined as before. The second descriptor is judged by itself, so it
+//! does no harm when the two differ: an editor that saves by renaming has come
+//! between.
+//!
+//! What this must not do: decide what a file is for, word whole messages, or open
+//! anything by a path that was checked before.
+
+use crate::limits;
+mod list;
+mod open;
+mod path;
+mod read;
+mod refusal;
+#[cfg(test)]
+mod tests;
+mod tree;
+
+use std::ffi::{CString, OsStr};
+use std::fmt;
+use std::fs::{self, File};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use list::read_entries;
+pub use list::{Entries, Entry, Kind};
+pub use open::Mechanism;
+use open::{Found, LOOK, Purpose, look, open_folder, open_name};
+use path::{Below, strip};
+pub use read::{Piece, read_range, read_whole};
+pub use refusal::Refusal;
+pub use tree::{Tree, WalkLimits};
+
+/// An opened folder that nothing opened through it can leave.
+pub struct Root {
+    folder: OwnedFd,
+    path: PathBuf,
+    mechanism: Mechanism,
+}
+
+/// A regular file, opened for reading.
+#[derive(Debug)]
+pub struct OpenFile {
+    /// To read from, bounded: see [`read_whole`] and [`read_range`].
+    pub file: File,
+    /// Bytes, as the system said when it was opened.
+    pub size: u64,
+}
+
+/// What a path leads to.
+#[derive(Debug)]
+pub enum Node {
+    /// A regular file.
+    File(OpenFile),
+    /// A folder.
+    Folder(Root),
+}
+
+impl Root {
+    /// Opens the folder at `path`, which the user chose: it may be a link.
+    pub fn open(path: &Path) -> Result<Root, Refusal> {
+        Root::open_with(path, Mechanism::available())
+    }
+
+    /// Like [`Root::open`], with a given way of opening what lies below.
+    pub fn open_with(path: &Path, mechanism: Mechanism) -> Result<Root, Refusal> {
+        let name = CString::new(path.as_os_str().as_bytes()).map_err(|_| Refusal::Nul)?;
+        let folder = open_folder(&name)?;
+        Ok(Root {
+            folder,
+            path: path.to_owned(),
+            mechanism,
+        })
+    }
+
+    /// Opens the direct subfolder `name`, which may be a link to anywhere: a
+    /// skill in a skills folder, where the user has put the link.
+    pub fn linked_folder(&self, name: impl AsRef<OsStr>) -> Result<Root, Refusal> {
+        let name = name.as_ref();
+        let below = Below::parse(name)?;
+        let [only] = below.names.as_slice() else {
+            return Err(Refusal::NotFound);
+        };
+        if only.as_bytes() != name.as_bytes() {
+            return Err(Refusal::NotFound);
+        }
+        let folder = open_name(
+            self.as_fd(),
+            only,
+            LOOK | libc::O_DIRECTORY | libc::O_CLOEXEC,
+        )?;
+        Ok(self.below(folder, name))
+    }
+
+    /// Opens the folder `relative`, confined; empty or `.` for this one again.
+    pub fn folder(&self, relative: impl AsRef<OsStr>) -> Result<Root, Refusal> {
+        let relative = relative.as_ref();
+        match self.look(relative)? {
+            (folder, Found::Folder) => Ok(self.below(folder, relative)),
+            (_, Found::Link) => Err(Refusal::Link),
+            (_, Found::File { .. } | Found::Other(_)) => Err(Refusal::NotAFolder),
+        }
+    }
+
+    /// Opens the regular file `relative` for reading.
+    pub fn file(&self, relative: impl AsRef<OsStr>) -> Result<File, Refusal> {
+        match self.node(relative)? {
+            Node::File(open) => Ok(open.file),
+            Node::Folder(_) => Err(Refusal::NotAFile("a folder")),
+        }
+    }
+
+    /// Opens the regular file or the folder `relative`.
+    pub fn node(&self, relative: impl AsRef<OsStr>) -> Result<Node, Refusal> {
+        let relative = relative.as_ref();
+        let below = Below::parse(relative)?;
+        let seen = look(self.mechanism.open(self.as_fd(), &below, Purpose::Look)?)?;
+        let (descriptor, found) = match seen {
+            // Only what was seen to be a regular file is opened to be read.
+            (_, Found::File { .. }) => {
+                look(self.mechanism.open(self.as_fd(), &below, Purpose::Read)?)?
+            }
+            other => other,
+        };
+        match found {
+            Found::File { size } => Ok(Node::File(OpenFile {
+                file: descriptor.into(),
+                size,
+            })),
+            Found::Folder => Ok(Node::Folder(self.below(descriptor, relative))),
+            Found::Link => Err(Refusal::Link),
+            Found::Other(kind) => Err(Refusal::NotAFile(kind)),
+        }
+    }
+
+    /// The names in the folder, the first `limit` of them by their bytes.
+    pub fn entries(&self, limit: usize) -> Result<Entries, Refusal> {
+        read_entries(self, limit, limits::ENTRIES_READ)
+    }
+
+    /// All files below the folder, but for those in folders that tools fill
+    /// (`.git`, `node_modules`, `__pycache__`, `venv`, `.venv`).
+    pub fn walk(&self, limits: WalkLimits) -> Result<Tree, Refusal> {
+        tree::walk(self, limits)
+    }
+
+    /// Turns an absolute path that lies in the folder into a relative one, by
+    /// its text; a relative one stays. Opening it is what confines.
+    pub fn relative(&self, path: &str) -> Result<String, Refusal> {
+        if !path.starts_with('/') {
+            return Ok(path.to_owned());
+        }
+        let typed = self.path.is_absolute().then_some(&self.path);
+        let rest = typed
+            .and_then(|folder| strip(folder, path))
+            .or_else(|| strip(&fs::canonicalize(&self.path).ok()?, path));
+        rest.map(str::to_owned).ok_or(Refusal::Absolute)
+    }
+
+    /// The path the folder was opened by; for people, not to open anything by.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What `relative` is, seen through a descriptor that cannot be read.
+    fn look(&self, relative: &OsStr) -> Result<(OwnedFd, Found), Refusal> {
+        let below = Below::parse(relative)?;
+        look(self.mechanism.open(self.as_fd(), &below, Purpose::Look)?)
+    }
+
+    fn below(&self, folder: OwnedFd, relative: &OsStr) -> Root {
+        // By components, so that `a//b/.` and an empty path leave no trace.
+        let path = self.path.join(relative).components().collect();
+        Root {
+            folder,
+            path,
+            mechanism: self.mechanism,
+        }
+    }
+}
+
+impl AsFd for Root {
+    /// The folder itself: for `fchdir`, or as the start of another opening. It
+    /// cannot be read.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.folder.as_fd()
+    }
+}
+
+impl fmt::Debug for Root {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Root").field(&self.path).finish()
+    }
+}

@@ -1,0 +1,256 @@
+//! The two ways to open a path below a folder without ever leaving it.
+//!
+//! `openat2` lets the kernel do it: links are followed as long as they stay
+//! beneath. Where the kernel lacks it, or a container's filter forbids it, the
+//! path is walked name by name with `O_NOFOLLOW`, and links are refused. No path
+//! is checked first and opened by name later: every decision is about a
+//! descriptor. `/proc` is not needed. Nothing here reads content.
+
+use std::ffi::CStr;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::unix::fs::FileTypeExt;
+#[cfg(target_os = "linux")]
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use super::Refusal;
+use super::path::Below;
+use crate::limits;
+
+/// How paths below a folder are opened. Both ways confine alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mechanism {
+    /// The kernel confines; links that stay inside are followed.
+    #[cfg(target_os = "linux")]
+    Openat2,
+    /// Name by name, without following any link.
+    Walk,
+}
+
+/// What a descriptor is opened for.
+#[derive(Clone, Copy)]
+pub(super) enum Purpose {
+    /// To see what it is: opens no device, waits for nothing.
+    Look,
+    /// To read it.
+    Read,
+}
+
+/// What an opened descriptor turned out to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    File { size: u64 },
+    Folder,
+    Link,
+    Other(&'static str),
+}
+
+/// Flags that open a thing only to look at it or to go on from it.
+#[cfg(target_os = "linux")]
+pub(super) const LOOK: i32 = libc::O_PATH;
+/// Without `O_PATH` the nearest is an opening that never waits.
+#[cfg(not(target_os = "linux"))]
+pub(super) const LOOK: i32 = libc::O_RDONLY | libc::O_NONBLOCK | libc::O_NOCTTY;
+
+impl Purpose {
+    fn flags(self) -> i32 {
+        match self {
+            Purpose::Look => LOOK | libc::O_CLOEXEC,
+            Purpose::Read => libc::O_RDONLY | libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_CLOEXEC,
+        }
+    }
+}
+
+impl Mechanism {
+    /// The best one that works here.
+    pub fn available() -> Mechanism {
+        #[cfg(target_os = "linux")]
+        if kernel_has_openat2() {
+            return Mechanism::Openat2;
+        }
+        Mechanism::Walk
+    }
+
+    /// Opens `path` below `folder`.
+    pub(super) fn open(
+        self,
+        folder: BorrowedFd<'_>,
+        path: &Below,
+        purpose: Purpose,
+    ) -> Result<OwnedFd, Refusal> {
+        match self {
+            #[cfg(target_os = "linux")]
+            Mechanism::Openat2 => Ok(open_beneath(folder, &path.joined(), purpose.flags())?),
+            Mechanism::Walk => walk(folder, path, purpose),
+        }
+    }
+}
+
+/// What `descriptor` is, whatever its name leads to by now.
+pub(super) fn look(descriptor: OwnedFd) -> Result<(OwnedFd, Found), Refusal> {
+    // `File` only lends its `metadata`; a descriptor made by `O_PATH` will do.
+    let file = File::from(descriptor);
+    let metadata = file.metadata()?;
+    let kind = metadata.file_type();
+    let found = if kind.is_file() {
+        Found::File {
+            size: metadata.len(),
+        }
+    } else if kind.is_dir() {
+        Found::Folder
+    } else if kind.is_symlink() {
+        Found::Link
+    } else if kind.is_fifo() {
+        Found::Other("a FIFO")
+    } else if kind.is_socket() {
+        Found::Other("a socket")
+    } else {
+        Found::Other("a device")
+    };
+    Ok((file.into(), found))
+}
+
+/// Opens a folder by a path that the user chose, links and all. Not by std: with
+/// musl it takes `O_PATH` for a part of the access mode and drops it, and then the
+/// folder has to be readable, not only passable.
+pub(super) fn open_folder(path: &CStr) -> io::Result<OwnedFd> {
+    patiently(|| {
+        let flags = LOOK | libc::O_DIRECTORY | libc::O_CLOEXEC;
+        // SAFETY: `path` ends with NUL for the whole call; without O_CREAT no mode is read.
+        unsafe { owned(libc::c_long::from(libc::open(path.as_ptr(), flags))) }
+    })
+}
+
+/// `openat(2)` of one name: the caller says in `flags` whether it may be a link.
+pub(super) fn open_name(folder: BorrowedFd<'_>, name: &CStr, flags: i32) -> io::Result<OwnedFd> {
+    patiently(|| {
+        // SAFETY: the descriptor is open and `name` ends with NUL for the whole
+        // call; without O_CREAT no mode is read.
+        unsafe {
+            owned(libc::c_long::from(libc::openat(
+                folder.as_raw_fd(),
+                name.as_ptr(),
+                flags,
+            )))
+        }
+    })
+}
+
+#[cfg(target_os = "linux")]
+fn open_beneath(folder: BorrowedFd<'_>, path: &CStr, flags: i32) -> io::Result<OwnedFd> {
+    // SAFETY: `open_how` is three integers, for which zero is a valid value.
+    let mut how: libc::open_how = unsafe { std::mem::zeroed() };
+    // No flag is the sign bit.
+    how.flags = u64::from(flags.unsigned_abs());
+    how.resolve = libc::RESOLVE_BENEATH | libc::RESOLVE_NO_MAGICLINKS;
+    patiently(|| {
+        // SAFETY: the descriptor is open, `path` ends with NUL and `how` has the
+        // size that is passed; all outlive the call, which writes to none.
+        unsafe {
+            owned(libc::syscall(
+                libc::SYS_openat2,
+                folder.as_raw_fd(),
+                path.as_ptr(),
+                &raw const how,
+                size_of::<libc::open_how>(),
+            ))
+        }
+    })
+}
+
+/// Asked once. A kernel that has the call finds fault with a size of 0 before it
+/// looks at anything else; any other answer (ENOSYS, a filter's EPERM) means no.
+#[cfg(target_os = "linux")]
+fn kernel_has_openat2() -> bool {
+    const UNKNOWN: u8 = 0;
+    const PRESENT: u8 = 1;
+    const MISSING: u8 = 2;
+    static KNOWN: AtomicU8 = AtomicU8::new(UNKNOWN);
+    if KNOWN.load(Ordering::Relaxed) == UNKNOWN {
+        // SAFETY: with a size of 0 nothing is read from the null pointers.
+        let answer = unsafe {
+            libc::syscall(
+                libc::SYS_openat2,
+                -1,
+                std::ptr::null::<libc::c_char>(),
+                std::ptr::null::<libc::open_how>(),
+                0_usize,
+            )
+        };
+        let error = io::Error::last_os_error().raw_os_error();
+        let present = answer == -1 && error == Some(libc::EINVAL);
+        KNOWN.store(if present { PRESENT } else { MISSING }, Ordering::Relaxed);
+    }
+    KNOWN.load(Ordering::Relaxed) == PRESENT
+}
+
+fn walk(folder: BorrowedFd<'_>, path: &Below, purpose: Purpose) -> Result<OwnedFd, Refusal> {
+    let Some((last, before)) = path.names.split_last() else {
+        return Ok(open_name(folder, c".", purpose.flags() | libc::O_NOFOLLOW)?);
+    };
+    let mut reached: Option<OwnedFd> = None;
+    for name in before {
+        let here = reached.as_ref().map_or(folder, AsFd::as_fd);
+        reached = Some(step(here, name, Purpose::Look.flags() | libc::O_DIRECTORY)?);
+    }
+    let here = reached.as_ref().map_or(folder, AsFd::as_fd);
+    let folder_only = if path.folder_due {
+        libc::O_DIRECTORY
+    } else {
+        0
+    };
+    step(here, last, purpose.flags() | folder_only)
+}
+
+/// Opens one name, and tells a link from what is merely no folder.
+fn step(folder: BorrowedFd<'_>, name: &CStr, flags: i32) -> Result<OwnedFd, Refusal> {
+    match open_name(folder, name, flags | libc::O_NOFOLLOW) {
+        Ok(descriptor) => Ok(descriptor),
+        Err(error) => match error.raw_os_error() {
+            Some(libc::ELOOP) => Err(Refusal::Link),
+            Some(libc::ENOTDIR) if is_link(folder, name) => Err(Refusal::Link),
+            _ => Err(error.into()),
+        },
+    }
+}
+
+/// Only for the wording of a refusal that is certain already.
+fn is_link(folder: BorrowedFd<'_>, name: &CStr) -> bool {
+    open_name(folder, name, Purpose::Look.flags() | libc::O_NOFOLLOW)
+        .is_ok_and(|descriptor| matches!(look(descriptor), Ok((_, Found::Link))))
+}
+
+/// Tries again, a bounded number of times, what a signal or somebody's rename
+/// has interrupted.
+fn patiently(mut open: impl FnMut() -> io::Result<OwnedFd>) -> io::Result<OwnedFd> {
+    let mut tries = 1;
+    loop {
+        let error = match open() {
+            Ok(descriptor) => return Ok(descriptor),
+            Err(error) => error,
+        };
+        let passing = matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EINTR));
+        if !passing || tries == limits::OPEN_TRIES {
+            return Err(error);
+        }
+        if tries >= limits::OPEN_TRIES_AT_ONCE {
+            thread::sleep(Duration::from_millis(limits::OPEN_WAIT_MILLISECONDS));
+        }
+        tries += 1;
+    }
+}
+
+/// The descriptor a call has made, or why it made none.
+///
+/// # Safety
+/// `answer` is what the system call has just returned; nobody else owns it.
+unsafe fn owned(answer: libc::c_long) -> io::Result<OwnedFd> {
+    match libc::c_int::try_from(answer) {
+        // SAFETY: a new descriptor, which the caller vouches for.
+        Ok(number) if number >= 0 => Ok(unsafe { OwnedFd::from_raw_fd(number) }),
+        _ => Err(io::Error::last_os_error()),
+    }
+}

@@ -1,0 +1,94 @@
+//! A path below a folder, taken apart before the system sees it.
+//!
+//! Whatever can be refused by its text alone is refused here, so that both ways
+//! of opening (see `open`) refuse it alike. `..` is refused even where it would
+//! stay inside; names that only look like it (`...`, `..hidden`, `．．`) are
+//! ordinary, and so is a backslash.
+
+use std::ffi::{CString, OsStr};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use super::Refusal;
+use crate::limits;
+
+/// A relative path without empty components, `.` and `..`.
+pub(super) struct Below {
+    /// The components; none for the folder itself.
+    pub names: Vec<CString>,
+    /// Whether the text ended so (`/`, `/.`) that only a folder may stand there.
+    pub folder_due: bool,
+}
+
+impl Below {
+    pub fn parse(path: &OsStr) -> Result<Below, Refusal> {
+        let bytes = path.as_bytes();
+        if bytes.contains(&0) {
+            return Err(Refusal::Nul);
+        }
+        if bytes.len() > limits::PATH_BYTES {
+            return Err(Refusal::NameTooLong);
+        }
+        if bytes.first() == Some(&b'/') {
+            return Err(Refusal::Absolute);
+        }
+        let mut names = Vec::new();
+        let mut folder_due = true;
+        for part in bytes.split(|&byte| byte == b'/') {
+            folder_due = matches!(part, b"" | b".");
+            match part {
+                b"" | b"." => {}
+                b".." => return Err(Refusal::Parent),
+                name => names.push(CString::new(name).map_err(|_| Refusal::Nul)?),
+            }
+        }
+        Ok(Below { names, folder_due })
+    }
+
+    /// The whole path as one text for the kernel.
+    #[cfg(target_os = "linux")]
+    pub fn joined(&self) -> CString {
+        let mut bytes = Vec::new();
+        for name in &self.names {
+            bytes.extend_from_slice(name.as_bytes());
+            bytes.push(b'/');
+        }
+        if !self.folder_due {
+            bytes.pop();
+        }
+        if bytes.is_empty() {
+            bytes.push(b'.');
+        }
+        // No name has a NUL, so the empty path, which the kernel refuses, never shows.
+        CString::new(bytes).unwrap_or_default()
+    }
+}
+
+/// What follows `folder` in the absolute path `text`, compared by components:
+/// `/a/skill-evil` does not lie in `/a/skill`. The rest stays as it was typed.
+pub(super) fn strip<'a>(folder: &Path, text: &'a str) -> Option<&'a str> {
+    let mut rest = text;
+    for wanted in folder.as_os_str().as_bytes().split(|&byte| byte == b'/') {
+        if matches!(wanted, b"" | b".") {
+            continue;
+        }
+        let (name, after) = first_name(rest)?;
+        if name.as_bytes() != wanted {
+            return None;
+        }
+        rest = after;
+    }
+    Some(rest.trim_start_matches('/'))
+}
+
+/// The first component that is neither empty nor `.`, and what follows it.
+fn first_name(mut text: &str) -> Option<(&str, &str)> {
+    while !text.is_empty() {
+        let (name, after) = text.split_once('/').unwrap_or((text, ""));
+        if !matches!(name, "" | ".") {
+            return Some((name, after));
+        }
+        text = after;
+    }
+    None
+}

@@ -1,0 +1,97 @@
+//! Why something below a folder was not opened, in words a language model can
+//! act on.
+//!
+//! One line each, made to stand behind ``failed to read `thing`: ``; never a
+//! path of this machine. Nothing here opens anything.
+
+use std::{error, fmt, io};
+
+/// Why something below a folder was not opened.
+#[derive(Debug)]
+pub enum Refusal {
+    /// Nothing has this name; also a link inside the folder that leads nowhere.
+    NotFound,
+    /// An absolute path that does not lie in the folder.
+    Absolute,
+    /// The path has a component `..`, wherever it would lead.
+    Parent,
+    /// A link leads outside. An absolute link counts as such, wherever it leads.
+    Outside,
+    /// A link on the way, where the system has no safe way to follow it.
+    Link,
+    /// Links in a circle, too many of them, or one that only the kernel can follow.
+    TooManyLinks,
+    /// Not a regular file but this: `a folder`, `a FIFO`, `a socket`, `a device`.
+    NotAFile(&'static str),
+    /// A folder is due, or the path goes on, where there is none.
+    NotAFolder,
+    /// The user who runs this may not open it.
+    Denied,
+    /// The path, or one name in it, is longer than the system takes.
+    NameTooLong,
+    /// The path has a NUL character.
+    Nul,
+    /// It was replaced again and again while it was being opened.
+    Changing,
+    /// Anything else the system said.
+    Io(io::Error),
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = match self {
+            Refusal::NotFound => "no such file or folder; list the folder to see what it holds",
+            Refusal::Absolute => {
+                "an absolute path that is not in the folder; use a path relative to the folder"
+            }
+            Refusal::Parent => "a path must not contain `..`; use a path relative to the folder",
+            Refusal::Outside => {
+                "a link leads out of the folder (an absolute link counts as such); \
+                 only what lies in the folder can be opened"
+            }
+            Refusal::Link => {
+                "a link, and this system cannot follow links safely; \
+                 use the path of what it leads to"
+            }
+            Refusal::TooManyLinks => "too many links, or links that lead in a circle",
+            Refusal::NotAFile("a folder") => "a folder, not a file; ask for one of its files",
+            Refusal::NotAFile(kind) => {
+                return write!(f, "{kind}, not a regular file; it cannot be read");
+            }
+            Refusal::NotAFolder => "a file where the path needs a folder; end the path at the file",
+            Refusal::Denied => "permission denied; the user has to allow it",
+            Refusal::NameTooLong => "the path, or a name in it, is too long",
+            Refusal::Nul => "a path must not contain a NUL character",
+            Refusal::Changing => "it keeps changing while it is opened; try again",
+            Refusal::Io(error) => return write!(f, "{error}"),
+        };
+        f.write_str(text)
+    }
+}
+
+impl error::Error for Refusal {
+    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
+        match self {
+            Refusal::Io(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<io::Error> for Refusal {
+    /// What the system's answer to an `open` or a `read` means.
+    fn from(error: io::Error) -> Refusal {
+        match error.raw_os_error() {
+            Some(libc::ENOENT) => Refusal::NotFound,
+            Some(libc::EXDEV) => Refusal::Outside,
+            Some(libc::ELOOP) => Refusal::TooManyLinks,
+            Some(libc::ENOTDIR) => Refusal::NotAFolder,
+            Some(libc::EISDIR) => Refusal::NotAFile("a folder"),
+            Some(libc::ENXIO | libc::ENODEV) => Refusal::NotAFile("a device or a socket"),
+            Some(libc::EACCES | libc::EPERM) => Refusal::Denied,
+            Some(libc::ENAMETOOLONG) => Refusal::NameTooLong,
+            Some(libc::EAGAIN) => Refusal::Changing,
+            _ => Refusal::Io(error),
+        }
+    }
+}

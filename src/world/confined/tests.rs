@@ -1,0 +1,820 @@
+//! Proof that nothing outside is reached: hostile names, links and files on both
+//! ways of opening, and links that are swapped while they are opened.
+//!
+//! Everything lies in a fresh folder of its own; the canary outside must never
+//! be seen.
+
+use std::ffi::CString;
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::io::{Read, Write as _};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::process;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use super::*;
+
+const CANARY: &str = "canary-6f1d: nobody may read this";
+const INSIDE: &str = "inside";
+const MECHANISMS: [Mechanism; 2] = [Mechanism::Openat2, Mechanism::Walk];
+
+/// A fresh folder that goes with the value.
+struct TempDir(PathBuf);
+
+impl TempDir {
+    fn new() -> TempDir {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let path = PathBuf::from(format!("/tmp/confined-test-{}-{number}", process::id()));
+        fs::create_dir(&path).unwrap();
+        TempDir(path)
+    }
+
+    fn path(&self, below: &str) -> PathBuf {
+        self.0.join(below)
+    }
+
+    fn file(&self, below: &str, content: &str) {
+        let path = self.path(below);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
+    }
+
+    fn link(&self, target: impl AsRef<Path>, below: &str) {
+        symlink(target, self.path(below)).unwrap();
+    }
+
+    fn node(&self, below: &str, mode: libc::mode_t, device: libc::dev_t) -> bool {
+        let path = CString::new(self.path(below).into_os_string().into_encoded_bytes()).unwrap();
+        // SAFETY: the path ends with NUL and outlives the call.
+        unsafe { libc::mknod(path.as_ptr(), mode | 0o666, device) == 0 }
+    }
+}
+
+impl Drop for TempDir {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A skill with everything hostile in it, and the canary around it.
+fn hostile_skill() -> TempDir {
+    let dir = TempDir::new();
+    for outside in [
+        "secret",
+        "outside/secret",
+        "skill-evil/secret",
+        "outside/a.md",
+    ] {
+        dir.file(outside, CANARY);
+    }
+    for inside in [
+        "a.md",
+        "docs/b.md",
+        "docs/deep/c.md",
+        "...",
+        "..hidden",
+        "．．/x",
+        "..;/x",
+    ] {
+        dir.file(&format!("skill/{inside}"), INSIDE);
+    }
+    for inside in [
+        "..\\secret",
+        "%2e%2e/secret",
+        ".. ",
+        "‥",
+        "$HOME",
+        "~",
+        "C:\\secret",
+        "-",
+    ] {
+        dir.file(&format!("skill/{inside}"), INSIDE);
+    }
+    let absolute = |below: &str| dir.path(below);
+    dir.link("a.md", "skill/link-in");
+    dir.link("docs", "skill/folder-in");
+    dir.link("../b.md", "skill/docs/deep/up-in");
+    dir.link("link-in", "skill/chain-in");
+    dir.link("../secret", "skill/link-out");
+    dir.link("..", "skill/folder-out");
+    dir.link("../outside", "skill/outside");
+    dir.link("docs/../../secret", "skill/detour-out");
+    dir.link("../skill/a.md", "skill/out-and-back");
+    dir.link(absolute("secret"), "skill/absolute-out");
+    dir.link(absolute("outside"), "skill/absolute-folder-out");
+    dir.link(absolute("skill/a.md"), "skill/absolute-in");
+    dir.link("chain-2", "skill/chain-1");
+    dir.link("chain-3", "skill/chain-2");
+    dir.link("../secret", "skill/chain-3");
+    dir.link("loop-2", "skill/loop-1");
+    dir.link("loop-1", "skill/loop-2");
+    dir.link("self", "skill/self");
+    dir.link("nothing", "skill/dangling");
+    dir.link("../nothing", "skill/dangling-out");
+    dir.link("/", "skill/slash");
+    dir.link("/proc/self/environ", "skill/environ");
+    dir.link("/proc/self/root", "skill/proc-root");
+    dir.link("/proc/self/cwd", "skill/proc-cwd");
+    dir.link("/proc/self/fd/0", "skill/proc-fd");
+    dir.link("/dev/zero", "skill/zero");
+    dir.link("/etc", "skill/etc");
+    dir.link("fifo", "skill/link-fifo");
+    dir.link("x".repeat(4000), "skill/long-link");
+    dir.link("a.md", "skill/long-0");
+    for step in 1..=45 {
+        dir.link(format!("long-{}", step - 1), &format!("skill/long-{step}"));
+    }
+    assert!(dir.node("skill/fifo", libc::S_IFIFO, 0));
+    drop(UnixListener::bind(dir.path("skill/socket")).unwrap());
+    dir
+}
+
+/// What came back, in one word.
+fn word<T: std::fmt::Debug>(result: &Result<T, Refusal>) -> String {
+    match result {
+        Ok(_) => "Ok".to_owned(),
+        Err(Refusal::NotAFile(kind)) => (*kind).to_owned(),
+        Err(refusal) => format!("{refusal:?}"),
+    }
+}
+
+/// What both ways of opening answer alike.
+const BY_TEXT: &[(&str, &str)] = &[
+    ("a.md", "Ok"),
+    ("./a.md", "Ok"),
+    ("docs/./b.md", "Ok"),
+    ("docs//b.md", "Ok"),
+    ("docs/././/deep///c.md", "Ok"),
+    ("...", "Ok"),
+    ("..hidden", "Ok"),
+    ("．．/x", "Ok"),
+    ("..;/x", "Ok"),
+    ("..\\secret", "Ok"),
+    ("%2e%2e/secret", "Ok"),
+    (".. ", "Ok"),
+    ("‥", "Ok"),
+    ("$HOME", "Ok"),
+    ("~", "Ok"),
+    ("C:\\secret", "Ok"),
+    ("-", "Ok"),
+    ("..", "Parent"),
+    ("../", "Parent"),
+    ("../secret", "Parent"),
+    ("./../secret", "Parent"),
+    (".//../secret", "Parent"),
+    ("docs/../../secret", "Parent"),
+    ("docs/../a.md", "Parent"),
+    ("docs/..", "Parent"),
+    ("a.md/../../secret", "Parent"),
+    ("nothing/../../secret", "Parent"),
+    ("../skill-evil/secret", "Parent"),
+    ("../skill/a.md", "Parent"),
+    ("../../../../../../../../etc/passwd", "Parent"),
+    ("folder-out/../secret", "Parent"),
+    ("/", "Absolute"),
+    ("//", "Absolute"),
+    ("/etc/passwd", "Absolute"),
+    ("//etc/passwd", "Absolute"),
+    ("/proc/self/environ", "Absolute"),
+    ("/dev/zero", "Absolute"),
+    ("", "a folder"),
+    (".", "a folder"),
+    ("./", "a folder"),
+    ("docs", "a folder"),
+    ("docs/", "a folder"),
+    ("a.md/", "NotAFolder"),
+    ("a.md/.", "NotAFolder"),
+    ("a.md//", "NotAFolder"),
+    ("a.md/b.md", "NotAFolder"),
+    ("fifo/", "NotAFolder"),
+    ("fifo/x", "NotAFolder"),
+    ("fifo", "a FIFO"),
+    ("socket", "a socket"),
+    ("nothing", "NotFound"),
+    ("nothing/at/all", "NotFound"),
+    ("A.MD", "NotFound"),
+    ("．．/secret", "NotFound"),
+    ("%2e%2e%2fsecret", "NotFound"),
+    ("..%2fsecret", "NotFound"),
+    ("..\\..\\secret", "NotFound"),
+    ("\u{202e}a.md", "NotFound"),
+    ("file:///etc/passwd", "NotFound"),
+    ("~root/.profile", "NotFound"),
+    ("proc/self/environ", "NotFound"),
+    ("\0", "Nul"),
+    ("a.md\0", "Nul"),
+    ("a.md\0/../../secret", "Nul"),
+    ("../secret\0.md", "Nul"),
+];
+
+/// What openat2 answers where links are in the way; the walk refuses them all.
+const BY_LINKS: &[(&str, &str)] = &[
+    ("link-in", "Ok"),
+    ("chain-in", "Ok"),
+    ("folder-in/b.md", "Ok"),
+    ("folder-in/deep/up-in", "Ok"),
+    ("docs/deep/up-in", "Ok"),
+    ("long-20", "Ok"),
+    ("folder-in", "a folder"),
+    ("folder-in/", "a folder"),
+    ("link-in/", "NotAFolder"),
+    ("link-fifo", "a FIFO"),
+    ("link-out", "Outside"),
+    ("link-out/", "Outside"),
+    ("folder-out", "Outside"),
+    ("folder-out/secret", "Outside"),
+    ("folder-out/skill/a.md", "Outside"),
+    ("outside/secret", "Outside"),
+    ("detour-out", "Outside"),
+    ("out-and-back", "Outside"),
+    ("absolute-out", "Outside"),
+    ("absolute-folder-out/secret", "Outside"),
+    ("absolute-in", "Outside"),
+    ("chain-1", "Outside"),
+    ("dangling-out", "Outside"),
+    ("slash/etc/passwd", "Outside"),
+    ("environ", "Outside"),
+    ("proc-root/etc/passwd", "Outside"),
+    ("proc-cwd/Cargo.toml", "Outside"),
+    ("proc-fd", "Outside"),
+    ("zero", "Outside"),
+    ("etc/passwd", "Outside"),
+    ("dangling", "NotFound"),
+    ("loop-1", "TooManyLinks"),
+    ("loop-1/x", "TooManyLinks"),
+    ("self", "TooManyLinks"),
+    ("long-45", "TooManyLinks"),
+    ("long-link", "NameTooLong"),
+];
+
+/// A path, and what comes back for it: by openat2, and by the walk where that differs.
+type Row = (String, &'static str, &'static str);
+
+fn hostile_rows(dir: &TempDir) -> Vec<Row> {
+    let mut rows: Vec<Row> = Vec::new();
+    rows.extend(
+        BY_TEXT
+            .iter()
+            .map(|&(path, answer)| (path.to_owned(), answer, answer)),
+    );
+    rows.extend(
+        BY_LINKS
+            .iter()
+            .map(|&(path, answer)| (path.to_owned(), answer, "Link")),
+    );
+    let made = [
+        (dir.path("secret").to_str().unwrap().to_owned(), "Absolute"),
+        (
+            dir.path("skill-evil/secret").to_str().unwrap().to_owned(),
+            "Absolute",
+        ),
+        (
+            dir.path("skill/../secret").to_str().unwrap().to_owned(),
+            "Absolute",
+        ),
+        ("x".repeat(255), "NotFound"),
+        ("x".repeat(256), "NameTooLong"),
+        ("x".repeat(5000), "NameTooLong"),
+        ("é".repeat(2500), "NameTooLong"),
+        (format!("docs/{}", "x".repeat(300)), "NameTooLong"),
+        ("x/".repeat(2000), "NotFound"),
+        ("x/".repeat(2500), "NameTooLong"),
+        (format!("{}a.md", "./".repeat(2000)), "Ok"),
+        (format!("{}a.md", "./".repeat(2100)), "NameTooLong"),
+        (format!("{}secret", "docs/../".repeat(400)), "Parent"),
+        (format!("{}secret", "../".repeat(400_000)), "NameTooLong"),
+    ];
+    rows.extend(made.map(|(path, answer)| (path, answer, answer)));
+    if dir.node("skill/device", libc::S_IFCHR, libc::makedev(1, 5)) {
+        rows.push(("device".to_owned(), "a device", "a device"));
+    } else {
+        eprintln!("skipped the device: only root makes one");
+    }
+    rows
+}
+
+fn content(mut file: File) -> String {
+    let mut text = String::new();
+    file.read_to_string(&mut text).unwrap();
+    text
+}
+
+/// Proves R-READ-2.
+#[test]
+fn refuses_what_is_hostile() {
+    let dir = hostile_skill();
+    let rows = hostile_rows(&dir);
+    assert!(rows.len() > 110);
+    let mut wrong = String::new();
+    for mechanism in MECHANISMS {
+        let root = Root::open_with(&dir.path("skill"), mechanism).unwrap();
+        for (path, by_openat2, by_walk) in &rows {
+            let due = if mechanism == Mechanism::Openat2 {
+                by_openat2
+            } else {
+                by_walk
+            };
+            let start = Instant::now();
+            let opened = root.file(path);
+            let as_folder = root.folder(path);
+            let took = start.elapsed();
+            let shown: String = path.chars().take(60).collect();
+            if word(&opened) != *due {
+                let _ = writeln!(
+                    wrong,
+                    "{mechanism:?} {shown:?}: {} not {due}",
+                    word(&opened)
+                );
+            }
+            assert!(took < Duration::from_secs(1), "{shown:?} took {took:?}");
+            assert_eq!(
+                as_folder.is_ok(),
+                *due == "a folder",
+                "{shown:?} as a folder"
+            );
+            if let Err(refusal) = &opened {
+                let text = refusal.to_string();
+                assert!(!text.contains(['/', '\n']) && text.len() < 140, "{text}");
+            }
+            if let Ok(file) = opened {
+                assert_eq!(content(file), INSIDE, "{shown:?}");
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "\n{wrong}");
+}
+
+#[test]
+fn follows_a_link_only_where_the_user_put_it() {
+    let dir = hostile_skill();
+    dir.link("../outside", "skill/docs/skill");
+    for mechanism in MECHANISMS {
+        let link = dir.path("skill/outside");
+        assert_eq!(
+            content(
+                Root::open_with(&link, mechanism)
+                    .unwrap()
+                    .file("a.md")
+                    .unwrap()
+            ),
+            CANARY
+        );
+        let root = Root::open_with(&dir.path("skill"), mechanism).unwrap();
+        let linked = root.linked_folder("outside").unwrap();
+        assert_eq!(linked.path(), dir.path("skill/outside"));
+        assert_eq!(word(&linked.file("../skill/a.md")), "Parent");
+        assert!(root.linked_folder("docs").is_ok());
+        for (name, due) in [
+            ("", "NotFound"),
+            (".", "NotFound"),
+            ("..", "Parent"),
+            ("docs/", "NotFound"),
+            ("docs/deep", "NotFound"),
+            ("./docs", "NotFound"),
+            ("/etc", "Absolute"),
+            ("a.md", "NotAFolder"),
+            ("fifo", "NotAFolder"),
+            ("loop-1", "TooManyLinks"),
+            ("dangling", "NotFound"),
+            ("docs\0", "Nul"),
+        ] {
+            assert_eq!(word(&root.linked_folder(name)), due, "{name:?}");
+        }
+    }
+    assert_eq!(word(&Root::open(&dir.path("nothing"))), "NotFound");
+    assert_eq!(word(&Root::open(&dir.path("skill/fifo"))), "NotAFolder");
+    assert_eq!(word(&Root::open(Path::new("a\0b"))), "Nul");
+}
+
+#[test]
+fn takes_an_absolute_path_that_lies_inside_as_relative() {
+    let dir = TempDir::new();
+    dir.file("real/skill/a.md", INSIDE);
+    dir.link("real", "link");
+    let root = Root::open(&dir.path("link/skill")).unwrap();
+    let base = dir.0.to_str().unwrap();
+    for (path, due) in [
+        ("a.md", Some("a.md")),
+        ("", Some("")),
+        ("../a.md", Some("../a.md")),
+        ("{}/link/skill", Some("")),
+        ("{}/link/skill/", Some("")),
+        ("{}/link/skill/a.md", Some("a.md")),
+        ("{}/real/skill/a.md", Some("a.md")),
+        ("{}//real/./skill//a.md", Some("a.md")),
+        ("{}/real/skill/a.md/", Some("a.md/")),
+        ("{}/real/skill/../x", Some("../x")),
+        ("{}/real/skill-evil/a.md", None),
+        ("{}/real/skil", None),
+        ("{}/real", None),
+        ("{}/real/../real/skill/a.md", None),
+        ("/", None),
+        ("/etc/passwd", None),
+    ] {
+        let relative = root.relative(&path.replace("{}", base));
+        assert_eq!(relative.as_deref().ok(), due, "{path}");
+        assert!(
+            due.is_some() || matches!(relative, Err(Refusal::Absolute)),
+            "{path}"
+        );
+    }
+    assert_eq!(
+        Root::open(Path::new("/"))
+            .unwrap()
+            .relative("/etc/x")
+            .unwrap(),
+        "etc/x"
+    );
+}
+
+#[test]
+fn opens_folders_within_folders() {
+    let dir = hostile_skill();
+    for mechanism in MECHANISMS {
+        let root = Root::open_with(&dir.path("skill"), mechanism).unwrap();
+        let deep = root.folder("docs/").unwrap().folder("./deep").unwrap();
+        assert_eq!(content(deep.file("c.md").unwrap()), INSIDE);
+        assert_eq!(
+            format!("{deep:?}"),
+            format!("Root({:?})", dir.path("skill/docs/deep"))
+        );
+        assert_eq!(root.folder("").unwrap().path(), root.path());
+        // Out of the subfolder is outside, though it is inside the skill.
+        let due = if mechanism == Mechanism::Openat2 {
+            "Outside"
+        } else {
+            "Link"
+        };
+        assert_eq!(word(&deep.file("up-in")), due);
+        match root.node("a.md").unwrap() {
+            Node::File(open) => assert_eq!(open.size, INSIDE.len() as u64),
+            Node::Folder(_) => panic!("a folder"),
+        }
+        assert!(matches!(root.node(".").unwrap(), Node::Folder(_)));
+        // An opened folder stays the same whatever becomes of its name.
+        fs::rename(dir.path("skill"), dir.path("moved")).unwrap();
+        assert_eq!(content(root.file("a.md").unwrap()), INSIDE);
+        fs::rename(dir.path("moved"), dir.path("skill")).unwrap();
+    }
+}
+
+#[test]
+fn tells_what_may_not_be_read() {
+    let dir = TempDir::new();
+    dir.file("locked.md", INSIDE);
+    dir.file("closed/a.md", INSIDE);
+    dir.file("blind/a.md", INSIDE);
+    let mode = |below: &str, bits| {
+        fs::set_permissions(dir.path(below), fs::Permissions::from_mode(bits)).unwrap();
+    };
+    mode("locked.md", 0);
+    mode("closed", 0);
+    // May be passed through, but not listed.
+    mode("blind", 0o111);
+    // SAFETY: a call without arguments that cannot fail.
+    let due = if unsafe { libc::geteuid() } == 0 {
+        "Ok"
+    } else {
+        "Denied"
+    };
+    for mechanism in MECHANISMS {
+        let root = Root::open_with(&dir.0, mechanism).unwrap();
+        assert_eq!(word(&root.file("locked.md")), due);
+        assert_eq!(word(&root.file("closed/a.md")), due);
+        assert_eq!(word(&root.file("blind/a.md")), "Ok");
+        assert_eq!(word(&root.folder("blind").unwrap().entries(9)), due);
+        let blind = Root::open_with(&dir.path("blind"), mechanism).unwrap();
+        assert_eq!(word(&blind.file("a.md")), "Ok");
+        let tree = root
+            .walk(WalkLimits {
+                depth: 9,
+                files: 9,
+                entries: 99,
+            })
+            .unwrap();
+        assert_eq!(tree.unreadable, if due == "Ok" { 0 } else { 2 });
+    }
+    mode("closed", 0o755);
+    mode("blind", 0o755);
+}
+
+#[test]
+fn lists_entries_sorted_and_bounded() {
+    let dir = hostile_skill();
+    let root = Root::open(&dir.path("skill")).unwrap();
+    let all = root.entries(1000).unwrap();
+    assert_eq!((all.left_out, all.unread), (0, false));
+    assert!(all.list.is_sorted_by(|one, other| one.name < other.name));
+    let find = |name: &str| {
+        let entry = all.list.iter().find(|entry| entry.name == name).unwrap();
+        (entry.kind, entry.size)
+    };
+    assert_eq!(find("a.md"), (Kind::File, Some(INSIDE.len() as u64)));
+    assert_eq!(find("docs"), (Kind::Folder, None));
+    assert_eq!(find("link-out"), (Kind::Link, None));
+    assert_eq!(find("fifo"), (Kind::Other, None));
+    let some = root.entries(5).unwrap();
+    assert_eq!(some.list, all.list[..5]);
+    assert_eq!(some.left_out, all.list.len() - 5);
+    assert_eq!(root.entries(0).unwrap().left_out, all.list.len());
+    let little = read_entries(&root, 5, 7).unwrap();
+    assert_eq!(
+        (little.list.len(), little.left_out, little.unread),
+        (5, 3, true)
+    );
+}
+
+#[test]
+fn walks_all_files_inside() {
+    let dir = TempDir::new();
+    dir.file("secret/x", CANARY);
+    for path in ["z", "a/b/c/d", "a/b/e", "a.md", ".hidden", "venv.py"] {
+        dir.file(&format!("skill/{path}"), INSIDE);
+    }
+    for path in [
+        ".git/x",
+        "a/node_modules/x",
+        "__pycache__/x",
+        "a/b/venv/x",
+        ".venv/x",
+    ] {
+        dir.file(&format!("skill/{path}"), INSIDE);
+    }
+    dir.link("a.md", "skill/link-in");
+    dir.link("a", "skill/folder-in");
+    dir.link(".", "skill/a/circle");
+    dir.link("../secret", "skill/folder-out");
+    dir.link("../secret/x", "skill/link-out");
+    assert!(dir.node("skill/fifo", libc::S_IFIFO, 0));
+    let limits = WalkLimits {
+        depth: 9,
+        files: 99,
+        entries: 999,
+    };
+    let paths = |tree: &Tree| -> Vec<String> {
+        tree.files
+            .iter()
+            .map(|path| path.to_str().unwrap().to_owned())
+            .collect()
+    };
+    for mechanism in MECHANISMS {
+        let root = Root::open_with(&dir.path("skill"), mechanism).unwrap();
+        let walk = |limits| root.walk(limits).unwrap();
+        let tree = walk(limits);
+        let mut due = vec![
+            ".hidden", "a/b/c/d", "a/b/e", "a.md", "link-in", "venv.py", "z",
+        ];
+        due.retain(|path| mechanism == Mechanism::Openat2 || *path != "link-in");
+        assert_eq!(paths(&tree), due);
+        assert_eq!((tree.cut, tree.unreadable), (false, 0));
+        for path in &tree.files {
+            assert_eq!(content(root.file(path).unwrap()), INSIDE);
+        }
+        let shallow = walk(WalkLimits { depth: 3, ..limits });
+        assert!(shallow.cut && !paths(&shallow).contains(&"a/b/c/d".to_owned()));
+        assert!(paths(&shallow).contains(&"a/b/e".to_owned()));
+        let few = walk(WalkLimits { files: 2, ..limits });
+        assert!(few.cut);
+        assert_eq!(paths(&few), [".hidden", "a.md"]);
+        assert!(
+            walk(WalkLimits {
+                entries: 3,
+                ..limits
+            })
+            .cut
+        );
+        assert!(
+            walk(WalkLimits {
+                entries: 0,
+                ..limits
+            })
+            .cut
+        );
+    }
+}
+
+#[test]
+fn reads_no_more_than_asked_for() {
+    let dir = TempDir::new();
+    dir.file("ten", "0123456789");
+    dir.file("empty", "");
+    File::create(dir.path("sparse"))
+        .unwrap()
+        .set_len(1 << 40)
+        .unwrap();
+    let root = Root::open(&dir.0).unwrap();
+    let ten = root.file("ten").unwrap();
+    let text = |piece: Piece| (String::from_utf8(piece.bytes).unwrap(), piece.more);
+    for (offset, bytes_max, due, more) in [
+        (0, 10, "0123456789", false),
+        (0, 11, "0123456789", false),
+        (0, 9, "012345678", true),
+        (0, 0, "", true),
+        (3, 4, "3456", true),
+        (6, 4, "6789", false),
+        (10, 4, "", false),
+        (11, 4, "", false),
+        (u64::MAX, 4, "", false),
+        (i64::MAX as u64, 4, "", false),
+        (0, usize::MAX, "0123456789", false),
+    ] {
+        let piece = text(read_range(&ten, offset, bytes_max).unwrap());
+        assert_eq!(piece, (due.to_owned(), more), "{offset} {bytes_max}");
+    }
+    let empty = root.file("empty").unwrap();
+    assert_eq!(
+        read_whole(&empty, 0).unwrap(),
+        Piece {
+            bytes: vec![],
+            more: false
+        }
+    );
+    let sparse = root.file("sparse").unwrap();
+    let piece = read_whole(&sparse, 3_000_000).unwrap();
+    assert!(piece.more && piece.bytes.len() == 3_000_000 && piece.bytes.capacity() < 6_000_000);
+    assert_eq!(
+        read_range(&sparse, (1 << 40) - 7, 10).unwrap().bytes,
+        [0; 7]
+    );
+}
+
+#[test]
+fn reads_past_a_size_that_lies() {
+    let dir = TempDir::new();
+    dir.file("log", "");
+    let root = Root::open(&dir.0).unwrap();
+    let Node::File(log) = root.node("log").unwrap() else {
+        panic!("no file")
+    };
+    assert_eq!(log.size, 0);
+    let mut writer = File::options().append(true).open(dir.path("log")).unwrap();
+    writer.write_all(&vec![b'x'; 700_000]).unwrap();
+    assert_eq!(
+        read_whole(&log.file, 1_000_000).unwrap().bytes.len(),
+        700_000
+    );
+    let piece = read_whole(&log.file, 600_000).unwrap();
+    assert!(piece.more && piece.bytes.len() == 600_000);
+    // A file whose size is always said to be 0.
+    if let Ok(process) = Root::open(Path::new("/proc/self")) {
+        let status = process.file("status").unwrap();
+        assert!(
+            read_whole(&status, 100_000)
+                .unwrap()
+                .bytes
+                .starts_with(b"Name:")
+        );
+    }
+}
+
+#[test]
+fn descriptors_are_not_inherited_and_do_not_pile_up() {
+    let dir = hostile_skill();
+    for mechanism in MECHANISMS {
+        let root = Root::open_with(&dir.path("skill"), mechanism).unwrap();
+        let file = root.file("docs/b.md").unwrap();
+        for number in [file.as_raw_fd(), root.as_fd().as_raw_fd()] {
+            // SAFETY: asks for the flags of a descriptor that is open.
+            assert_eq!(
+                unsafe { libc::fcntl(number, libc::F_GETFD) },
+                libc::FD_CLOEXEC
+            );
+        }
+        for _ in 0..3000 {
+            let _ = (
+                root.file("docs/b.md"),
+                root.file("fifo"),
+                root.file("link-out"),
+            );
+            let _ = (
+                root.entries(1),
+                root.folder("docs/deep"),
+                root.file("a.md/x"),
+            );
+        }
+    }
+}
+
+/// A process that swaps what is inside for links to the outside until it is dropped.
+struct Swapper(libc::pid_t);
+
+impl Swapper {
+    fn start(pairs: &[(PathBuf, PathBuf)]) -> Swapper {
+        let name = |path: &PathBuf| CString::new(path.to_str().unwrap()).unwrap();
+        let pairs: Vec<_> = pairs
+            .iter()
+            .map(|(one, other)| (name(one), name(other)))
+            .collect();
+        // SAFETY: after the fork the child makes system calls only, on memory
+        // that was made before, and never returns.
+        unsafe {
+            let child = libc::fork();
+            assert!(child >= 0);
+            if child == 0 {
+                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+                loop {
+                    for (one, other) in &pairs {
+                        let exchanged = libc::syscall(
+                            libc::SYS_renameat2,
+                            libc::AT_FDCWD,
+                            one.as_ptr(),
+                            libc::AT_FDCWD,
+                            other.as_ptr(),
+                            libc::RENAME_EXCHANGE,
+                        );
+                        if exchanged != 0 {
+                            libc::_exit(1);
+                        }
+                    }
+                }
+            }
+            Swapper(child)
+        }
+    }
+
+    fn runs(&self) -> bool {
+        // SAFETY: asks after our own child without waiting.
+        unsafe { libc::waitpid(self.0, std::ptr::null_mut(), libc::WNOHANG) == 0 }
+    }
+}
+
+impl Drop for Swapper {
+    fn drop(&mut self) {
+        // SAFETY: ends and reaps our own child, which nobody else waits for.
+        unsafe {
+            libc::kill(self.0, libc::SIGKILL);
+            libc::waitpid(self.0, std::ptr::null_mut(), 0);
+        }
+    }
+}
+
+/// Reads what is being swapped; nothing but the inside may ever come back.
+fn race(mechanism: Mechanism, reads: usize) {
+    let dir = TempDir::new();
+    dir.file("outside/a.md", CANARY);
+    for inside in ["folder/a.md", "docs/deep/b.md", "a.md"] {
+        dir.file(&format!("skill/{inside}"), INSIDE);
+    }
+    dir.link("docs/deep/../../a.md", "skill/link");
+    dir.link("../a.md", "skill/docs/up");
+    dir.link("../outside", "to-outside");
+    dir.link("../outside/a.md", "to-canary");
+    dir.link(dir.path("outside/a.md"), "to-canary-2");
+    assert!(dir.node("fifo", libc::S_IFIFO, 0));
+    dir.file("skill/b.md", INSIDE);
+    fs::create_dir(dir.path("spare")).unwrap();
+    let swaps = [
+        ("skill/folder", "to-outside"),
+        ("skill/a.md", "to-canary"),
+        ("skill/link", "to-canary-2"),
+        ("skill/b.md", "fifo"),
+        // The folder that a link's `..` starts from changes places with one outside.
+        ("skill/docs", "spare"),
+    ];
+    let swapper = Swapper::start(&swaps.map(|(one, other)| (dir.path(one), dir.path(other))));
+    let root = Root::open_with(&dir.path("skill"), mechanism).unwrap();
+    let paths = [
+        "folder/a.md",
+        "a.md",
+        "link",
+        "b.md",
+        "docs/up",
+        "docs/deep/b.md",
+    ];
+    let (mut read, mut refused, mut changing, mut slowest) = (0, 0, 0, Duration::ZERO);
+    let begin = Instant::now();
+    for number in 0..reads {
+        let start = Instant::now();
+        match root.file(paths[number % paths.len()]) {
+            Ok(file) => {
+                assert_eq!(read_whole(&file, 1000).unwrap().bytes, INSIDE.as_bytes());
+                read += 1;
+            }
+            Err(Refusal::Changing) => changing += 1,
+            Err(Refusal::Io(error)) => panic!("{error}"),
+            Err(_) => refused += 1,
+        }
+        slowest = slowest.max(start.elapsed());
+    }
+    let took = begin.elapsed();
+    assert!(swapper.runs(), "nothing was swapped");
+    assert!(read > 0 && refused > 0, "{read} read, {refused} refused");
+    assert!(slowest < Duration::from_secs(1), "{slowest:?}");
+    eprintln!(
+        "{mechanism:?}: {reads} tries, {read} read, {refused} refused, {changing} changing, \
+         0 leaks, {took:?}, slowest {slowest:?}"
+    );
+}
+
+/// Proves R-READ-2.
+#[test]
+fn leaks_nothing_while_links_are_swapped() {
+    for mechanism in MECHANISMS {
+        race(mechanism, 20_000);
+    }
+}

@@ -1,0 +1,117 @@
+//! All files below a folder.
+//!
+//! Bounded in depth, number and memory whatever lies on the disk, and it says
+//! when something was left out. Nothing here reads a file's content.
+
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+
+use super::list::read_entries;
+use super::open::Found;
+use super::{Entries, Kind, Refusal, Root};
+use crate::limits;
+
+/// Folders that hold nothing anybody wrote for a reader.
+const SKIPPED: [&str; 5] = [".git", ".venv", "__pycache__", "node_modules", "venv"];
+
+/// How far a walk goes.
+#[derive(Clone, Copy, Debug)]
+pub struct WalkLimits {
+    /// Levels of folders; 1 for the files of the folder itself.
+    pub depth: usize,
+    /// Files that are named.
+    pub files: usize,
+    /// Entries of any kind that are looked at.
+    pub entries: usize,
+}
+
+/// The files below a folder, sorted by path.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Tree {
+    /// Relative to the folder.
+    pub files: Vec<PathBuf>,
+    /// Whether a limit left something out.
+    pub cut: bool,
+    /// How many folders could not be read.
+    pub unreadable: usize,
+}
+
+/// Level by level, so that a limit cuts what lies deepest.
+pub(super) fn walk(root: &Root, limits: WalkLimits) -> Result<Tree, Refusal> {
+    let mut tree = Tree::default();
+    let mut budget = Budget {
+        entries: limits.entries,
+        path_bytes: limits::WALK_PATH_BYTES,
+    };
+    let mut folders = VecDeque::from([(PathBuf::new(), 1)]);
+    while let Some((path, depth)) = folders.pop_front() {
+        let listed = root
+            .folder(&path)
+            .and_then(|folder| budget.entries(&folder));
+        let entries = match listed {
+            Ok(entries) => entries,
+            Err(refusal) if depth == 1 => return Err(refusal),
+            // Removed since its name was read.
+            Err(Refusal::NotFound) => continue,
+            Err(_) => {
+                tree.unreadable += 1;
+                continue;
+            }
+        };
+        tree.cut |= entries.unread || entries.left_out > 0;
+        for entry in entries.list {
+            if SKIPPED.iter().any(|skipped| entry.name == *skipped) {
+                continue;
+            }
+            let below = path.join(&entry.name);
+            let is_folder = entry.kind == Kind::Folder;
+            if !is_folder && !is_readable(root, &below, entry.kind) {
+                continue;
+            }
+            let fits = if is_folder {
+                depth < limits.depth
+            } else {
+                tree.files.len() < limits.files
+            };
+            if !fits || !budget.takes(&below) {
+                tree.cut = true;
+            } else if is_folder {
+                folders.push_back((below, depth + 1));
+            } else {
+                tree.files.push(below);
+            }
+        }
+    }
+    tree.files.sort_unstable();
+    Ok(tree)
+}
+
+/// What a walk may still use up.
+struct Budget {
+    entries: usize,
+    path_bytes: usize,
+}
+
+impl Budget {
+    fn entries(&mut self, folder: &Root) -> Result<Entries, Refusal> {
+        let read = read_entries(folder, self.entries, self.entries)?;
+        self.entries = self.entries.saturating_sub(read.list.len());
+        Ok(read)
+    }
+
+    fn takes(&mut self, path: &Path) -> bool {
+        let length = path.as_os_str().len();
+        let fits = length <= self.path_bytes;
+        self.path_bytes = self.path_bytes.saturating_sub(length);
+        fits
+    }
+}
+
+/// Whether a walk names it: a link counts where it leads to a file inside.
+fn is_readable(root: &Root, path: &Path, kind: Kind) -> bool {
+    match kind {
+        Kind::File => true,
+        Kind::Link => matches!(root.look(path.as_os_str()), Ok((_, Found::File { .. }))),
+        Kind::Folder | Kind::Other => false,
+    }
+}
