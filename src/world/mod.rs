@@ -1,11 +1,14 @@
 //! The world outside: processes, files, network, signals, terminals. The only
 //! layer with `unsafe`, each with its reason.
 
+pub mod capture;
 pub mod confined;
+mod guardian;
 pub mod harden;
 pub mod input;
 pub mod net;
 pub mod output;
 pub mod patience;
+pub mod process;
 pub mod scratch;
 pub mod signal;

@@ -1,0 +1,219 @@
+//! What is kept of a stream that may never end: its beginning and its end.
+//!
+//! A [`Capture`] takes every byte and keeps the first and the last few; memory
+//! stays flat whatever is printed. Nothing is judged here: bytes become text
+//! only in [`Capture::text`], so that no cut splits a character.
+
+use std::fmt::Write as _;
+
+/// How much of a stream is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Caps {
+    /// Bytes kept from the beginning.
+    pub head_bytes: usize,
+    /// Bytes kept from the end.
+    pub tail_bytes: usize,
+}
+
+impl Caps {
+    /// Half of `bytes` for the beginning, half for the end.
+    pub const fn halves(bytes: usize) -> Caps {
+        Caps {
+            head_bytes: bytes - bytes / 2,
+            tail_bytes: bytes / 2,
+        }
+    }
+}
+
+/// The beginning and the end of a stream, and its length.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Capture {
+    caps: Caps,
+    head: Vec<u8>,
+    /// A ring once it is full: `oldest` is where it begins.
+    tail: Vec<u8>,
+    oldest: usize,
+    total_bytes: u64,
+}
+
+impl Capture {
+    /// An empty capture.
+    pub const fn new(caps: Caps) -> Capture {
+        Capture {
+            caps,
+            head: Vec::new(),
+            tail: Vec::new(),
+            oldest: 0,
+            total_bytes: 0,
+        }
+    }
+
+    /// Takes the next bytes of the stream.
+    pub fn push(&mut self, bytes: &[u8]) {
+        self.total_bytes = self.total_bytes.saturating_add(bytes.len() as u64);
+        let (head, rest) = bytes.split_at(bytes.len().min(self.caps.head_bytes - self.head.len()));
+        self.head.extend_from_slice(head);
+        // Only the last of a chunk larger than the ring can stay.
+        let rest = &rest[rest.len().saturating_sub(self.caps.tail_bytes)..];
+        let (filling, mut rest) =
+            rest.split_at(rest.len().min(self.caps.tail_bytes - self.tail.len()));
+        self.tail.extend_from_slice(filling);
+        while !rest.is_empty() {
+            let space = &mut self.tail[self.oldest..];
+            let (now, later) = rest.split_at(rest.len().min(space.len()));
+            space[..now.len()].copy_from_slice(now);
+            self.oldest = (self.oldest + now.len()) % self.caps.tail_bytes;
+            rest = later;
+        }
+    }
+
+    /// How much came in all.
+    pub fn total_bytes(&self) -> u64 {
+        self.total_bytes
+    }
+
+    /// Whether something between the beginning and the end is missing.
+    pub fn truncated(&self) -> bool {
+        self.total_bytes > (self.head.len() + self.tail.len()) as u64
+    }
+
+    /// The bytes kept of the beginning; all of them up to the cap.
+    pub fn head(&self) -> &[u8] {
+        &self.head
+    }
+
+    /// The bytes kept after the beginning: with a truncated stream its end,
+    /// otherwise the rest.
+    pub fn tail(&self) -> Vec<u8> {
+        let (newer, older) = self.tail.split_at(self.oldest);
+        [older, newer].concat()
+    }
+
+    /// The stream as text. What is not UTF-8 shows as U+FFFD; where something is
+    /// missing a line of its own says how much.
+    pub fn text(&self) -> String {
+        let tail = self.tail();
+        if !self.truncated() {
+            return lossy([self.head.as_slice(), &tail].concat());
+        }
+        let head = &self.head[..whole_characters(&self.head)];
+        let tail = &tail[tail
+            .iter()
+            .take(3)
+            .take_while(|byte| is_continuation(**byte))
+            .count()..];
+        let missing = self.total_bytes - (head.len() + tail.len()) as u64;
+        let mut text = lossy(head.to_vec());
+        if !text.is_empty() && !text.ends_with('\n') {
+            text.push('\n');
+        }
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "[… {} bytes left out …]", thousands(missing));
+        text.push_str(&String::from_utf8_lossy(tail));
+        text
+    }
+}
+
+/// As `String::from_utf8_lossy`, without a copy of what is whole.
+fn lossy(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes)
+        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+}
+
+fn is_continuation(byte: u8) -> bool {
+    byte & 0b1100_0000 == 0b1000_0000
+}
+
+/// The length without a character that was cut in two at the end.
+fn whole_characters(bytes: &[u8]) -> usize {
+    match bytes.utf8_chunks().last() {
+        Some(last) => match std::str::from_utf8(last.invalid()) {
+            // `error_len` is `None` only where more bytes could complete it.
+            Err(error) if error.error_len().is_none() => bytes.len() - last.invalid().len(),
+            _ => bytes.len(),
+        },
+        None => 0,
+    }
+}
+
+/// A number as people read it: `1,234,567`.
+fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() * 4 / 3 + 1);
+    for (at, digit) in digits.char_indices() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn captured(head_bytes: usize, tail_bytes: usize, chunks: &[&[u8]]) -> Capture {
+        let mut capture = Capture::new(Caps {
+            head_bytes,
+            tail_bytes,
+        });
+        for chunk in chunks {
+            capture.push(chunk);
+        }
+        capture
+    }
+
+    #[test]
+    fn beginning_and_end_are_exact_however_the_bytes_come() {
+        let all: Vec<u8> = (0..100u8).collect();
+        for (head, tail) in [(0, 0), (0, 7), (7, 0), (1, 1), (10, 13), (50, 50), (60, 60)] {
+            for size in [1, 2, 3, 7, 13, 14, 50, 99, 100] {
+                let chunks: Vec<&[u8]> = all.chunks(size).collect();
+                let kept = captured(head, tail, &chunks);
+                assert_eq!(kept.total_bytes(), 100);
+                assert_eq!(kept.truncated(), head + tail < 100);
+                assert_eq!(kept.head(), &all[..head.min(100)]);
+                let rest = 100 - head.min(100);
+                assert_eq!(
+                    kept.tail(),
+                    &all[100 - tail.min(rest)..],
+                    "{head} {tail} {size}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn text_says_on_its_own_line_how_much_is_missing() {
+        let long = vec![b'x'; 1_234_571];
+        let table: &[(&[&[u8]], &str)] = &[
+            (&[], ""),
+            (&[b"abcd"], "abcd"),
+            (&[b"abcde"], "ab\n[… 1 bytes left out …]\nde"),
+            (&[b"a\nbcd"], "a\n[… 1 bytes left out …]\ncd"),
+            (
+                &[b"ab", &long, b"yz"],
+                "ab\n[… 1,234,571 bytes left out …]\nyz",
+            ),
+            (&["aé".as_bytes(), b"b"], "aéb"),
+            (
+                &["aéb".as_bytes(), "cdé".as_bytes()],
+                "a\n[… 5 bytes left out …]\né",
+            ),
+            (&["a€€".as_bytes()], "a\n[… 6 bytes left out …]\n"),
+            (&[b"a\xffb\xff"], "a\u{fffd}b\u{fffd}"),
+            (
+                &[b"a\xff---b\xff"],
+                "a\u{fffd}\n[… 3 bytes left out …]\nb\u{fffd}",
+            ),
+        ];
+        for (chunks, text) in table {
+            assert_eq!(captured(2, 2, chunks).text(), *text);
+        }
+        assert_eq!(
+            captured(0, 2, &[b"abc"]).text(),
+            "[… 1 bytes left out …]\nbc"
+        );
+    }
+}

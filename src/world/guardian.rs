@@ -1,0 +1,348 @@
+//! The process that stands between the runner and a script.
+//!
+//! It is a fork of the runner that never runs another program. As subreaper it
+//! inherits whatever tries to slip away from the script; one socket ties it to
+//! the runner. The socket's end, by request or by the runner's death, even by
+//! `kill -9`, means: kill the script and all that it started. When nothing is
+//! left it reports in a few bytes and ends.
+//!
+//! Most of it runs after `fork` in what may have been a program with
+//! threads: no allocation, no locks, no std I/O, no panic; system calls and the
+//! stack only. What a script did, and what its output was, is `process`'s concern.
+
+mod family;
+
+use std::io;
+use std::mem;
+use std::ptr;
+use std::time::Duration;
+
+use crate::limits;
+use libc::{c_int, c_uint, pid_t, sigset_t};
+
+use family::{kill_group, visit_children_blindly};
+pub(super) use family::{kill_tree, visit_tree};
+
+/// What the guardian needs to know; plain numbers that a fork copies.
+#[derive(Clone, Copy)]
+pub(super) struct Post {
+    /// The guardian's end of the socket.
+    pub(super) channel: c_int,
+    /// The runner's process number.
+    pub(super) runner: pid_t,
+    /// Leave alone what outlives the script.
+    pub(super) keep: bool,
+}
+
+/// The guardian's last words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Report {
+    /// The script's wait status; `None` when it could not be killed.
+    pub(super) status: Option<c_int>,
+    /// Processes that outlived the script.
+    pub(super) left_behind: u32,
+}
+
+impl Report {
+    pub(super) const BYTES: usize = 8;
+
+    fn to_bytes(self) -> [u8; Self::BYTES] {
+        // No wait status is negative or fills 32 bits.
+        let status = self
+            .status
+            .map_or(u32::MAX, |raw| u32::try_from(raw).unwrap_or(u32::MAX));
+        (u64::from(status) << 32 | u64::from(self.left_behind)).to_ne_bytes()
+    }
+
+    pub(super) fn from_bytes(bytes: [u8; Self::BYTES]) -> Report {
+        let both = u64::from_ne_bytes(bytes);
+        Report {
+            status: c_int::try_from(both >> 32).ok(),
+            left_behind: u32::try_from(both & u64::from(u32::MAX)).unwrap_or(u32::MAX),
+        }
+    }
+}
+
+/// For a forked child, before it runs the script's program: splits it in two.
+/// One half becomes the guardian and never returns; the other returns and runs
+/// the program. All signals must be blocked: the script's half unblocks them.
+pub(super) fn stand_between(post: Post) -> io::Result<()> {
+    // SAFETY: every call is async-signal-safe or a fork, and takes plain numbers
+    // or structures of this stack.
+    unsafe {
+        let guardian = libc::getpid();
+        if libc::setsid() < 0 || !set_attribute(libc::PR_SET_CHILD_SUBREAPER, 1) {
+            return Err(io::Error::last_os_error());
+        }
+        // Before the fork: with SIGCHLD ignored, as a parent may have left it,
+        // the script's status would be lost.
+        answer_signals();
+        // The guardian is a copy of the runner's memory: not for the script's
+        // eyes. The script's half is readable again once it runs its program.
+        set_attribute(libc::PR_SET_DUMPABLE, 0);
+        match libc::fork() {
+            -1 => Err(io::Error::last_os_error()),
+            0 => become_script(guardian),
+            script => guard(post, script),
+        }
+    }
+}
+
+/// Sets one of this process's attributes. Returns whether the kernel agreed.
+pub(super) fn set_attribute(name: c_int, value: c_int) -> bool {
+    const NONE: libc::c_long = 0;
+    // SAFETY: plain numbers, as wide as the kernel reads them.
+    unsafe { libc::prctl(name, libc::c_long::from(value), NONE, NONE, NONE) == 0 }
+}
+
+/// The half that becomes the script. Returns for the program to be run.
+unsafe fn become_script(guardian: pid_t) -> io::Result<()> {
+    // SAFETY: async-signal-safe calls with plain numbers; the set is a local.
+    unsafe {
+        if libc::setsid() < 0 || !set_attribute(libc::PR_SET_PDEATHSIG, libc::SIGKILL) {
+            return Err(io::Error::last_os_error());
+        }
+        if libc::getppid() != guardian {
+            // It died before it could be watched.
+            libc::_exit(1);
+        }
+        // The program gets no descriptor but its three streams.
+        let first: c_uint = 3;
+        let flags = libc::CLOSE_RANGE_CLOEXEC;
+        if libc::syscall(libc::SYS_close_range, first, c_uint::MAX, flags) < 0 {
+            for fd in 3..most_descriptors() {
+                libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC);
+            }
+        }
+        for signal in 1..=libc::SIGRTMAX() {
+            // Refused for SIGKILL, SIGSTOP and those of the C library.
+            libc::signal(signal, libc::SIG_DFL);
+        }
+        let mut none: sigset_t = mem::zeroed();
+        libc::sigemptyset(&raw mut none);
+        libc::sigprocmask(libc::SIG_SETMASK, &raw const none, ptr::null_mut());
+    }
+    Ok(())
+}
+
+/// The guardian's whole life.
+fn guard(post: Post, script: pid_t) -> ! {
+    // SAFETY: plain calls; the descriptors closed here belong to nobody else in
+    // this process, which runs no other code than this.
+    unsafe {
+        libc::prctl(libc::PR_SET_NAME, c"skills-guardian".as_ptr());
+        // The socket's end tells of the runner's death; this does so too where a
+        // program with threads lent the socket to another process.
+        set_attribute(libc::PR_SET_PDEATHSIG, libc::SIGUSR1);
+        libc::dup2(post.channel, 0);
+        let first: c_uint = 1;
+        if libc::syscall(libc::SYS_close_range, first, c_uint::MAX, 0) < 0 {
+            for fd in 1..most_descriptors() {
+                libc::close(fd);
+            }
+        }
+    }
+    hurry();
+    let report = watch(post, script);
+    let bytes = report.to_bytes();
+    // SAFETY: sends from a local array; then the process ends.
+    unsafe {
+        libc::send(0, bytes.as_ptr().cast(), bytes.len(), libc::MSG_NOSIGNAL);
+        libc::_exit(0)
+    }
+}
+
+/// Waits for the script's end or the word to kill, then clears up.
+fn watch(post: Post, script: pid_t) -> Report {
+    let mut status = None;
+    let mut told = false;
+    let mut others = reap(script, &mut status);
+    while status.is_none() && others && !told {
+        told = wait_for_news(post, None);
+        others = reap(script, &mut status);
+    }
+    if !told && !post.keep {
+        let since = now();
+        let left = || limits::LEFTOVER_GRACE.saturating_sub(now().saturating_sub(since));
+        while others && !told && !left().is_zero() {
+            told = wait_for_news(post, Some(left()));
+            others = reap(script, &mut status);
+        }
+    }
+    let left_behind = if told || !others {
+        0
+    } else {
+        count_living(script)
+    };
+    if told || !post.keep {
+        if status.is_none() && others {
+            // SAFETY: not reaped yet, so the number is still the script's group.
+            unsafe { libc::kill(-script, libc::SIGKILL) };
+        }
+        let limit = if told {
+            limits::LAST_SWEEP
+        } else {
+            limits::SWEEP
+        };
+        sweep(script, others, &mut status, limit);
+    }
+    Report {
+        status,
+        left_behind,
+    }
+}
+
+/// Kills until no child is left, within bounds.
+fn sweep(script: pid_t, mut others: bool, status: &mut Option<c_int>, limit: Duration) {
+    let since = now();
+    while others && now().saturating_sub(since) < limit {
+        // SAFETY: always succeeds.
+        if !kill_tree(unsafe { libc::getpid() }, &[]) {
+            visit_children_blindly(script, |pid| {
+                // SAFETY: a child that nobody has reaped, so the number is its own.
+                unsafe {
+                    kill_group(libc::getpgid(pid));
+                    libc::kill(pid, libc::SIGKILL);
+                }
+            });
+        }
+        wait_for_signal(&mut [], Some(limits::SWEEP_ROUND));
+        others = reap(script, status);
+    }
+}
+
+/// Goes before everybody else where the system allows it, for a script may have
+/// filled every processor.
+fn hurry() {
+    // SAFETY: plain numbers and a zeroed, then filled, structure of this stack.
+    unsafe {
+        let mut parameters: libc::sched_param = mem::zeroed();
+        parameters.sched_priority = 1;
+        // Not the C library's function, which musl does not have.
+        let class = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
+        libc::syscall(
+            libc::SYS_sched_setscheduler,
+            0,
+            class,
+            &raw const parameters,
+        );
+    }
+}
+
+/// How many of the script's processes still live.
+fn count_living(script: pid_t) -> u32 {
+    let mut count = 0;
+    // SAFETY: always succeeds.
+    if !visit_tree(unsafe { libc::getpid() }, &[], |process| {
+        count += u32::from(!process.zombie);
+    }) {
+        visit_children_blindly(script, |_| count += 1);
+    }
+    count
+}
+
+/// Takes leave of every child that has ended. Returns whether others live on.
+fn reap(script: pid_t, status: &mut Option<c_int>) -> bool {
+    loop {
+        let mut raw = 0;
+        // SAFETY: the status is written to a local.
+        match unsafe { libc::waitpid(-1, &raw mut raw, libc::WNOHANG) } {
+            0 => return true,
+            -1 => return false,
+            pid if pid == script => *status = Some(raw),
+            _ => {}
+        }
+    }
+}
+
+/// Waits for a signal or the socket. Returns whether it is time to kill.
+fn wait_for_news(post: Post, limit: Option<Duration>) -> bool {
+    let mut channel = [libc::pollfd {
+        fd: 0,
+        events: libc::POLLIN,
+        revents: 0,
+    }];
+    wait_for_signal(&mut channel, limit);
+    // SAFETY: always succeeds.
+    channel.iter().any(|fd| fd.revents != 0) || unsafe { libc::getppid() } != post.runner
+}
+
+/// Waits for a child's end, the runner's end or a descriptor. The two signals
+/// are blocked but here, so none can slip in between a check and the wait.
+fn wait_for_signal(fds: &mut [libc::pollfd], limit: Option<Duration>) {
+    let limit = limit.map(to_timespec);
+    let limit = limit.as_ref().map_or(ptr::null(), ptr::from_ref);
+    // SAFETY: `fds`, `limit` and `mask` outlive the call.
+    unsafe {
+        let mut mask: sigset_t = mem::zeroed();
+        libc::sigfillset(&raw mut mask);
+        libc::sigdelset(&raw mut mask, libc::SIGCHLD);
+        libc::sigdelset(&raw mut mask, libc::SIGUSR1);
+        libc::ppoll(
+            fds.as_mut_ptr(),
+            fds.len() as libc::nfds_t,
+            limit,
+            &raw const mask,
+        );
+    }
+}
+
+/// Blocks every signal; SIGCHLD and the runner's death only end a wait. The
+/// runner's own handlers must not run in its copy.
+unsafe fn answer_signals() {
+    extern "C" fn wake(_: c_int) {}
+    // SAFETY: zeroed, then filled, structures of this stack; the handler is empty.
+    unsafe {
+        let mut all: sigset_t = mem::zeroed();
+        libc::sigfillset(&raw mut all);
+        libc::sigprocmask(libc::SIG_SETMASK, &raw const all, ptr::null_mut());
+        let mut action: libc::sigaction = mem::zeroed();
+        action.sa_sigaction = wake as extern "C" fn(c_int) as libc::sighandler_t;
+        libc::sigaction(libc::SIGCHLD, &raw const action, ptr::null_mut());
+        libc::sigaction(libc::SIGUSR1, &raw const action, ptr::null_mut());
+    }
+}
+
+fn most_descriptors() -> c_int {
+    // SAFETY: always succeeds for this name.
+    let most = unsafe { libc::sysconf(libc::_SC_OPEN_MAX) };
+    c_int::try_from(most).map_or(limits::DESCRIPTORS, |most| {
+        most.clamp(0, limits::DESCRIPTORS)
+    })
+}
+
+/// The time since some fixed moment.
+fn now() -> Duration {
+    // SAFETY: a zeroed structure of this stack, filled by the call.
+    let time = unsafe {
+        let mut time: libc::timespec = mem::zeroed();
+        libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time);
+        time
+    };
+    let nanoseconds = u32::try_from(time.tv_nsec).unwrap_or(0);
+    Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), nanoseconds)
+}
+
+fn to_timespec(duration: Duration) -> libc::timespec {
+    // SAFETY: a structure of plain numbers; padding differs between C libraries.
+    let mut time: libc::timespec = unsafe { mem::zeroed() };
+    time.tv_sec = libc::time_t::try_from(duration.as_secs()).unwrap_or(libc::time_t::MAX);
+    time.tv_nsec = duration.subsec_nanos().into();
+    time
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_survives_the_wire() {
+        for (status, left_behind) in [(None, 0), (Some(0), 1), (Some(0xff00), u32::MAX)] {
+            let report = Report {
+                status,
+                left_behind,
+            };
+            assert_eq!(Report::from_bytes(report.to_bytes()), report);
+        }
+    }
+}

@@ -1,0 +1,336 @@
+//! Runs one child program with everything that it starts under control.
+//!
+//! [`run`] is one thread and one `poll` loop over the program's streams, the
+//! interrupt and the guardian's report. The guardian (`guardian`) holds the
+//! program's whole family and kills it on demand; `capture` keeps what fits of
+//! the output. When `run` returns nothing of the family is left, whatever it
+//! tried, unless it was to be kept. What a result means to a model or a user is
+//! decided above: nothing here knows of skills or interpreters.
+//!
+//! Only children that `run` itself started are ever waited for or killed, so a
+//! host program may have threads and children of its own.
+
+mod leash;
+mod streams;
+
+use std::ffi::OsString;
+use std::io::{self, ErrorKind, Read};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::limits;
+use libc::c_int;
+
+use super::capture::{Caps, Capture};
+use super::guardian::Report;
+use super::signal::{Interrupt, Signal};
+pub use leash::become_subreaper;
+use leash::{Guardian, kill_adopted, prepare_adoption};
+use streams::{Input, Output, is_passing, poll};
+
+/// One program to run.
+pub struct Job<'a> {
+    /// The program's file: an absolute path, never looked up in `PATH`.
+    pub program: &'a Path,
+    /// Its arguments, without its own name.
+    pub args: &'a [OsString],
+    /// Its working directory.
+    pub folder: &'a Path,
+    /// Its whole environment; nothing of ours is added.
+    pub environment: &'a [(OsString, OsString)],
+    /// What it reads from its standard input; empty for `/dev/null`.
+    pub stdin: &'a [u8],
+    /// How long it may run.
+    pub limit: Duration,
+    /// What becomes of processes that outlive it.
+    pub leftovers: Leftovers,
+    /// How much is kept of each of its output streams.
+    pub caps: Caps,
+    /// A signal to the runner kills it.
+    pub interrupt: &'a Interrupt,
+    /// Restrictions that the program puts on itself before it starts.
+    pub confine: Option<Confine>,
+}
+
+/// Called in the program's process, last before it starts. It runs after a
+/// `fork`: only system calls, no allocation, no locks.
+pub type Confine = Arc<dyn Fn() -> io::Result<()> + Send + Sync>;
+
+/// What becomes of processes that outlive the program that started them. At the
+/// time limit and at an interrupt they are killed either way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leftovers {
+    /// They are killed.
+    Kill,
+    /// They live on as children of the system's first process, outlive the
+    /// runner too, and lose their output streams when `run` returns.
+    Keep,
+}
+
+/// How a program ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// By itself, with this status.
+    Exited(i32),
+    /// By this signal.
+    Signaled(i32),
+    /// Nobody knows: it killed its guardian, or cannot be killed. What it started
+    /// is gone too where this process is a subreaper.
+    Lost,
+}
+
+/// What came of a job.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// How the program ended.
+    pub ending: Ending,
+    /// What it wrote to its standard output.
+    pub stdout: Capture,
+    /// What it wrote to its standard error.
+    pub stderr: Capture,
+    /// Its limit was reached and it was killed.
+    pub timed_out: bool,
+    /// The signal on which it was killed. It stays pending.
+    pub interrupted: Option<Signal>,
+    /// Processes that outlived it, and were killed or kept; 0 where it was
+    /// killed together with all that it started.
+    pub left_behind: u32,
+    /// From its start to its end, and its family's.
+    pub duration: Duration,
+}
+
+/// Runs a program to its end, its limit or an interrupt. An error means that it
+/// never ran: a missing program or folder, or (`ErrorKind::Interrupted`) a signal
+/// that was pending already.
+pub fn run(job: &Job<'_>) -> io::Result<Outcome> {
+    if job.interrupt.pending().is_some() {
+        return Err(io::Error::new(
+            ErrorKind::Interrupted,
+            "a signal is pending",
+        ));
+    }
+    if !job.program.is_absolute() {
+        let text = format!(
+            "failed to start `{}`: not an absolute path",
+            job.program.display()
+        );
+        return Err(io::Error::new(ErrorKind::InvalidInput, text));
+    }
+    prepare_adoption(job.leftovers);
+    let mut watch = Watch::start(job)?;
+    let mut chunk = vec![0; limits::SCRIPT_READ_BYTES];
+    while !watch.is_over() {
+        let ready = watch.wait()?;
+        watch.serve(ready, &mut chunk);
+    }
+    Ok(watch.finish())
+}
+
+/// Where a run stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Running,
+    /// The guardian was told to kill.
+    Killing,
+    /// It did not in time; the runner lends a hand.
+    Helping,
+    /// The script has ended; only its output is still awaited.
+    Draining,
+}
+
+/// A run under way.
+struct Watch<'a> {
+    job: &'a Job<'a>,
+    started: Instant,
+    guardian: Guardian,
+    phase: Phase,
+    /// When the phase ends by itself; `None` for a limit beyond all time.
+    until: Option<Instant>,
+    stdin: Input<'a>,
+    outputs: [Output; 2],
+    report: Option<Report>,
+    duration: Duration,
+    timed_out: bool,
+    interrupted: Option<Signal>,
+}
+
+/// Which descriptors have something to say.
+#[derive(Clone, Copy)]
+struct Ready {
+    outputs: [bool; 2],
+    channel: bool,
+    stdin: bool,
+    interrupt: bool,
+}
+
+impl<'a> Watch<'a> {
+    fn start(job: &'a Job<'a>) -> io::Result<Watch<'a>> {
+        let started = Instant::now();
+        let mut guardian = Guardian::start(job)?;
+        let child = &mut guardian.child;
+        let stdin = Input::new(child.stdin.take().map(OwnedFd::from), job.stdin)?;
+        let stdout = Output::new(child.stdout.take().map(OwnedFd::from), job.caps)?;
+        let stderr = Output::new(child.stderr.take().map(OwnedFd::from), job.caps)?;
+        Ok(Watch {
+            job,
+            started,
+            guardian,
+            phase: Phase::Running,
+            until: started.checked_add(job.limit),
+            stdin,
+            outputs: [stdout, stderr],
+            report: None,
+            duration: Duration::ZERO,
+            timed_out: false,
+            interrupted: None,
+        })
+    }
+
+    fn is_over(&self) -> bool {
+        self.phase == Phase::Draining
+            && (self.outputs.iter().all(|output| output.pipe.is_none())
+                || self.until.is_none_or(|until| Instant::now() >= until))
+    }
+
+    /// Waits until a descriptor has something to say or the phase is over.
+    fn wait(&self) -> io::Result<Ready> {
+        let entry = |fd: Option<BorrowedFd<'_>>, events| libc::pollfd {
+            // `poll` passes over negative numbers.
+            fd: fd.map_or(-1, |fd| fd.as_raw_fd()),
+            events,
+            revents: 0,
+        };
+        let [stdout, stderr] = &self.outputs;
+        let channel = (self.phase != Phase::Draining).then(|| self.guardian.channel.as_fd());
+        let interrupt = self
+            .job
+            .interrupt
+            .as_fd()
+            .filter(|_| self.phase == Phase::Running);
+        let mut fds = [
+            entry(stdout.pipe.as_ref().map(AsFd::as_fd), libc::POLLIN),
+            entry(stderr.pipe.as_ref().map(AsFd::as_fd), libc::POLLIN),
+            entry(channel, libc::POLLIN),
+            entry(self.stdin.pipe.as_ref().map(AsFd::as_fd), libc::POLLOUT),
+            entry(interrupt, libc::POLLIN),
+        ];
+        poll(&mut fds, self.until)?;
+        let [stdout, stderr, channel, stdin, interrupt] = fds.map(|fd| fd.revents != 0);
+        Ok(Ready {
+            outputs: [stdout, stderr],
+            channel,
+            stdin,
+            interrupt,
+        })
+    }
+
+    /// Moves what can be moved; only then looks at the clock, so that a script
+    /// that ended in time is never called late.
+    fn serve(&mut self, ready: Ready, chunk: &mut [u8]) {
+        for (output, ready) in self.outputs.iter_mut().zip(ready.outputs) {
+            if ready {
+                output.read(chunk);
+            }
+        }
+        if ready.stdin {
+            self.stdin.write();
+        }
+        if ready.channel {
+            self.listen();
+        }
+        if self.phase == Phase::Running && ready.interrupt {
+            // A stale byte without a signal would keep the descriptor readable.
+            let interrupt = self.job.interrupt;
+            self.interrupted = interrupt.pending().or_else(|| interrupt.take());
+            if self.interrupted.is_some() {
+                self.kill();
+            }
+        }
+        if self.until.is_some_and(|until| Instant::now() >= until) {
+            match self.phase {
+                Phase::Running => {
+                    self.timed_out = true;
+                    self.kill();
+                }
+                Phase::Killing | Phase::Helping => self.lose_patience(),
+                Phase::Draining => {}
+            }
+        }
+    }
+
+    /// Tells the guardian to kill.
+    fn kill(&mut self) {
+        self.guardian.order_kill();
+        self.enter(Phase::Killing, limits::GUARDIAN_REPORT);
+    }
+
+    fn enter(&mut self, phase: Phase, limit: Duration) {
+        self.phase = phase;
+        self.until = Instant::now().checked_add(limit);
+        self.stdin.pipe = None;
+    }
+
+    /// Takes the guardian's report, or notes that there will be none.
+    fn listen(&mut self) {
+        let mut bytes = [0; Report::BYTES];
+        match self.guardian.channel.read(&mut bytes) {
+            Ok(Report::BYTES) => self.report = Some(Report::from_bytes(bytes)),
+            Err(error) if is_passing(&error) => return,
+            Ok(_) | Err(_) => {}
+        }
+        self.conclude();
+    }
+
+    /// The guardian does not answer: stopped, or starved. As long as it lives its
+    /// family can be told from everybody else's, so it gets a second chance.
+    fn lose_patience(&mut self) {
+        if self.phase == Phase::Killing {
+            self.guardian.help();
+            self.enter(Phase::Helping, limits::GUARDIAN_LAST_REPORT);
+        } else {
+            self.guardian.help();
+            self.guardian.kill();
+            self.conclude();
+        }
+    }
+
+    /// The script has ended, or is out of reach.
+    fn conclude(&mut self) {
+        self.duration = self.started.elapsed();
+        if self.report.is_none_or(|report| report.status.is_none()) {
+            self.guardian.reap();
+            kill_adopted();
+        }
+        self.enter(Phase::Draining, limits::SCRIPT_DRAIN);
+    }
+
+    fn finish(mut self) -> Outcome {
+        self.guardian.reap();
+        let [stdout, stderr] = self.outputs.map(|output| output.kept);
+        Outcome {
+            ending: self
+                .report
+                .and_then(|report| report.status)
+                .map_or(Ending::Lost, ending),
+            stdout,
+            stderr,
+            timed_out: self.timed_out,
+            interrupted: self.interrupted,
+            left_behind: self.report.map_or(0, |report| report.left_behind),
+            duration: self.duration,
+        }
+    }
+}
+
+fn ending(status: c_int) -> Ending {
+    if libc::WIFSIGNALED(status) {
+        Ending::Signaled(libc::WTERMSIG(status))
+    } else {
+        Ending::Exited(libc::WEXITSTATUS(status))
+    }
+}
+
+#[cfg(test)]
+mod tests;

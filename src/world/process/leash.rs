@@ -1,0 +1,265 @@
+//! The runner's hold on a guardian, and so on a script: starting both, ordering
+//! the end, and clearing up where the guardian itself was killed.
+//!
+//! What is read and reported meanwhile is `process`'s concern. Nothing here waits
+//! without a bound.
+
+use std::io::{self, ErrorKind};
+use std::net::Shutdown;
+use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+use std::{fs, mem, process, ptr};
+
+use crate::limits;
+use libc::{c_int, pid_t, sigset_t};
+use wait_timeout::ChildExt;
+
+use super::streams::poll;
+use super::{Job, Leftovers};
+use crate::world::guardian::{self, Post};
+
+/// Whether this program lets [`kill_adopted`] kill all its children but these.
+static SUBREAPER: AtomicBool = AtomicBool::new(false);
+/// The children that this process had before it started any.
+static FOREIGN: OnceLock<Vec<pid_t>> = OnceLock::new();
+
+/// Makes this process inherit what a killed guardian leaves, so that even then
+/// nothing escapes. For a program that starts children only through
+/// [`run`](super::run), once, at its start; not for a library's host, whose own
+/// children it would kill.
+pub fn become_subreaper() {
+    SUBREAPER.store(true, Ordering::Relaxed);
+}
+
+/// Before a script starts: makes orphans come here, or, when they are to be
+/// kept, pass by.
+pub(super) fn prepare_adoption(leftovers: Leftovers) {
+    if SUBREAPER.load(Ordering::Relaxed) {
+        FOREIGN.get_or_init(|| {
+            // Without a word from this file, which not every kernel has, the long way.
+            match fs::read_to_string("/proc/thread-self/children") {
+                Ok(list) => list.split(' ').filter_map(|pid| pid.parse().ok()).collect(),
+                Err(_) => children(&[]),
+            }
+        });
+        let adopt = c_int::from(leftovers == Leftovers::Kill);
+        guardian::set_attribute(libc::PR_SET_CHILD_SUBREAPER, adopt);
+    }
+}
+
+/// The guardian, seen from the runner. Dropping it on the way out of a failure
+/// kills the script and its family.
+pub(super) struct Guardian {
+    pub(super) child: Child,
+    pid: pid_t,
+    pub(super) channel: UnixStream,
+    reaped: bool,
+}
+
+impl Guardian {
+    pub(super) fn start(job: &Job<'_>) -> io::Result<Guardian> {
+        let (channel, theirs) = UnixStream::pair()?;
+        // Not one of the first three, which the script's streams will replace
+        // in a host that has them closed. A duplicate never is.
+        let theirs = if theirs.as_raw_fd() < 3 {
+            theirs.try_clone()?
+        } else {
+            theirs
+        };
+        channel.set_nonblocking(true)?;
+        let post = Post {
+            channel: theirs.as_raw_fd(),
+            runner: own_pid(),
+            keep: job.leftovers == Leftovers::Keep,
+        };
+        let mut command = Command::new(job.program);
+        command
+            .args(job.args)
+            .env_clear()
+            .envs(job.environment.iter().map(|(name, value)| (name, value)))
+            .current_dir(job.folder)
+            .stdin(if job.stdin.is_empty() {
+                Stdio::null()
+            } else {
+                Stdio::piped()
+            })
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        // SAFETY: after the fork only system calls are made, here and, by its
+        // contract, in `confine`.
+        unsafe {
+            command.pre_exec(move || guardian::stand_between(post));
+            if let Some(confine) = job.confine.clone() {
+                command.pre_exec(move || confine());
+            }
+        }
+        // Handlers of ours must not run in the new processes.
+        let blocked = Blocked::new(None);
+        let child = command.spawn();
+        drop(blocked);
+        let child = child.map_err(|error| explain(&error, job))?;
+        let pid = pid_t::try_from(child.id()).unwrap_or(0);
+        Ok(Guardian {
+            child,
+            pid,
+            channel,
+            reaped: false,
+        })
+    }
+
+    /// The socket's end is the order, and nothing can hold it back. Should the
+    /// script have stopped its guardian, it goes on.
+    pub(super) fn order_kill(&self) {
+        let _ = self.channel.shutdown(Shutdown::Write);
+        // SAFETY: a child that has not been reaped; the number is its own.
+        unsafe { libc::kill(self.pid, libc::SIGCONT) };
+    }
+
+    /// Kills its children in its place, as far as they can be found, and wakes it
+    /// in case one of them has stopped it.
+    pub(super) fn help(&self) {
+        guardian::kill_tree(self.pid, &[]);
+        // SAFETY: as above.
+        unsafe { libc::kill(self.pid, libc::SIGCONT) };
+    }
+
+    /// Kills it. What was its family's becomes this process's or the system's.
+    pub(super) fn kill(&mut self) {
+        let _ = self.child.kill();
+    }
+
+    /// Takes leave of the guardian, which has ended or is about to.
+    pub(super) fn reap(&mut self) {
+        if self.reaped || !matches!(self.child.try_wait(), Ok(None)) {
+            self.reaped = true;
+        } else if ignores_children() {
+            // The handler of `wait_timeout` would pass the signal on to
+            // `SIG_IGN` as if it were a function. `wait` returns at the end.
+            let _ = self.child.wait();
+            self.reaped = true;
+        } else {
+            let in_time = self.child.wait_timeout(limits::GUARDIAN_REAP);
+            // It hears nothing where a host blocks SIGCHLD, hence another look.
+            self.reaped =
+                !matches!(in_time, Ok(None)) || !matches!(self.child.try_wait(), Ok(None));
+        }
+    }
+}
+
+impl Drop for Guardian {
+    fn drop(&mut self) {
+        if self.reaped {
+            return;
+        }
+        self.order_kill();
+        let mut fds = [libc::pollfd {
+            fd: self.channel.as_raw_fd(),
+            events: libc::POLLIN,
+            revents: 0,
+        }];
+        let _ = poll(
+            &mut fds,
+            Instant::now().checked_add(limits::GUARDIAN_REPORT),
+        );
+        let _ = self.child.kill();
+        self.reap();
+    }
+}
+
+/// Kills and buries what a lost guardian left to this process as its subreaper.
+pub(super) fn kill_adopted() {
+    let Some(foreign) = FOREIGN.get() else { return };
+    let own = own_pid();
+    let since = Instant::now();
+    while since.elapsed() < limits::HUNT {
+        let children = children(foreign);
+        if children.is_empty() {
+            return;
+        }
+        guardian::kill_tree(own, foreign);
+        let _ = poll(&mut [], Instant::now().checked_add(limits::SWEEP_ROUND));
+        for child in children {
+            // SAFETY: one number, and no room for a status.
+            unsafe { libc::waitpid(child, ptr::null_mut(), libc::WNOHANG) };
+        }
+    }
+}
+
+/// Signals that are held back from this thread until this is dropped.
+pub(super) struct Blocked {
+    pub(super) before: sigset_t,
+}
+
+impl Blocked {
+    /// One signal, or all.
+    pub(super) fn new(signal: Option<c_int>) -> Blocked {
+        // SAFETY: zeroed, then filled, structures of this stack.
+        unsafe {
+            let (mut set, mut before): (sigset_t, sigset_t) = (mem::zeroed(), mem::zeroed());
+            match signal {
+                Some(signal) => {
+                    libc::sigemptyset(&raw mut set);
+                    libc::sigaddset(&raw mut set, signal);
+                }
+                None => {
+                    libc::sigfillset(&raw mut set);
+                }
+            }
+            libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, &raw mut before);
+            Blocked { before }
+        }
+    }
+}
+
+impl Drop for Blocked {
+    fn drop(&mut self) {
+        // SAFETY: the set was filled by the call that blocked.
+        unsafe {
+            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.before, ptr::null_mut())
+        };
+    }
+}
+
+/// Whether this process, or the one that started it, ignores its children's ends.
+fn ignores_children() -> bool {
+    // SAFETY: asks only, into a structure of this stack.
+    unsafe {
+        let mut action: libc::sigaction = mem::zeroed();
+        libc::sigaction(libc::SIGCHLD, ptr::null(), &raw mut action);
+        action.sa_sigaction == libc::SIG_IGN
+    }
+}
+
+/// This process's children but for those `spared`.
+fn children(spared: &[pid_t]) -> Vec<pid_t> {
+    let own = own_pid();
+    let mut children = Vec::new();
+    guardian::visit_tree(own, spared, |process| {
+        if process.parent == own {
+            children.push(process.pid);
+        }
+    });
+    children
+}
+
+fn own_pid() -> pid_t {
+    pid_t::try_from(process::id()).unwrap_or(0)
+}
+
+/// Says which of the things that must be there is not.
+fn explain(error: &io::Error, job: &Job<'_>) -> io::Error {
+    let (program, folder) = (job.program.display(), job.folder.display());
+    let text = if !job.folder.is_dir() {
+        format!("failed to enter folder `{folder}`: {error}")
+    } else if error.kind() == ErrorKind::NotFound && job.program.exists() {
+        format!("failed to start `{program}`: the interpreter that it names is missing")
+    } else {
+        format!("failed to start `{program}`: {error}")
+    };
+    io::Error::new(error.kind(), text)
+}

@@ -1,0 +1,216 @@
+//! One job at a time, against real shells and daemons.
+
+use std::ffi::OsString;
+use std::io::ErrorKind;
+use std::path::Path;
+use std::time::{Duration, Instant};
+use std::{fs, io};
+
+use super::*;
+
+const SHELL: &str = "/bin/sh";
+
+/// Runs a shell script; `change` adjusts the job.
+fn run_shell(script: &str, change: impl FnOnce(&mut Job<'_>)) -> io::Result<Outcome> {
+    let args = [OsString::from("-c"), OsString::from(script)];
+    let environment = [(
+        OsString::from("PATH"),
+        OsString::from("/usr/local/bin:/usr/bin:/bin"),
+    )];
+    let interrupt = Interrupt::never();
+    let mut job = Job {
+        program: Path::new(SHELL),
+        args: &args,
+        folder: Path::new("/"),
+        environment: &environment,
+        stdin: b"",
+        limit: Duration::from_secs(20),
+        leftovers: Leftovers::Kill,
+        caps: Caps::halves(64 << 10),
+        interrupt: &interrupt,
+        confine: None,
+    };
+    change(&mut job);
+    run(&job)
+}
+
+fn shell(script: &str) -> Outcome {
+    run_shell(script, |_| {}).expect("the shell starts")
+}
+
+fn shell_within(milliseconds: u64, script: &str) -> Outcome {
+    run_shell(script, |job| {
+        job.limit = Duration::from_millis(milliseconds);
+    })
+    .expect("the shell starts")
+}
+
+/// Whether the process whose number a script printed is alive.
+fn is_alive(pid: &str) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
+    !stat.is_empty() && !stat.contains(") Z ")
+}
+
+/// Whether it is gone. Without a guardian the end of its streams may be seen
+/// before its own.
+fn is_gone(pid: &str) -> bool {
+    let since = Instant::now();
+    while is_alive(pid) && since.elapsed() < Duration::from_secs(2) {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    !is_alive(pid)
+}
+
+#[test]
+fn streams_and_status_come_back_apart() {
+    let outcome = shell("echo out; echo err >&2; exit 7");
+    assert_eq!(outcome.ending, Ending::Exited(7));
+    assert_eq!(
+        (outcome.stdout.text(), outcome.stderr.text()),
+        ("out\n".into(), "err\n".into())
+    );
+    assert!(!outcome.timed_out && outcome.interrupted.is_none() && outcome.left_behind == 0);
+}
+
+#[test]
+fn death_by_signal_is_told() {
+    for signal in [libc::SIGKILL, libc::SIGSEGV, libc::SIGTERM] {
+        assert_eq!(
+            shell(&format!("kill -{signal} $$")).ending,
+            Ending::Signaled(signal)
+        );
+    }
+}
+
+#[test]
+fn the_environment_is_what_was_given_and_no_descriptor_leaks() {
+    let outcome = run_shell("env; ls /proc/self/fd", |job| job.stdin = b"x").expect("starts");
+    let text = outcome.stdout.text();
+    assert!(!text.contains("HOME=") && !text.contains("CARGO"), "{text}");
+    // `ls` itself opens the folder as number 3.
+    assert!(text.ends_with("\n0\n1\n2\n3\n"), "{text}");
+}
+
+#[test]
+fn signals_are_as_in_a_fresh_process() {
+    let script =
+        "while read -r name mask; do case $name in SigBlk:|SigIgn:) echo $mask;; esac; done";
+    let text = shell(&format!("{script} </proc/self/status")).stdout.text();
+    let masks: Vec<u64> = text
+        .lines()
+        .map(|mask| u64::from_str_radix(mask, 16).expect("a mask"))
+        .collect();
+    // The last of the first 32 belongs to the C library.
+    assert!(
+        masks.len() == 2 && masks.iter().all(|mask| mask.trailing_zeros() >= 31),
+        "{text}"
+    );
+}
+
+#[test]
+fn input_is_fed_and_may_be_left_unread() {
+    static BYTES: [u8; 1 << 20] = [b'x'; 1 << 20];
+    let outcome = run_shell("wc -c", |job| job.stdin = &BYTES).expect("starts");
+    assert_eq!(outcome.stdout.text().trim(), "1048576");
+    let outcome = run_shell("exec <&-; echo done", |job| job.stdin = &BYTES).expect("starts");
+    assert_eq!(outcome.stdout.text(), "done\n");
+    assert_eq!(shell("cat; echo end").stdout.text(), "end\n");
+}
+
+#[test]
+fn a_flood_is_read_to_its_end() {
+    let outcome = shell("yes 0123456 | head -c 8000000; printf END");
+    assert_eq!(outcome.ending, Ending::Exited(0));
+    assert_eq!(outcome.stdout.total_bytes(), 8_000_003);
+    assert!(outcome.stdout.head().starts_with(b"0123456\n"));
+    assert!(outcome.stdout.tail().ends_with(b"0123456\nEND"));
+}
+
+#[test]
+fn the_limit_kills_and_keeps_what_was_said() {
+    let started = Instant::now();
+    let outcome = shell_within(200, "echo before; (setsid sleep 60; :) & sleep 60");
+    assert!(started.elapsed() < Duration::from_secs(5));
+    assert!(outcome.timed_out);
+    assert_eq!(outcome.ending, Ending::Signaled(libc::SIGKILL));
+    assert_eq!(outcome.stdout.text(), "before\n");
+    // A stopped script is no different.
+    assert!(shell_within(100, "kill -STOP $$").timed_out);
+}
+
+#[test]
+fn who_outlives_the_script_is_killed_and_counted() {
+    let outcome = shell("setsid sh -c 'echo $$; exec sleep 60' & sleep 0.2");
+    assert_eq!(
+        (outcome.ending, outcome.left_behind),
+        (Ending::Exited(0), 1)
+    );
+    assert!(!is_alive(&outcome.stdout.text()));
+    // Those who end by themselves at once were not left behind.
+    let outcome = shell("(sleep 0.01; echo late) & echo early");
+    assert_eq!(
+        (outcome.stdout.text().as_str(), outcome.left_behind),
+        ("early\nlate\n", 0)
+    );
+}
+
+#[test]
+fn who_is_to_be_kept_lives_on() {
+    let script = "sleep 60 & echo $!";
+    let outcome = run_shell(script, |job| job.leftovers = Leftovers::Keep).expect("starts");
+    let text = outcome.stdout.text();
+    assert_eq!(outcome.left_behind, 1);
+    assert!(is_alive(&text));
+    let pid = text.trim().parse().expect("a number");
+    // SAFETY: the process that the test itself started.
+    unsafe { libc::kill(pid, libc::SIGKILL) };
+}
+
+#[test]
+fn a_script_that_turns_on_its_guardian_does_not_win() {
+    let outcome = shell("echo $$; kill -9 $PPID; exec sleep 60");
+    assert_eq!(outcome.ending, Ending::Lost);
+    assert!(is_gone(&outcome.stdout.text()));
+    let outcome = shell_within(200, "echo $$; kill -STOP $PPID; exec sleep 60");
+    assert!(outcome.timed_out && !is_alive(&outcome.stdout.text()));
+}
+
+#[test]
+fn what_cannot_start_is_an_error_that_names_it() {
+    let kind_and_text = |program: &'static str, folder: &'static str| {
+        let change = |job: &mut Job<'_>| {
+            job.program = Path::new(program);
+            job.folder = Path::new(folder);
+        };
+        run_shell("", change)
+            .map_err(|error| (error.kind(), error.to_string()))
+            .err()
+    };
+    let table = [
+        ("/missing", "/", ErrorKind::NotFound, "start `/missing`"),
+        (
+            "/etc/passwd",
+            "/",
+            ErrorKind::PermissionDenied,
+            "start `/etc/passwd`",
+        ),
+        (
+            SHELL,
+            "/missing",
+            ErrorKind::NotFound,
+            "enter folder `/missing`",
+        ),
+        ("sh", "/", ErrorKind::InvalidInput, "not an absolute path"),
+    ];
+    for (program, folder, kind, words) in table {
+        let (found, text) = kind_and_text(program, folder).expect("cannot start");
+        assert!(found == kind && text.contains(words), "{found:?} {text}");
+    }
+}
+
+#[test]
+fn a_confinement_that_fails_keeps_the_script_from_running() {
+    let refuse: Confine = Arc::new(|| Err(io::Error::from_raw_os_error(libc::EPERM)));
+    let result = run_shell("echo never", |job| job.confine = Some(refuse));
+    assert!(matches!(result, Err(error) if error.kind() == ErrorKind::PermissionDenied));
+}
