@@ -1,6 +1,7 @@
 //! Skills for any language model that speaks OpenAI's chat completions.
 
 pub mod address;
+pub mod dotenv;
 pub mod error;
 pub mod event;
 pub mod limits;

@@ -1,0 +1,58 @@
+//! Reads `.env` documents from standard input and prints what the reader makes
+//! of each as one line of JSON. It exists for `tests/oracle/dotenv_oracle.py`,
+//! so that the product needs no hidden command; it prints values, so it must
+//! not become one.
+//!
+//! A document is two blocks, each a length (four bytes, little-endian) and as
+//! many bytes: the environment as a JSON object, then the `.env` text.
+
+use std::collections::HashMap;
+use std::io::{self, BufReader, BufWriter, Read, Write};
+
+use serde_json::{Value, json};
+use skills_runner::dotenv::{self, Dotenv};
+
+fn main() -> io::Result<()> {
+    let mut input = BufReader::new(io::stdin().lock());
+    let mut output = BufWriter::new(io::stdout().lock());
+    while let Some(environment) = read_block(&mut input)? {
+        let environment: HashMap<String, String> = serde_json::from_slice(&environment)?;
+        let document = read_block(&mut input)?.ok_or(io::ErrorKind::UnexpectedEof)?;
+        let outcome = dotenv::parse_bytes(&document, &|name| environment.get(name).cloned());
+        let line = match outcome {
+            Ok(read) => describe(&read),
+            Err(fault) => json!({"refused": fault.line, "message": fault.message}),
+        };
+        writeln!(output, "{line}")?;
+    }
+    output.flush()
+}
+
+fn describe(read: &Dotenv) -> Value {
+    let variables: Vec<Value> = read
+        .variables
+        .iter()
+        .map(|variable| json!([variable.name, variable.value, variable.line]))
+        .collect();
+    let faults: Vec<Value> = read
+        .faults
+        .iter()
+        .map(|fault| json!([fault.line, fault.message]))
+        .collect();
+    json!({"variables": variables, "faults": faults})
+}
+
+/// One block, or nothing at the clean end of the input.
+fn read_block(input: &mut impl Read) -> io::Result<Option<Vec<u8>>> {
+    let mut length = [0; 4];
+    if input.read(&mut length[..1])? == 0 {
+        return Ok(None);
+    }
+    input.read_exact(&mut length[1..])?;
+    let length = u64::from(u32::from_le_bytes(length));
+    let mut block = Vec::new();
+    if input.take(length).read_to_end(&mut block)? as u64 != length {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    Ok(Some(block))
+}
