@@ -1,12 +1,15 @@
 //! Skills for any language model that speaks OpenAI's chat completions.
 
 pub mod address;
+pub mod config;
 pub mod dotenv;
 pub mod error;
 pub mod event;
 pub mod limits;
 pub mod message;
 pub mod secret;
+pub mod settings;
+pub mod skills;
 pub mod text;
 pub mod tool;
 pub mod world;

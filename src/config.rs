@@ -1,0 +1,443 @@
+//! What the settings mean: a value, built once and passed by reference.
+//!
+//! Everything is checked before the first request, and all problems are told
+//! at once, each with the variable, where its value came from, and the fix.
+//! Nothing here reads the environment or a file: that has been done.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::address::Address;
+use crate::error::{Error, Kind, Result};
+use crate::limits;
+use crate::secret::Secret;
+use crate::settings::{self, Origin, Settings};
+
+/// Whom to ask.
+#[derive(Clone, Debug)]
+pub struct Endpoint {
+    /// Where requests go.
+    pub address: Address,
+    /// The model's name, as the endpoint knows it.
+    pub model: String,
+    /// The credential; `None` sends none.
+    pub key: Option<Secret>,
+    /// Longest silence while a reply is read.
+    pub idle_limit: Duration,
+}
+
+/// Which interpreter runs the scripts of a skill that has no venv.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Python {
+    /// `python3` from the search path.
+    Search,
+    /// This one.
+    Program(PathBuf),
+    /// None: such skills cannot run scripts.
+    Off,
+}
+
+/// How scripts run.
+#[derive(Clone, Debug)]
+pub struct Scripts {
+    /// Longest run of one script.
+    pub limit: Duration,
+    /// Interpreter for skills without a venv.
+    pub python: Python,
+    /// Processes left behind after a normal end live on.
+    pub keep_leftovers: bool,
+    /// The environment that scripts get, without any credential of ours.
+    pub environment: Vec<(OsString, OsString)>,
+    /// Where the user works; scripts find it in `USER_CWD`.
+    pub user_folder: PathBuf,
+    /// Where temporary files go.
+    pub temporary_folder: PathBuf,
+}
+
+/// Everything a run needs to know.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Whom to ask; `None` for commands that ask nobody.
+    pub endpoint: Option<Endpoint>,
+    /// Folders of skills; the first wins a name.
+    pub skills_folders: Vec<PathBuf>,
+    /// How scripts run.
+    pub scripts: Scripts,
+    /// The key, to be masked wherever a tool's result shows it.
+    pub secret: Option<Secret>,
+    /// Things the user should know that stop nothing.
+    pub warnings: Vec<String>,
+}
+
+/// What a command needs to be configured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Needs {
+    /// An endpoint to ask.
+    Endpoint,
+    /// Only skills and scripts.
+    Skills,
+}
+
+impl Config {
+    /// Makes sense of the settings, or tells everything that is wrong.
+    /// `user_folder` is the working directory, absolute.
+    pub fn resolve(settings: &Settings, user_folder: &Path, needs: Needs) -> Result<Config> {
+        let mut reader = Reader {
+            settings,
+            user_folder,
+            problems: Vec::new(),
+            warnings: Vec::new(),
+        };
+        let endpoint = match needs {
+            Needs::Endpoint => reader.endpoint(),
+            Needs::Skills => None,
+        };
+        // A key that is set is kept from scripts and masked also where no endpoint is needed.
+        let secret = reader.secret(settings::LLM_API_KEY).map(|(key, _)| key);
+        let secret = secret.filter(Secret::is_worth_masking);
+        let skills_folders = reader.skills_folders();
+        let scripts = Scripts {
+            limit: reader.seconds(settings::SCRIPT_TIMEOUT_SECONDS, limits::SCRIPT_SECONDS),
+            python: reader.python(),
+            keep_leftovers: reader.choice(settings::SCRIPT_LEFTOVERS, &["kill", "keep"]) == Some(1),
+            environment: script_environment(settings, secret.as_ref()),
+            user_folder: user_folder.to_path_buf(),
+            temporary_folder: settings
+                .variable("TMPDIR")
+                .map_or_else(|| PathBuf::from("/tmp"), PathBuf::from),
+        };
+        reader.report_file_faults();
+        if reader.problems.is_empty() {
+            Ok(Config {
+                endpoint,
+                skills_folders,
+                scripts,
+                secret,
+                warnings: reader.warnings,
+            })
+        } else {
+            Err(all_at_once(&reader.problems, needs))
+        }
+    }
+}
+
+/// Written by the owner of the folder, who may be a stranger.
+fn is_foreign(origin: &Origin) -> bool {
+    matches!(origin, Origin::File { trusted: false, .. })
+}
+
+/// The user's own: set elsewhere, or taken from the environment by a reference.
+fn is_own(origin: &Origin) -> bool {
+    !is_foreign(origin)
+        || matches!(
+            origin,
+            Origin::File {
+                is_dependent: true,
+                ..
+            }
+        )
+}
+
+/// Several problems as one error, a line each.
+fn all_at_once(problems: &[String], needs: Needs) -> Error {
+    let message = match problems {
+        [one] => format!("failed to read the configuration: {one}"),
+        several => {
+            let mut text = format!(
+                "failed to read the configuration: {} problems",
+                several.len()
+            );
+            for problem in several {
+                text.push_str("\n  ");
+                text.push_str(problem);
+            }
+            text
+        }
+    };
+    let error = Error::new(Kind::Config, message);
+    match needs {
+        Needs::Endpoint => {
+            error.with_hint("`skills-runner demo` shows the whole loop without any setting")
+        }
+        Needs::Skills => error,
+    }
+}
+
+/// The user's environment without our credentials, under whatever name they stand.
+fn script_environment(settings: &Settings, key: Option<&Secret>) -> Vec<(OsString, OsString)> {
+    let is_secret = |name: &OsStr, value: &OsStr| {
+        settings::SETTINGS
+            .iter()
+            .any(|row| row.secret && name == row.name)
+            || key.is_some_and(|key| key.is_within(value.as_bytes()))
+    };
+    settings
+        .environment()
+        .iter()
+        .filter(|(name, value)| !is_secret(name, value))
+        .cloned()
+        .collect()
+}
+
+/// Reads values one by one and collects what is wrong with them.
+struct Reader<'s> {
+    settings: &'s Settings,
+    user_folder: &'s Path,
+    problems: Vec<String>,
+    warnings: Vec<String>,
+}
+
+impl Reader<'_> {
+    fn endpoint(&mut self) -> Option<Endpoint> {
+        let address = self.address();
+        let model = self.text(settings::LLM_MODEL_NAME).map(|(model, _)| model);
+        if model.is_none() {
+            self.missing(
+                settings::LLM_MODEL_NAME,
+                "gpt-4.1-mini, or with Ollama qwen3",
+            );
+        }
+        let key = self.key(address.as_ref());
+        self.refuse_leaks(address.as_ref());
+        let idle_limit = self.seconds(settings::LLM_TIMEOUT_SECONDS, limits::IDLE_SECONDS);
+        Some(Endpoint {
+            address: address?.0,
+            model: model?,
+            key,
+            idle_limit,
+        })
+    }
+
+    fn address(&mut self) -> Option<(Address, Origin)> {
+        let Some((text, origin)) = self.text(settings::LLM_API_BASE_URL) else {
+            self.missing(
+                settings::LLM_API_BASE_URL,
+                "https://api.openai.com/v1, or with Ollama http://localhost:11434/v1",
+            );
+            return None;
+        };
+        match Address::parse(&text) {
+            Ok(address) => Some((address, origin)),
+            Err(fault) => {
+                let name = settings::LLM_API_BASE_URL;
+                self.problems
+                    .push(format!("{name} ({origin}) is no usable address: {fault}"));
+                None
+            }
+        }
+    }
+
+    fn key(&mut self, address: Option<&(Address, Origin)>) -> Option<Secret> {
+        let name = settings::LLM_API_KEY;
+        let loopback = address.is_some_and(|(address, _)| address.is_loopback());
+        let Some((key, origin)) = self.secret(name) else {
+            if self.text(name).is_none() && !loopback {
+                self.problems.push(format!(
+                    "{name} is not set: set it in the environment or in .env (`none` for an \
+                     endpoint that wants no key)"
+                ));
+            }
+            return None;
+        };
+        if key.has_control_character() {
+            self.problems.push(format!(
+                "{name} ({origin}) holds a line break or another control character: copy it again"
+            ));
+            return None;
+        }
+        let (address, address_origin) = address?;
+        // A folder somebody else filled could name an address that catches the key.
+        if is_foreign(address_origin) && is_own(&origin) && !loopback {
+            self.problems.push(format!(
+                "{name} ({origin}) is not sent to {}, which only {address_origin} names: set {} where the \
+                 key is set, or pass the file with --env-file if you trust it",
+                address.host(),
+                settings::LLM_API_BASE_URL,
+            ));
+        }
+        if !address.is_encrypted() && !loopback {
+            self.warnings.push(format!(
+                "{name} goes to {} over plain http: anybody on the way can read it",
+                address.host()
+            ));
+        }
+        Some(key)
+    }
+
+    /// The same for everything else that is sent: a foreign file must not put
+    /// the user's variables into the address or the model's name.
+    fn refuse_leaks(&mut self, address: Option<&(Address, Origin)>) {
+        let Some((address, origin)) = address else {
+            return;
+        };
+        if !is_foreign(origin) || address.is_loopback() {
+            return;
+        }
+        for name in [settings::LLM_API_BASE_URL, settings::LLM_MODEL_NAME] {
+            if let Some((
+                _,
+                Origin::File {
+                    trusted: false,
+                    is_dependent: true,
+                    line,
+                    ..
+                },
+            )) = self.text(name)
+            {
+                self.problems.push(format!(
+                    "{name} (.env line {line}) puts environment variables into what is sent to {}, which only \
+                     .env names: pass the file with --env-file if you trust it",
+                    address.host()
+                ));
+            }
+        }
+    }
+
+    /// The setting as a secret, trimmed; `none` and unset give `None`.
+    fn secret(&mut self, name: &'static str) -> Option<(Secret, Origin)> {
+        let (text, origin) = self.text(name)?;
+        if text == "none" {
+            return None;
+        }
+        Some((Secret::new(text)?, origin))
+    }
+
+    fn skills_folders(&mut self) -> Vec<PathBuf> {
+        match self.settings.value(settings::SKILLS_FOLDER_PATH) {
+            Some((value, _)) => value
+                .as_bytes()
+                .split(|&byte| byte == b':')
+                .filter(|part| !part.is_empty())
+                .map(|part| self.path(OsStr::from_bytes(part)))
+                .collect(),
+            None => {
+                let here = self.user_folder.join("skills");
+                let shared = self.settings.xdg_folder("XDG_DATA_HOME", ".local/share");
+                match shared.map(|folder| folder.join("skills-runner/skills")) {
+                    Some(shared) if !here.is_dir() && shared.is_dir() => vec![shared],
+                    _ => vec![here],
+                }
+            }
+        }
+    }
+
+    fn python(&mut self) -> Python {
+        match self.settings.value(settings::SCRIPT_PYTHON) {
+            None => Python::Search,
+            Some((value, _)) if value == "off" => Python::Off,
+            // A bare name is looked up as a shell would.
+            Some((value, _)) if !value.as_bytes().contains(&b'/') => {
+                let found = find_program(&value, self.settings.variable("PATH"));
+                Python::Program(found.unwrap_or_else(|| PathBuf::from(value)))
+            }
+            Some((value, _)) => Python::Program(self.path(&value)),
+        }
+    }
+
+    /// `~/` expanded, and relative to the working directory.
+    fn path(&self, value: &OsStr) -> PathBuf {
+        match (value.as_bytes().strip_prefix(b"~/"), self.settings.home()) {
+            (Some(rest), Some(home)) => home.join(OsStr::from_bytes(rest)),
+            _ => self.user_folder.join(value),
+        }
+    }
+
+    fn seconds(&mut self, name: &'static str, default: u64) -> Duration {
+        let Some((text, origin)) = self.text(name) else {
+            return Duration::from_secs(default);
+        };
+        match text.parse::<u64>() {
+            Ok(seconds) if (1..=limits::MAX_SECONDS).contains(&seconds) => {
+                Duration::from_secs(seconds)
+            }
+            _ => {
+                self.problems.push(format!(
+                    "{name}={text} ({origin}) is no whole number of seconds from 1 to {}",
+                    limits::MAX_SECONDS
+                ));
+                Duration::from_secs(default)
+            }
+        }
+    }
+
+    /// The position of the value among `choices`.
+    fn choice(&mut self, name: &'static str, choices: &[&str]) -> Option<usize> {
+        let (text, origin) = self.text(name)?;
+        let found = choices.iter().position(|choice| *choice == text);
+        if found.is_none() {
+            let choices = choices.join(" or ");
+            self.problems
+                .push(format!("{name}={text} ({origin}) is not {choices}"));
+        }
+        found
+    }
+
+    /// A value as trimmed text; what is no UTF-8 is a problem.
+    fn text(&mut self, name: &'static str) -> Option<(String, Origin)> {
+        let (value, origin) = self.settings.value(name)?;
+        match value.into_string() {
+            Ok(text) => {
+                let trimmed = text.trim();
+                (!trimmed.is_empty()).then(|| (trimmed.to_string(), origin))
+            }
+            Err(_) => {
+                let problem = format!("{name} ({origin}) is not UTF-8 text");
+                if !self.problems.contains(&problem) {
+                    self.problems.push(problem);
+                }
+                None
+            }
+        }
+    }
+
+    fn missing(&mut self, name: &str, example: &str) {
+        // A value that is there but unreadable has been told already.
+        if !self
+            .problems
+            .iter()
+            .any(|problem| problem.starts_with(name))
+        {
+            self.problems.push(format!(
+                "{name} is not set: set it in the environment or in .env, for example {example}"
+            ));
+        }
+    }
+
+    fn report_file_faults(&mut self) {
+        for file in self.settings.files() {
+            let faults = &file.contents.faults;
+            for fault in faults.iter().take(limits::NAMES) {
+                self.warnings.push(format!(
+                    "skipped {} line {}: {}",
+                    file.path.display(),
+                    fault.line,
+                    fault.message
+                ));
+            }
+            if faults.len() > limits::NAMES {
+                let more = faults.len() - limits::NAMES;
+                self.warnings.push(format!(
+                    "skipped {more} more lines of {}",
+                    file.path.display()
+                ));
+            }
+        }
+    }
+}
+
+/// The first executable regular file of that name in the search path.
+pub fn find_program(name: &OsStr, search_path: Option<&OsStr>) -> Option<PathBuf> {
+    use std::os::unix::fs::PermissionsExt;
+    let is_executable = |path: &PathBuf| {
+        path.metadata()
+            .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+    };
+    search_path?
+        .as_bytes()
+        .split(|&byte| byte == b':')
+        .map(|folder| Path::new(OsStr::from_bytes(folder)).join(name))
+        .filter(|path| path.is_absolute())
+        .find(is_executable)
+}

@@ -1,0 +1,552 @@
+//! The frontmatter of a skill's document: where it is and what it says.
+//!
+//! Reading never fails. Whatever real documents contain is read, mended if
+//! need be, and everything that is wrong is a [`Diagnostic`] with its line.
+//! Only the fields that a skill cannot be without are judged here; the finer
+//! rules (lengths, characters, the folder's name) belong to the linter. Nothing
+//! here opens a file: [`parse_head`] serves a caller who has only its start.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use super::yaml::fence::{
+    begins_with_key, find_fence, find_lost_end, find_opening, line_number, trim_start,
+};
+use super::yaml::{self, Reading};
+pub use super::yaml::{Diagnostic, Severity};
+
+/// What stands in front of a document.
+#[derive(Clone, Debug, Default)]
+pub struct Frontmatter {
+    /// Its fields; empty where there is no frontmatter.
+    pub fields: Map<String, Value>,
+    /// The byte of the document at which the body begins.
+    pub body_start: usize,
+    /// What is wrong with it, in the order of lines.
+    pub diagnostics: Vec<Diagnostic>,
+    written: BTreeMap<String, String>,
+}
+
+/// Reads the frontmatter of a whole document.
+pub fn parse(document: &str) -> Frontmatter {
+    let mut front = Frontmatter::default();
+    let Some(mut block) = find_block(document, &mut front) else {
+        return front.into_absent(document);
+    };
+    let first_line = line_number(document, block.start);
+    let reading = read_block(document, &mut block, &mut front);
+    for mut finding in reading.findings {
+        finding.line += first_line - 1;
+        yaml::note(&mut front.diagnostics, finding);
+    }
+    let Value::Object(fields) = reading.value else {
+        return front.into_absent(document);
+    };
+    front.fields = fields;
+    front.written = reading.written;
+    front.body_start = block.body_start;
+    front.check(&document[block.start..block.end], first_line);
+    front.diagnostics.sort_by_key(|finding| finding.line);
+    front
+}
+
+/// Reads the frontmatter from the first bytes of a document; `is_whole` says
+/// that there are no more. None: it does not end within them, so read on.
+///
+/// In a document that is not UTF-8 up to the end of its frontmatter the bad
+/// bytes are replaced, that is an error finding, and `body_start` is 0.
+pub fn parse_head(prefix: &[u8], is_whole: bool) -> Option<Frontmatter> {
+    let (text, is_broken) = match std::str::from_utf8(prefix) {
+        Ok(text) => (text, false),
+        Err(error) => {
+            let (valid, _) = prefix.split_at(error.valid_up_to());
+            let is_broken = is_whole || error.error_len().is_some();
+            (std::str::from_utf8(valid).unwrap_or_default(), is_broken)
+        }
+    };
+    match find_opening(text) {
+        // A few bytes more may complete the line of dashes.
+        None if !is_whole && !is_broken && "---".starts_with(trim_start(text).trim_end()) => None,
+        None => Some(parse(text)),
+        Some(start) if find_fence(text, start, "---", is_whole).is_some() => Some(parse(text)),
+        Some(_) if is_broken => {
+            let lossy = String::from_utf8_lossy(prefix);
+            let start = find_opening(&lossy).unwrap_or_default();
+            if !is_whole && find_fence(&lossy, start, "---", false).is_none() {
+                return None;
+            }
+            let mut front = parse(&lossy);
+            front.body_start = 0;
+            front.find(
+                line_number(text, text.len()),
+                Severity::Error,
+                "not-utf8",
+                "bytes that are not UTF-8",
+            );
+            Some(front)
+        }
+        Some(_) => is_whole.then(|| parse(text)),
+    }
+}
+
+/// The first line of a body that says something: the text of a heading or of a
+/// paragraph, without marks. Rules, code fences and comments say nothing.
+pub fn first_line_of_text(body: &str) -> Option<&str> {
+    let mut is_comment = false;
+    for line in body.lines() {
+        let line = line.trim_start_matches('\u{feff}').trim();
+        is_comment |= line.starts_with("<!--");
+        if is_comment {
+            is_comment = !line.contains("-->");
+            continue;
+        }
+        let text = line
+            .trim_start_matches(['#', '>'])
+            .trim_end_matches('#')
+            .trim();
+        let is_mark = text.starts_with("```") || text.starts_with("~~~");
+        if !is_mark && text.contains(|c| !"-=*_ ".contains(c)) {
+            return Some(text);
+        }
+    }
+    None
+}
+
+impl Frontmatter {
+    /// A field as text. Numbers and truth values are given as they were
+    /// written; none for lists, maps, null and what is not there.
+    pub fn text(&self, key: &str) -> Option<String> {
+        match self.fields.get(key)? {
+            Value::String(text) => Some(text.clone()),
+            value @ (Value::Number(_) | Value::Bool(_)) => Some(
+                self.written
+                    .get(key)
+                    .cloned()
+                    .unwrap_or_else(|| value.to_string()),
+            ),
+            _ => None,
+        }
+    }
+
+    /// A field as text, and in brackets what was written in brackets:
+    /// `argument-hint: [topic]` is no list to its author.
+    pub fn as_written(&self, key: &str) -> Option<String> {
+        match self.fields.get(key)? {
+            Value::Array(_) | Value::Object(_) => self.written.get(key).cloned(),
+            _ => self.text(key),
+        }
+    }
+
+    /// The skill's name for itself, if it has one.
+    pub fn name(&self) -> Option<String> {
+        self.text("name").and_then(|text| non_empty(&text))
+    }
+
+    /// What the skill does and when to use it; a list is joined to one text.
+    pub fn description(&self) -> Option<String> {
+        let Some(Value::Array(items)) = self.fields.get("description") else {
+            return self.text("description").and_then(|text| non_empty(&text));
+        };
+        let texts: Vec<String> = items
+            .iter()
+            .filter_map(|item| match item {
+                Value::String(text) => non_empty(text),
+                Value::Number(_) | Value::Bool(_) => Some(item.to_string()),
+                _ => None,
+            })
+            .collect();
+        non_empty(&texts.join(" "))
+    }
+
+    fn find(&mut self, line: usize, severity: Severity, rule: &'static str, message: &str) {
+        let message = message.to_owned();
+        yaml::note(
+            &mut self.diagnostics,
+            Diagnostic {
+                line,
+                severity,
+                rule,
+                message,
+            },
+        );
+    }
+
+    /// A document in front of which nothing usable stands: all of it is body.
+    fn into_absent(mut self, document: &str) -> Self {
+        self.body_start = document.len() - document.trim_start_matches('\u{feff}').len();
+        let message = "no valid frontmatter".to_owned();
+        let (line, severity, rule) = (1, Severity::Error, "no-frontmatter");
+        self.diagnostics.insert(
+            0,
+            Diagnostic {
+                line,
+                severity,
+                rule,
+                message,
+            },
+        );
+        self
+    }
+
+    /// Judges the fields that every skill needs.
+    fn check(&mut self, source: &str, first_line: usize) {
+        let line_of = |key: &str| {
+            let is_it = |line: &str| {
+                line.strip_prefix(key)
+                    .is_some_and(|rest| rest.starts_with(':'))
+            };
+            source
+                .lines()
+                .position(is_it)
+                .map_or(first_line - 1, |at| first_line + at)
+        };
+        if self.name().is_none() {
+            self.find(
+                line_of("name"),
+                Severity::Error,
+                "missing-name",
+                "missing field 'name'",
+            );
+        }
+        if self.description().is_none() {
+            let message = "missing field 'description'";
+            self.find(
+                line_of("description"),
+                Severity::Error,
+                "missing-description",
+                message,
+            );
+        }
+        for key in ["name", "description"] {
+            let message = match self.fields.get(key) {
+                Some(Value::Array(_)) => format!("field '{key}' is a list, not text"),
+                Some(Value::Object(_)) => format!("field '{key}' is a map, not text"),
+                Some(Value::Number(_)) => format!("field '{key}' is a number, not text"),
+                Some(Value::Bool(_)) => format!("field '{key}' is a truth value, not text"),
+                _ => continue,
+            };
+            self.find(line_of(key), Severity::Warning, "field-type", &message);
+        }
+        if !matches!(
+            self.fields.get("allowed-tools"),
+            None | Some(Value::String(_) | Value::Array(_))
+        ) {
+            let message = "field 'allowed-tools' is neither a list nor a text";
+            self.find(
+                line_of("allowed-tools"),
+                Severity::Warning,
+                "field-type",
+                message,
+            );
+        }
+    }
+}
+
+/// Where the YAML lies in a document, and where the body begins.
+struct Block {
+    start: usize,
+    end: usize,
+    body_start: usize,
+    is_closed: bool,
+}
+
+fn find_block(document: &str, front: &mut Frontmatter) -> Option<Block> {
+    let start = find_opening(document)?;
+    let line = line_number(document, start) - 1;
+    if line > 1 {
+        front.find(
+            1,
+            Severity::Warning,
+            "late-frontmatter",
+            "empty lines in front of the frontmatter",
+        );
+    }
+    if let Some((end, body_start)) = find_fence(document, start, "---", true) {
+        return Some(Block {
+            start,
+            end,
+            body_start,
+            is_closed: true,
+        });
+    }
+    if !begins_with_key(&document[start..]) {
+        return None;
+    }
+    let (end, body_start) = find_fence(document, start, "...", true).unwrap_or_else(|| {
+        let source = &document[start..];
+        let (end, body) = find_lost_end(source, false).unwrap_or((source.len(), source.len()));
+        (start + end, start + body)
+    });
+    let message = "the frontmatter is never closed by a line of `---`";
+    front.find(line, Severity::Warning, "unclosed-frontmatter", message);
+    Some(Block {
+        start,
+        end,
+        body_start,
+        is_closed: false,
+    })
+}
+
+/// Reads the block strictly, or else as far as it can be mended.
+fn read_block(document: &str, block: &mut Block, front: &mut Frontmatter) -> Reading {
+    let strict =
+        |block: &Block| match yaml::parse(&yaml::normalize(&document[block.start..block.end])) {
+            Ok(reading) if reading.value.is_object() => Some(reading),
+            Ok(Reading {
+                value: Value::Null,
+                written,
+                findings,
+            }) => Some(Reading {
+                value: Value::Object(Map::new()),
+                written,
+                findings,
+            }),
+            _ => None,
+        };
+    let mut reading = strict(block);
+    if reading.is_none() && block.is_closed {
+        // The line of dashes may be one of the body's.
+        let source = &document[block.start..block.end];
+        if let Some((end, body)) = find_lost_end(source, true) {
+            let line = line_number(document, block.start + end);
+            block.end = block.start + end;
+            block.body_start = block.start + body;
+            let message = "the frontmatter seems to end here without a line of `---`";
+            front.find(line, Severity::Warning, "unclosed-frontmatter", message);
+            reading = strict(block);
+        }
+    }
+    let source = yaml::normalize(&document[block.start..block.end]);
+    let mut reading = reading.unwrap_or_else(|| yaml::mend(&source));
+    if let Some((line, c)) = yaml::find_odd_character(&source) {
+        let code = u32::from(c);
+        let message =
+            format!("character U+{code:04X}, which other readers refuse or take for a line end");
+        let (severity, rule) = (Severity::Warning, "odd-character");
+        reading.findings.push(Diagnostic {
+            line,
+            severity,
+            rule,
+            message,
+        });
+    }
+    reading
+}
+
+fn non_empty(text: &str) -> Option<String> {
+    let text = text.trim();
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// Each finding as `line severity rule`.
+    fn findings(front: &Frontmatter) -> Vec<String> {
+        let show = |finding: &Diagnostic| {
+            format!("{} {:?} {}", finding.line, finding.severity, finding.rule)
+        };
+        front.diagnostics.iter().map(show).collect()
+    }
+
+    #[test]
+    fn reads_fields_and_finds_the_body() {
+        for document in [
+            "---\nname: a\ndescription: >\n  b\n  c\n---\nBody",
+            "\u{feff}---\r\nname: a\r\ndescription: |-\r\n  b c\r\n--- \r\nBody",
+            "---\nname: 'a'\ndescription: \"b\n  c\"\n---\nBody",
+        ] {
+            let front = parse(document);
+            assert_eq!(findings(&front), [""; 0], "{document:?}");
+            assert_eq!(front.name().as_deref(), Some("a"));
+            assert_eq!(front.description().as_deref(), Some("b c"));
+            assert_eq!(&document[front.body_start..], "Body");
+        }
+    }
+
+    /// R-SKILL-2: each problem has its own message.
+    #[test]
+    fn names_what_is_missing() {
+        let messages = |document: &str| -> Vec<String> {
+            parse(document)
+                .diagnostics
+                .into_iter()
+                .map(|finding| finding.message)
+                .collect()
+        };
+        let missing = ["missing field 'name'", "missing field 'description'"];
+        assert_eq!(messages("---\n---\n"), missing);
+        assert_eq!(messages("---\nname: ''\ndescription:\n---\n"), missing);
+        assert_eq!(messages("---\ndescription: x\n---"), missing[..1]);
+        for document in [
+            "",
+            "# Title\n",
+            "---",
+            "---\n",
+            "---\n- a\n---\n",
+            "--- \nProse\n\n---\n",
+            "----\na: b\n----\n",
+        ] {
+            let front = parse(document);
+            assert_eq!(
+                front.diagnostics[0].message, "no valid frontmatter",
+                "{document:?}"
+            );
+            assert_eq!((front.fields.len(), front.body_start), (0, 0));
+        }
+    }
+
+    #[test]
+    fn takes_fields_of_other_types_as_text() {
+        let front = parse(
+            "---\nname: 3000\ndescription: [one, two]\nversion: 1.10\nargument-hint: [x] \non: yes\n---\n",
+        );
+        assert_eq!(front.name().as_deref(), Some("3000"));
+        assert_eq!(front.description().as_deref(), Some("one two"));
+        assert_eq!(front.text("version").as_deref(), Some("1.10"));
+        assert_eq!(front.fields["version"], json!(1.1));
+        assert_eq!(front.text("true").as_deref(), Some("yes"));
+        assert_eq!(front.text("argument-hint"), None);
+        assert_eq!(front.as_written("argument-hint").as_deref(), Some("[x]"));
+        assert_eq!(
+            findings(&front),
+            ["2 Warning field-type", "3 Warning field-type"]
+        );
+    }
+
+    #[test]
+    fn judges_the_type_of_allowed_tools() {
+        for (value, expected) in [
+            ("[Read, Bash]", 0),
+            ("Read Bash", 0),
+            ("3", 1),
+            ("{a: b}", 1),
+            ("", 1),
+        ] {
+            let document = format!("---\nname: a\ndescription: b\nallowed-tools: {value}\n---\n");
+            let found = findings(&parse(&document));
+            assert_eq!(found, vec!["4 Warning field-type"; expected], "{value}");
+        }
+    }
+
+    #[test]
+    fn mends_and_says_where() {
+        let front = parse("---\nname: a\ndescription: Use when: x\nlicense: @y\n---\nBody");
+        assert_eq!(front.description().as_deref(), Some("Use when: x"));
+        assert_eq!(front.text("license").as_deref(), Some("@y"));
+        assert_eq!(
+            findings(&front),
+            ["3 Warning unquoted-colon", "4 Warning reserved-character"]
+        );
+        let lost = parse("---\nname: a\ndescription: b\ntags: ''x'\n stray\n...\n---\n");
+        assert_eq!(lost.name().as_deref(), Some("a"));
+        let odd = parse("---\nname: a\ndescription: b\u{2028}c\n---\n");
+        assert_eq!(findings(&odd), ["3 Warning odd-character"]);
+    }
+
+    #[test]
+    fn finds_an_end_that_was_left_out() {
+        for (document, body) in [
+            (
+                "---\nname: a\ndescription: b\n\n# Title\n\nText",
+                "\n# Title\n\nText",
+            ),
+            ("---\nname: a\ndescription: b\n", ""),
+            (
+                "---\nname: a\ndescription: b---\n# Title\nText",
+                "# Title\nText",
+            ),
+            (
+                "---\nname: a\ndescription: b---\n\nText\n\n---\nMore",
+                "\nText\n\n---\nMore",
+            ),
+            (
+                "---\nname: a\ndescription: b\n\nText goes on\n\n---\nMore",
+                "\nText goes on\n\n---\nMore",
+            ),
+            ("---\nname: a\ndescription: b\n...\nText", "Text"),
+            ("\n\n---\nname: a\ndescription: b\n---\nText", "Text"),
+        ] {
+            let front = parse(document);
+            assert_eq!(front.description().as_deref(), Some("b"), "{document:?}");
+            assert_eq!(&document[front.body_start..], body);
+            let found = findings(&front);
+            assert!(
+                found.len() == 1 && found[0].contains("Warning"),
+                "{document:?}: {found:?}"
+            );
+        }
+    }
+
+    /// R-SKILL-1: the start of a file is enough once it holds the frontmatter.
+    #[test]
+    fn reads_heads() {
+        let document = "---\nname: a\ndescription: é\n---\nBody é".as_bytes();
+        let closed_at = document.len() - "Body é".len();
+        for length in 0..=document.len() {
+            let front = parse_head(&document[..length], false);
+            assert_eq!(front.is_some(), length >= closed_at, "{length}");
+            assert!(front.is_none_or(|front| front.body_start == closed_at));
+            assert!(parse_head(&document[..length], true).is_some());
+        }
+        let plain = parse_head(b"# Title", false).expect("no frontmatter can follow");
+        assert_eq!(findings(&plain), ["1 Error no-frontmatter"]);
+    }
+
+    #[test]
+    fn reads_heads_that_are_not_utf8() {
+        let front = parse_head(b"---\nname: a\ndescription: \xff b\n---\n", false).expect("closed");
+        assert_eq!(front.description().as_deref(), Some("\u{fffd} b"));
+        assert_eq!(findings(&front), ["3 Error not-utf8"]);
+        assert!(parse_head(b"---\nname: \xff", false).is_none());
+        let body = parse_head(b"---\nname: a\ndescription: b\n---\n\xff", true).expect("whole");
+        assert_eq!(findings(&body), [""; 0]);
+    }
+
+    #[test]
+    fn gives_the_first_line_of_text() {
+        for (body, expected) in [
+            ("\n\n## Title ##\nText", Some("Title")),
+            (
+                "---\n\n<!-- note\nmore -->\n```sh\nText here  ",
+                Some("Text here"),
+            ),
+            ("#\n> quoted", Some("quoted")),
+            ("- item", Some("- item")),
+            (" \n---\n", None),
+            ("", None),
+        ] {
+            assert_eq!(first_line_of_text(body), expected, "{body:?}");
+        }
+    }
+
+    #[test]
+    fn hostile_documents_are_read_in_time() {
+        let size = 1 << 17;
+        for piece in [
+            "[",
+            "{a: ",
+            "- ",
+            "a: b: c\n",
+            "a: \"\n",
+            "\ta:\tb\n",
+            "x\n",
+            "a: [\n",
+            " \n",
+            "---\n",
+            "#\n",
+            "a: b---\n",
+        ] {
+            let text = format!("---\na: {}", piece.repeat(size / piece.len()));
+            let start = std::time::Instant::now();
+            let front = parse(&text);
+            assert!(!front.diagnostics.is_empty());
+            // A reader that is not linear would need minutes.
+            assert!(start.elapsed().as_secs() < 10, "{piece:?}");
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Single lines as a person sees them: which begins a field, which says
+//! nothing, and what text its author meant.
+//!
+//! This is for mending what is no valid YAML. It looks at shapes only and
+//! decides nothing: that is for [`super::repair`].
+
+use std::borrow::Cow;
+
+/// Keys that are recognized even without a space behind their colon.
+const KNOWN_KEYS: [&str; 6] = [
+    "name",
+    "description",
+    "license",
+    "compatibility",
+    "metadata",
+    "allowed-tools",
+];
+
+/// Whether a line begins with a key at its first column.
+pub fn is_key_line(line: &str) -> bool {
+    split_key(line).is_some()
+}
+
+/// The key at the start of a line, and everything behind its colon.
+pub(super) fn split_key(text: &str) -> Option<(&str, &str)> {
+    let line = text.split('\n').next()?;
+    let quote = line.chars().next().filter(|c| "\"'".contains(*c));
+    let (key, end) = if let Some(quote) = quote {
+        let close = 1 + line[1..].find(quote)?;
+        (&line[1..close], close + 1)
+    } else {
+        if line.starts_with(|c: char| " \t#[]{},&*!|>%@`?:".contains(c)) || is_item_line(line) {
+            return None;
+        }
+        let end = line.find([' ', '\t']).unwrap_or(line.len());
+        let word = &line[..end];
+        let is_glued = |key: &&str| {
+            word.strip_prefix(*key)
+                .is_some_and(|rest| rest.starts_with(':'))
+        };
+        let glued = || KNOWN_KEYS.into_iter().find(is_glued).map(str::len);
+        let end = word
+            .strip_suffix(':')
+            .map(str::len)
+            .or_else(glued)
+            .unwrap_or(end);
+        (&line[..end], end)
+    };
+    let behind = line[end..].trim_start_matches(' ').strip_prefix(':')?;
+    let is_spaced = behind.is_empty() || behind.starts_with([' ', '\t']);
+    let is_key = !key.is_empty() && (is_spaced || KNOWN_KEYS.contains(&key));
+    is_key.then(|| (key, &text[line.len() - behind.len()..]))
+}
+
+pub(super) fn is_item_line(line: &str) -> bool {
+    line.strip_prefix('-')
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t', '\n']))
+}
+
+/// Whether a line says nothing: blank, or a comment at its first column.
+pub(super) fn is_idle(line: &str) -> bool {
+    line.starts_with('#') || line.trim().is_empty()
+}
+
+/// The lines without the indentation of the first one that says something.
+pub(super) fn unindent(text: &str) -> Cow<'_, str> {
+    let spaces = |line: &str| line.len() - line.trim_start_matches(' ').len();
+    let first = text.lines().find(|line| !is_idle(line.trim_start()));
+    let indent = first.map_or(0, spaces);
+    if indent == 0 {
+        return Cow::Borrowed(text);
+    }
+    let lines = text.split_inclusive('\n');
+    Cow::Owned(
+        lines
+            .map(|line| &line[spaces(line).min(indent)..])
+            .collect(),
+    )
+}
+
+/// Tabs as spaces: four where they indent, one elsewhere.
+pub(super) fn untab(text: &str) -> String {
+    let mut result = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        let content = line.trim_start_matches([' ', '\t']);
+        result.push_str(&line[..line.len() - content.len()].replace('\t', "    "));
+        result.push_str(&content.replace('\t', " "));
+    }
+    result
+}
+
+/// The value as its author meant it: its lines as one text, blank lines kept,
+/// behind `|` all line ends kept. None where nothing is left.
+pub(super) fn as_text(rest: &str) -> Option<String> {
+    let (own_line, below) = rest.split_once('\n').unwrap_or((rest, ""));
+    let own_line = own_line.trim();
+    let is_header = own_line.len() < 4
+        && own_line.starts_with(['|', '>'])
+        && own_line[1..]
+            .chars()
+            .all(|c| "+-".contains(c) || c.is_ascii_digit());
+    let joint = if is_header && own_line.starts_with('|') {
+        '\n'
+    } else {
+        ' '
+    };
+    let begun = own_line
+        .strip_prefix("> ")
+        .or_else(|| own_line.strip_prefix(">- "));
+    let mut text = if is_header {
+        String::new()
+    } else {
+        begun.unwrap_or(own_line).to_owned()
+    };
+    let mut is_joined = text.is_empty();
+    for line in below.lines().filter(|line| !line.starts_with('#')) {
+        let line = line.trim();
+        if line.is_empty() {
+            text.push('\n');
+        } else {
+            if !is_joined {
+                text.push(joint);
+            }
+            text.push_str(line);
+        }
+        is_joined = line.is_empty();
+    }
+    let text = strip_quotes(text.trim()).trim();
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+/// Takes off the quotes around a text that was not well quoted: an opening one
+/// without its partner, or both, unless they belong to a first and a last word.
+fn strip_quotes(text: &str) -> &str {
+    let Some(quote) = text.chars().next().filter(|c| "\"'".contains(*c)) else {
+        return text;
+    };
+    let inner = &text[1..];
+    if !inner.contains(quote) {
+        return inner;
+    }
+    let Some(inner) = inner.strip_suffix(quote) else {
+        return text;
+    };
+    let is_whole = inner
+        .find(quote)
+        .is_none_or(|at| inner[..at].ends_with([' ', '(', '\\']));
+    if is_whole { inner } else { text }
+}

@@ -1,0 +1,276 @@
+//! What to do with YAML that the strict reader refused.
+//!
+//! The text is cut where a key (or a list's dash) stands at the first column,
+//! and each entry is read for itself: strictly, then with its tabs as spaces,
+//! then entry by entry below it, then as the text that its author meant. One
+//! bad entry so never costs the others. Each step is a finding: a warning
+//! where a value was saved, an error where it was lost.
+
+use std::borrow::Cow;
+
+use serde_json::{Map, Value};
+
+use super::lines::{as_text, is_idle, is_item_line, is_key_line, split_key, unindent, untab};
+use super::{Diagnostic, Fault, Reading, Severity, insert, note, parse};
+use crate::limits;
+
+/// Reads what it can of a map whose strict reading failed. Lines must end in
+/// LF. The value is null where nothing was found.
+pub fn mend(text: &str) -> Reading {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let mut mender = Mender {
+        reading: Reading::default(),
+    };
+    let value = mender.block(&unindent(text), 1, 0);
+    mender.reading.value = value.filter(Value::is_object).unwrap_or_default();
+    mender.reading
+}
+
+/// A key or a dash with all that belongs to it, and its first line's number.
+struct Entry<'a> {
+    text: Cow<'a, str>,
+    line: usize,
+}
+
+struct Mender {
+    reading: Reading,
+}
+
+impl Mender {
+    /// Mends the entries at the first column of `text`: a map's or a list's.
+    fn block(&mut self, text: &str, line: usize, depth: usize) -> Option<Value> {
+        let is_list = text
+            .lines()
+            .find(|line| !is_idle(line))
+            .is_some_and(is_item_line);
+        let begins = if is_list { is_item_line } else { is_key_line };
+        let mut fields = Map::new();
+        let mut items = Vec::new();
+        for entry in split_entries(text, line, begins) {
+            if !is_list {
+                self.field(entry, depth, &mut fields);
+            } else if is_item_line(&entry.text) {
+                items.extend(self.item(entry, depth));
+            } else {
+                self.stray(&entry.text, entry.line);
+            }
+        }
+        if is_list {
+            return Some(Value::Array(items));
+        }
+        (!fields.is_empty()).then_some(Value::Object(fields))
+    }
+
+    fn field(&mut self, mut entry: Entry, depth: usize, fields: &mut Map<String, Value>) {
+        let fault = match self.strict(&mut entry) {
+            Ok(Reading {
+                value: Value::Object(found),
+                written,
+                ..
+            }) => {
+                for (key, value) in found {
+                    self.keep(fields, (key, entry.line), value, depth);
+                }
+                if depth == 0 {
+                    self.reading.written.extend(written);
+                }
+                return;
+            }
+            Ok(_) => Fault {
+                line: entry.line,
+                rule: "not-a-field",
+                message: "no space behind the key's colon".to_owned(),
+            },
+            Err(fault) => fault,
+        };
+        let Some((key, rest)) = split_key(&entry.text) else {
+            return self.stray(&entry.text, entry.line);
+        };
+        let what = format!("`{key}`");
+        if let Some(value) = self.save(rest, entry.line, &fault, &what, depth) {
+            self.keep(fields, (key.to_owned(), entry.line), value, depth);
+        }
+    }
+
+    fn item(&mut self, mut entry: Entry, depth: usize) -> Option<Value> {
+        match self.strict(&mut entry) {
+            Ok(Reading {
+                value: Value::Array(items),
+                ..
+            }) => items.into_iter().next(),
+            Ok(_) => None,
+            Err(fault) => self.save(&entry.text[1..], entry.line, &fault, "the list item", depth),
+        }
+    }
+
+    /// Reads one entry strictly, if need be without tabs, or without the stray
+    /// lines behind a value that has its own end.
+    fn strict(&mut self, entry: &mut Entry) -> Result<Reading, Fault> {
+        let mut result = parse(&entry.text);
+        if result.is_err() && entry.text.contains('\t') {
+            let before = entry.text.split('\t').next().unwrap_or_default();
+            let line = entry.line + before.matches('\n').count();
+            entry.text = Cow::Owned(untab(&entry.text));
+            self.warn(
+                line,
+                "tab",
+                "a tab where YAML wants spaces; taken as spaces".to_owned(),
+            );
+            result = parse(&entry.text);
+        }
+        if result.is_err() && !is_plain(&entry.text) {
+            let is_stray = |line: &str| !line.starts_with([' ', '-']) && !is_idle(line);
+            if let Some(at) = find_line(&entry.text, is_stray)
+                && let Ok(reading) = parse(&entry.text[..at])
+            {
+                let line = entry.line + entry.text[..at].matches('\n').count();
+                self.stray(&entry.text[at..], line);
+                result = Ok(reading);
+            }
+        }
+        let above = entry.line - 1;
+        match result {
+            Ok(mut reading) => {
+                for mut finding in reading.findings.drain(..) {
+                    finding.line += above;
+                    note(&mut self.reading.findings, finding);
+                }
+                Ok(reading)
+            }
+            Err(fault) => Err(Fault {
+                line: fault.line + above,
+                ..fault
+            }),
+        }
+    }
+
+    /// Saves the value in `rest`, what stands behind a key's colon or a dash.
+    fn save(
+        &mut self,
+        rest: &str,
+        line: usize,
+        fault: &Fault,
+        what: &str,
+        depth: usize,
+    ) -> Option<Value> {
+        if fault.rule != "too-deep" {
+            if let Some(value) = self.below(rest, line, depth) {
+                return Some(value);
+            }
+            if let Some(text) = as_text(rest) {
+                let message = format!("{}; {what} is taken as text", fault.message);
+                self.warn(fault.line, fault.rule, message);
+                return Some(Value::String(text));
+            }
+        }
+        let message = format!("{}; {what} is left out", fault.message);
+        self.lose(fault.line, fault.rule, message);
+        None
+    }
+
+    /// Mends the entries below a line that holds no value itself.
+    fn below(&mut self, rest: &str, line: usize, depth: usize) -> Option<Value> {
+        let (own_line, lines) = rest.split_once('\n')?;
+        if !is_idle(own_line.trim_start()) || depth >= limits::YAML_MEND_DEPTH {
+            return None;
+        }
+        let inner = unindent(lines);
+        let first = inner.lines().find(|line| !is_idle(line))?;
+        if !is_key_line(first) && !is_item_line(first) {
+            return None;
+        }
+        self.block(&inner, line + 1, depth + 1)
+    }
+
+    fn keep(
+        &mut self,
+        fields: &mut Map<String, Value>,
+        key: (String, usize),
+        value: Value,
+        depth: usize,
+    ) {
+        if depth == 0 {
+            self.reading.written.remove(&key.0);
+        }
+        insert(fields, key, value, &mut self.reading.findings);
+    }
+
+    fn stray(&mut self, text: &str, line: usize) {
+        if let Some(at) = text.lines().position(|line| !is_idle(line)) {
+            self.lose(
+                line + at,
+                "not-a-field",
+                "a line that is no `key: value`".to_owned(),
+            );
+        }
+    }
+
+    fn warn(&mut self, line: usize, rule: &'static str, message: String) {
+        let severity = Severity::Warning;
+        note(
+            &mut self.reading.findings,
+            Diagnostic {
+                line,
+                severity,
+                rule,
+                message,
+            },
+        );
+    }
+
+    fn lose(&mut self, line: usize, rule: &'static str, message: String) {
+        let severity = Severity::Error;
+        note(
+            &mut self.reading.findings,
+            Diagnostic {
+                line,
+                severity,
+                rule,
+                message,
+            },
+        );
+    }
+}
+
+/// Cuts the text before each line that begins an entry.
+fn split_entries(text: &str, line: usize, begins: fn(&str) -> bool) -> Vec<Entry<'_>> {
+    let mut entries = Vec::new();
+    let (mut start, mut at, mut first, mut number) = (0, 0, line, line);
+    for line in text.split_inclusive('\n') {
+        if at > start && begins(line) {
+            entries.push(Entry {
+                text: Cow::Borrowed(text[start..at].trim_end_matches('\n')),
+                line: first,
+            });
+            (start, first) = (at, number);
+        }
+        at += line.len();
+        number += 1;
+    }
+    if at > start {
+        entries.push(Entry {
+            text: Cow::Borrowed(&text[start..]),
+            line: first,
+        });
+    }
+    entries
+}
+
+/// Whether the value of an entry is one that no quote or bracket encloses.
+fn is_plain(entry: &str) -> bool {
+    let value = split_key(entry).map_or("", |(_, rest)| rest);
+    let line = value.split('\n').next().unwrap_or_default().trim_start();
+    !line.is_empty() && !line.starts_with(['"', '\'', '[', '{', '|', '>', '#'])
+}
+
+/// Where the first line after line 1 begins that answers to `is_wanted`.
+fn find_line(text: &str, is_wanted: impl Fn(&str) -> bool) -> Option<usize> {
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        if at > 0 && is_wanted(line) {
+            return Some(at);
+        }
+        at += line.len();
+    }
+    None
+}

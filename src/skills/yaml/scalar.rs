@@ -1,0 +1,185 @@
+//! What plain text means: null, a truth value, a number, or just text.
+//!
+//! The rules are those of YAML 1.1 as `PyYAML` applies them, with their
+//! surprises: `on` is true, `012` is 10, `1:30` is 90, `1e3` is text. What JSON
+//! cannot hold as a value stays text: dates, `.inf`, `.nan`, big integers.
+
+use serde_json::{Number, Value};
+
+/// The value of plain text, or none where it is text.
+pub(super) fn typed(text: &str) -> Option<Value> {
+    match text {
+        "" | "~" | "null" | "Null" | "NULL" => return Some(Value::Null),
+        "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" => {
+            return Some(Value::Bool(true));
+        }
+        "no" | "No" | "NO" | "false" | "False" | "FALSE" | "off" | "Off" | "OFF" => {
+            return Some(Value::Bool(false));
+        }
+        _ => {}
+    }
+    if !text.starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c)) {
+        return None;
+    }
+    integer(text).or_else(|| float(text)).map(Value::Number)
+}
+
+/// Why readers such as `PyYAML` stop at this plain text, if they do.
+pub(super) fn objection(text: &str) -> Option<&'static str> {
+    let (_, digits) = split_sign(text);
+    match text {
+        "=" | "<<" => Some("`=` and `<<` without quotes have a meaning of their own"),
+        _ if is_impossible_date(text) => Some("a date that no calendar has"),
+        _ if digits.len() > 2
+            && (digits.starts_with("0x") || digits.starts_with("0b"))
+            && digits[2..].bytes().all(|b| b == b'_') =>
+        {
+            Some("a number without digits")
+        }
+        _ => None,
+    }
+}
+
+fn split_sign(text: &str) -> (bool, &str) {
+    match text.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
+    }
+}
+
+fn integer(text: &str) -> Option<Number> {
+    let (is_negative, digits) = split_sign(text);
+    let magnitude = if let Some(digits) = digits.strip_prefix("0b") {
+        in_base(digits, 2)?
+    } else if let Some(digits) = digits.strip_prefix("0x") {
+        in_base(digits, 16)?
+    } else if let Some(octal) = digits.strip_prefix('0') {
+        if octal.is_empty() {
+            0
+        } else {
+            in_base(digits, 8)?
+        }
+    } else {
+        let mut parts = digits.split(':');
+        let mut value = in_base(parts.next().filter(|first| !first.starts_with('_'))?, 10)?;
+        for part in parts {
+            value = value.checked_mul(60)?.checked_add(sixtieth(part)?)?;
+        }
+        value
+    };
+    let value = if is_negative { -magnitude } else { magnitude };
+    i64::try_from(value)
+        .map(Number::from)
+        .or_else(|_| u64::try_from(value).map(Number::from))
+        .ok()
+}
+
+/// The value of digits and underscores; none if there is anything else, no
+/// digit at all, or too many.
+fn in_base(digits: &str, base: u32) -> Option<i128> {
+    let mut value = None;
+    for c in digits.chars().filter(|&c| c != '_') {
+        let digit = i128::from(c.to_digit(base)?);
+        value = Some(
+            value
+                .unwrap_or(0i128)
+                .checked_mul(base.into())?
+                .checked_add(digit)?,
+        );
+    }
+    value
+}
+
+/// One of the parts of `1:30:00` after the first: 0 to 59.
+fn sixtieth(part: &str) -> Option<i128> {
+    let is_two_digits = matches!(part.len(), 1 | 2) && part.bytes().all(|b| b.is_ascii_digit());
+    is_two_digits
+        .then(|| part.parse().ok())
+        .flatten()
+        .filter(|&value| value < 60)
+}
+
+fn float(text: &str) -> Option<Number> {
+    let (is_negative, digits) = split_sign(text);
+    let (whole, rest) = digits.split_once('.')?;
+    let has_sign = digits.len() < text.len();
+    let (fraction, exponent) = match rest.find(['e', 'E']) {
+        Some(at) => rest.split_at(at),
+        None => (rest, ""),
+    };
+    if !fraction.bytes().all(|b| b.is_ascii_digit() || b == b'_') || !is_exponent(exponent) {
+        return None;
+    }
+    let mut parts = whole.split(':');
+    let first = parts.next()?;
+    let is_digits = |part: &str| {
+        part.starts_with(|c: char| c.is_ascii_digit())
+            && part.bytes().all(|b| b.is_ascii_digit() || b == b'_')
+    };
+    // Without digits before the point there must be one behind it, and no sign.
+    let may_start = is_digits(first) || first.is_empty() && !has_sign && is_digits(fraction);
+    if !may_start || (whole.contains(':') && (first.is_empty() || !exponent.is_empty())) {
+        return None;
+    }
+    let magnitude = if whole.contains(':') {
+        sexagesimal(first, parts, fraction)?
+    } else {
+        format!("{whole}.{fraction}{exponent}")
+            .replace('_', "")
+            .parse()
+            .ok()?
+    };
+    Number::from_f64(if is_negative { -magnitude } else { magnitude })
+}
+
+fn is_exponent(text: &str) -> bool {
+    let Some(rest) = text.strip_prefix(['e', 'E']) else {
+        return true;
+    };
+    rest.strip_prefix(['+', '-'])
+        .is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()))
+}
+
+/// Adds from the smallest part up, so that rounding is the same as elsewhere.
+fn sexagesimal<'a>(
+    first: &str,
+    parts: impl Iterator<Item = &'a str>,
+    fraction: &str,
+) -> Option<f64> {
+    let mut parts: Vec<&str> = parts.collect();
+    let last = parts.pop()?;
+    sixtieth(last)?;
+    let mut value: f64 = format!("{last}.{fraction}").replace('_', "").parse().ok()?;
+    let mut base = 60.0;
+    for part in parts.iter().rev() {
+        let part: f64 = sixtieth(part).map(|_| part.parse().ok())??;
+        value += part * base;
+        base *= 60.0;
+    }
+    let first: f64 = first.replace('_', "").parse().ok()?;
+    Some(value + first * base)
+}
+
+/// Whether this is `YYYY-MM-DD` with a month or day that does not exist.
+fn is_impossible_date(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let is_date = bytes.len() == 10
+        && bytes.iter().enumerate().all(|(at, b)| match at {
+            4 | 7 => *b == b'-',
+            _ => b.is_ascii_digit(),
+        });
+    if !is_date {
+        return false;
+    }
+    let number = |range: std::ops::Range<usize>| text[range].parse::<u32>().unwrap_or(0);
+    let (year, month, day) = (number(0..4), number(5..7), number(8..10));
+    let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let days = match month {
+        2 if is_leap => 29,
+        2 => 28,
+        4 | 6 | 9 | 11 => 30,
+        1..=12 => 31,
+        _ => 0,
+    };
+    year == 0 || day == 0 || day > days
+}

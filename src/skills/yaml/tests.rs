@@ -1,0 +1,355 @@
+//! What the reader makes of each feature, as tables.
+
+use serde_json::{Value, json};
+
+use super::{find_odd_character, mend, normalize, parse};
+use crate::limits;
+
+#[track_caller]
+fn check(cases: &[(&str, Value)]) {
+    for (text, expected) in cases {
+        match parse(text) {
+            Ok(reading) => assert_eq!(reading.value, *expected, "{text:?}"),
+            Err(fault) => panic!("{text:?}: line {}: {}", fault.line, fault.message),
+        }
+    }
+}
+
+#[test]
+fn reads_plain_text() {
+    check(&[
+        ("a: some words", json!({"a": "some words"})),
+        (
+            "a:   wide    apart  # remark",
+            json!({"a": "wide    apart"}),
+        ),
+        (
+            "a: one\n  two\n\n  three\nb: x",
+            json!({"a": "one two\nthree", "b": "x"}),
+        ),
+        ("a: one\n  - two\n  # end", json!({"a": "one - two"})),
+        ("a:\n  on its own line", json!({"a": "on its own line"})),
+        (
+            "a: http://x.y:80/z#frag",
+            json!({"a": "http://x.y:80/z#frag"}),
+        ),
+        ("a: -dash ?mark :colon", json!({"a": "-dash ?mark :colon"})),
+        ("a: it's \"so\"", json!({"a": "it's \"so\""})),
+        ("a : b", json!({"a": "b"})),
+    ]);
+}
+
+#[test]
+fn types_plain_text_as_yaml_1_1() {
+    for (text, expected) in [
+        ("yes", json!(true)),
+        ("Off", json!(false)),
+        ("TRUE", json!(true)),
+        ("y", json!("y")),
+        ("yEs", json!("yEs")),
+        ("~", json!(null)),
+        ("NULL", json!(null)),
+        ("", json!(null)),
+        ("0", json!(0)),
+        ("+12", json!(12)),
+        ("-1_000", json!(-1000)),
+        ("012", json!(10)),
+        ("08", json!("08")),
+        ("0o17", json!("0o17")),
+        ("0x1F", json!(31)),
+        ("-0b1_01", json!(-5)),
+        ("1:30", json!(90)),
+        ("-1:30:15", json!(-5415)),
+        ("1:60", json!("1:60")),
+        ("0:30", json!("0:30")),
+        ("_1", json!("_1")),
+        (
+            "18446744073709551615",
+            json!(18_446_744_073_709_551_615_u64),
+        ),
+        ("18446744073709551616", json!("18446744073709551616")),
+        ("1.5", json!(1.5)),
+        ("1.", json!(1.0)),
+        (".5", json!(0.5)),
+        ("-.5", json!("-.5")),
+        ("1_0.2_5", json!(10.25)),
+        ("1.5e3", json!("1.5e3")),
+        ("1.5e+3", json!(1500.0)),
+        ("1e3", json!("1e3")),
+        ("1:30.5", json!(90.5)),
+        ("0:1:30.5", json!(90.5)),
+        ("1.2.3", json!("1.2.3")),
+        ("-.inf", json!("-.inf")),
+        (".NaN", json!(".NaN")),
+        ("2024-02-29", json!("2024-02-29")),
+        ("2024-01-02 10:00:00Z", json!("2024-01-02 10:00:00Z")),
+    ] {
+        check(&[(&format!("a: {text}"), json!({ "a": expected }))]);
+        check(&[(&format!("- \"{text}\""), json!([text]))]);
+    }
+}
+
+#[test]
+fn reads_quoted_text() {
+    check(&[
+        (
+            r#"a: "q\"\\\/\t\n\e\0 \x41\u2019\U0001F600""#,
+            json!({"a": "q\"\\/\t\n\u{1b}\0 A’😀"}),
+        ),
+        (
+            r#"a: "\N\_\L\P\a\b\v\f\r\ ""#,
+            json!({"a": "\u{85}\u{a0}\u{2028}\u{2029}\u{7}\u{8}\u{b}\u{c}\r "}),
+        ),
+        (r#"a: "\ud83d\ude00""#, json!({"a": "😀"})),
+        (
+            "a: \"one  \n   two\n\n\n  three\"",
+            json!({"a": "one two\n\nthree"}),
+        ),
+        (
+            "a: \"one \\\n   two\\\n\n  three\"",
+            json!({"a": "one two\nthree"}),
+        ),
+        ("a: 'it''s \\n: # fine'", json!({"a": "it's \\n: # fine"})),
+        ("a: 'one\n  two'  # remark", json!({"a": "one two"})),
+        (
+            "a:\n  \"below\ntheir key\"\nb: ''",
+            json!({"a": "below their key", "b": ""}),
+        ),
+        ("\"a b\": 1\n'c': 2", json!({"a b": 1, "c": 2})),
+        ("a: \"tab\there\"", json!({"a": "tab\there"})),
+    ]);
+}
+
+#[test]
+fn reads_block_text() {
+    check(&[
+        (
+            "a: |\n  one\n   two\n\n  three\nb: 1",
+            json!({"a": "one\n two\n\nthree\n", "b": 1}),
+        ),
+        (
+            "a: >\n  one\n  two\n\n  three\n    deep\n  four\n",
+            json!({"a": "one two\nthree\n  deep\nfour\n"}),
+        ),
+        ("a: |-\n  one\n\n", json!({"a": "one"})),
+        ("a: |+\n  one\n\nb: 1", json!({"a": "one\n\n", "b": 1})),
+        (
+            "a: >-  # remark\n  one\n  # text",
+            json!({"a": "one # text"}),
+        ),
+        ("a: |2\n    two more\n", json!({"a": "  two more\n"})),
+        ("a: |-1\n  x\n", json!({"a": " x"})),
+        ("a: |\n\n  after a gap", json!({"a": "\nafter a gap"})),
+        ("a: |\nb: >\n", json!({"a": "", "b": ""})),
+        (
+            "a: |\n  ---\n  key: value\n",
+            json!({"a": "---\nkey: value\n"}),
+        ),
+        ("- |\n one\n- >\n  two", json!(["one\n", "two"])),
+    ]);
+}
+
+#[test]
+fn reads_collections() {
+    check(&[
+        (
+            "a:\n- 1\n-\n- b: c\n  d: e\n- - f\nz:\n",
+            json!({"a": [1, null, {"b": "c", "d": "e"}, ["f"]], "z": null}),
+        ),
+        (
+            "a:\n  b:\n    c: 1\n  d: 2",
+            json!({"a": {"b": {"c": 1}, "d": 2}}),
+        ),
+        (
+            "a: # remark\n\n# remark\n  - b # remark\n\nc: d",
+            json!({"a": ["b"], "c": "d"}),
+        ),
+        (
+            "a: [b, 'c', 1, ]\nd: {}",
+            json!({"a": ["b", "c", 1], "d": {}}),
+        ),
+        ("a: [\n  b, # remark\nc d\n ]", json!({"a": ["b", "c d"]})),
+        (
+            "a: [topic: foo | bar]",
+            json!({"a": [{"topic": "foo | bar"}]}),
+        ),
+        (
+            "a: {\"b\":[1,{\"c\":null}],\"d\":true}",
+            json!({"a": {"b": [1, {"c": null}], "d": true}}),
+        ),
+        (
+            "a: {b, c: , 'd': e:f}",
+            json!({"a": {"b": null, "c": null, "d": "e:f"}}),
+        ),
+        (
+            "1: a\nyes: b\n~: c\n1.5: d",
+            json!({"1": "a", "true": "b", "null": "c", "1.5": "d"}),
+        ),
+        ("", json!(null)),
+        ("# remark\n", json!(null)),
+        ("a: 1\n...\n# remark\n", json!({"a": 1})),
+    ]);
+}
+
+#[test]
+fn counts_cr_and_mark_as_nothing() {
+    let text = normalize("\u{feff}a: |\r\n  one\r\n  two\rb: 1\r\n");
+    check(&[(&text, json!({"a": "one\ntwo\n", "b": 1}))]);
+}
+
+#[test]
+fn refuses_with_rule_and_line() {
+    for (text, rule, line) in [
+        ("a: 1\nb: c: d", "unquoted-colon", 2),
+        ("a: 1\nb: c\n  d: e", "unquoted-colon", 3),
+        ("a: @b", "reserved-character", 1),
+        ("a: `b`", "reserved-character", 1),
+        ("a: &b c", "anchor-alias-tag", 1),
+        ("a: *b", "anchor-alias-tag", 1),
+        ("a: !!str b", "anchor-alias-tag", 1),
+        ("? a\n: b", "complex-key", 1),
+        ("[a]: b", "complex-key", 1),
+        ("a:\n  <<: {b: c}", "ambiguous-value", 2),
+        ("a: 2023-02-29", "ambiguous-value", 1),
+        ("a: [b, c\nd: e", "bad-flow", 2),
+        ("a: [b, c\n", "unclosed-bracket", 1),
+        ("a: [b,, c]", "bad-flow", 1),
+        ("a: [b} ", "bad-flow", 1),
+        ("a: 'b\n\n", "unclosed-quote", 1),
+        ("a: 'b' c", "text-after-value", 1),
+        ("a: \"\\q\"", "bad-escape", 1),
+        ("a: \"\\ud800\"", "bad-escape", 1),
+        ("a: \"\\u12\"", "bad-escape", 1),
+        ("a: |\n  b\n c\n", "indentation", 3),
+        ("a: > b\n", "bad-block", 1),
+        ("a: 1\n  b: 2", "unquoted-colon", 2),
+        ("a: \"1\"\n  b: 2", "indentation", 2),
+        ("a:\n    b: 1\n  c: 2", "indentation", 3),
+        ("a: - b", "indentation", 1),
+        ("- a\nb: c", "indentation", 2),
+        ("a: 1\nb", "not-a-field", 2),
+        ("\ta: 1", "tab", 1),
+        ("a: 1\t", "tab", 1),
+        ("a: 1\n---\nb: 2", "several-documents", 2),
+        ("a: 1\n...\nb: 2", "several-documents", 3),
+    ] {
+        let fault = parse(text).expect_err(text);
+        assert_eq!(
+            (fault.rule, fault.line),
+            (rule, line),
+            "{text:?}: {}",
+            fault.message
+        );
+    }
+}
+
+#[test]
+fn the_last_of_equal_keys_wins_and_that_is_said() {
+    let reading = parse("a: 1\nb: {c: 1, c: 2}\na: 3").expect("valid");
+    assert_eq!(reading.value, json!({"a": 3, "b": {"c": 2}}));
+    let lines: Vec<usize> = reading
+        .findings
+        .iter()
+        .map(|finding| finding.line)
+        .collect();
+    assert_eq!(lines, [2, 3]);
+    let many = parse(&"a: 1\n".repeat(1000)).expect("valid");
+    assert_eq!(many.findings.len(), limits::YAML_FINDINGS);
+}
+
+#[test]
+fn keeps_how_top_level_values_were_written() {
+    let reading = parse("a: 1.10\nb: [x, y]\nc: text\nd: {e: 012}\nf: 1\nf: z").expect("valid");
+    let written: Vec<(&str, &str)> = reading
+        .written
+        .iter()
+        .map(|(key, text)| (key.as_str(), text.as_str()))
+        .collect();
+    assert_eq!(written, [("a", "1.10"), ("b", "[x, y]"), ("d", "{e: 012}")]);
+}
+
+#[test]
+fn bounds_nesting_and_keys() {
+    let fits = format!(
+        "{}{}",
+        "[".repeat(limits::YAML_DEPTH),
+        "]".repeat(limits::YAML_DEPTH)
+    );
+    assert!(parse(&fits).is_ok());
+    let dashes = "- ".repeat(100_000);
+    let mut steps = String::new();
+    for depth in 0..200 {
+        steps += &" ".repeat(depth);
+        steps += "a:\n";
+    }
+    for text in ["[".repeat(100_000), "{a: ".repeat(100_000), dashes, steps] {
+        assert_eq!(parse(&text).expect_err("too deep").rule, "too-deep");
+        assert!(
+            mend(&format!("a: 1\nb: {text}\nc: 2"))
+                .value
+                .get("a")
+                .is_some()
+        );
+    }
+    assert_eq!(
+        parse(&format!("{}: 1", "k".repeat(1025)))
+            .expect_err("long")
+            .rule,
+        "long-key"
+    );
+}
+
+#[test]
+fn finds_odd_characters() {
+    assert_eq!(find_odd_character("tab\t, é, 🎉, \u{feff}\n"), None);
+    assert_eq!(find_odd_character("a\nb\u{2028}"), Some((2, '\u{2028}')));
+    assert_eq!(find_odd_character("\0"), Some((1, '\0')));
+}
+
+#[test]
+fn mends_entry_by_entry() {
+    for (text, expected) in [
+        ("a: use when: x\nb: 1", json!({"a": "use when: x", "b": 1})),
+        (
+            "a: use when: x\n  and y\n\n  or z # all\nb: 1",
+            json!({"a": "use when: x and y\nor z # all", "b": 1}),
+        ),
+        (
+            "a: begun\nand gone on\n# remark\nb: 1",
+            json!({"a": "begun and gone on", "b": 1}),
+        ),
+        (
+            "a: @x\nb: *y*\nc: `z`",
+            json!({"a": "@x", "b": "*y*", "c": "`z`"}),
+        ),
+        ("a: [x, y\nb: 1", json!({"a": "[x, y", "b": 1})),
+        ("a: [x] [y]", json!({"a": "[x] [y]"})),
+        ("a: \"no end\nb: 1", json!({"a": "no end", "b": 1})),
+        ("a: \"say \"x\" now\"", json!({"a": "say \"x\" now"})),
+        ("a: \"x\" and \"y\"", json!({"a": "\"x\" and \"y\""})),
+        ("a: \"C:\\Users\"", json!({"a": "C:\\Users"})),
+        ("a: > at once\n  folded", json!({"a": "at once folded"})),
+        ("a:\tx\nb:\n\tc: 1", json!({"a": "x", "b": {"c": 1}})),
+        ("a: |\n\tone\n\ttwo: x", json!({"a": "one\ntwo: x"})),
+        (
+            "a:\n  b: c: d\n  e:\n    - *f\n    - g\n",
+            json!({"a": {"b": "c: d", "e": ["*f", "g"]}}),
+        ),
+        ("a: >\n  x\nstray\nb: 1", json!({"a": "x\n", "b": 1})),
+        (
+            "name:x\ndescription:y z",
+            json!({"name": "x", "description": "y z"}),
+        ),
+        ("  a: b: c\n  d: 1", json!({"a": "b: c", "d": 1})),
+        ("my key: 1\nb: c: d", json!({"my key": 1, "b": "c: d"})),
+        ("nothing here", json!(null)),
+        ("- a\n- b: c: d", json!(null)),
+    ] {
+        let reading = mend(text);
+        assert_eq!(reading.value, expected, "{text:?}");
+        assert!(
+            !reading.findings.is_empty() || reading.value.is_null(),
+            "{text:?}"
+        );
+    }
+}

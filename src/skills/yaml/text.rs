@@ -1,0 +1,374 @@
+//! Text in its four styles: plain, single-quoted, double-quoted, and the
+//! indented blocks behind `|` and `>`.
+//!
+//! Lines fold as `PyYAML` folds them: one line end is a space, each further
+//! one a line end. Whether plain text is a number is for [`super::scalar`].
+
+use super::{Fault, Reader};
+
+/// What a block's header says about the line ends after its text.
+#[derive(Clone, Copy, PartialEq)]
+enum Chomp {
+    Strip,
+    Clip,
+    Keep,
+}
+
+impl Reader<'_> {
+    /// Reads plain text. `floor` as in [`super::block`]; none in brackets.
+    pub(super) fn plain_text(&mut self, floor: Option<usize>) -> Result<String, Fault> {
+        self.check_plain_start(floor.is_none())?;
+        let mut text = String::new();
+        let mut line_ends = 0;
+        loop {
+            let line = self.plain_line(floor.is_none())?;
+            if line.is_empty() {
+                break;
+            }
+            push_fold(&mut text, line_ends);
+            text.push_str(line);
+            if self.peek() != Some(b'\n') {
+                break;
+            }
+            match self.continue_plain(floor)? {
+                Some(count) => line_ends = count,
+                None => break,
+            }
+        }
+        Ok(text)
+    }
+
+    /// Reads plain text up to what ends it on this line.
+    fn plain_line(&mut self, in_flow: bool) -> Result<&str, Fault> {
+        let start = self.mark.at;
+        let mut end = start;
+        loop {
+            match self.peek() {
+                None | Some(b'\n') => break,
+                Some(b' ') => {
+                    self.advance(1);
+                    continue;
+                }
+                Some(b'\t') => return Err(self.tab()),
+                Some(b'#') if end < self.mark.at || end == start => break,
+                Some(b':') if self.is_blank_at(1) => break,
+                Some(b':')
+                    if in_flow
+                        && matches!(self.peek_at(1), Some(byte) if is_bracket_mark(byte)) =>
+                {
+                    break;
+                }
+                Some(byte) if in_flow && (is_bracket_mark(byte) || byte == b'?') => break,
+                Some(_) => self.advance(1),
+            }
+            end = self.mark.at;
+        }
+        Ok(&self.text[start..end])
+    }
+
+    /// Goes to the next line of a plain text and tells how many line ends lie
+    /// between; stays at the line's end when the text ends there.
+    fn continue_plain(&mut self, floor: Option<usize>) -> Result<Option<usize>, Fault> {
+        let end = self.mark;
+        let mut line_ends = 0;
+        while self.peek() == Some(b'\n') {
+            self.newline();
+            line_ends += 1;
+            self.skip_spaces();
+        }
+        let goes_on = match self.peek() {
+            None | Some(b'#') => false,
+            Some(b'\t') => return Err(self.tab()),
+            Some(_) => !self.is_marker() && floor.is_none_or(|floor| self.column() >= floor),
+        };
+        if !goes_on {
+            self.mark = end;
+        }
+        Ok(goes_on.then_some(line_ends))
+    }
+
+    fn check_plain_start(&self, in_flow: bool) -> Result<(), Fault> {
+        let Some(byte) = self.peek() else {
+            return Err(self.fault("bad-flow", "a value was expected here"));
+        };
+        let (rule, message) = match byte {
+            b'-' | b'?' | b':' if !self.is_blank_at(1) && (byte == b'-' || !in_flow) => {
+                return Ok(());
+            }
+            b'\t' => return Err(self.tab()),
+            b'?' => ("complex-key", "`?` begins a value"),
+            b'-' => ("bad-flow", "a dash among bracketed items"),
+            b':' => ("complex-key", "a colon without a key"),
+            b'&' | b'*' | b'!' => ("anchor-alias-tag", "anchors, aliases and tags are not read"),
+            b'%' | b'@' | b'`' | b'|' | b'>' => {
+                ("reserved-character", "begins a value without quotes")
+            }
+            b',' | b'[' | b']' | b'{' | b'}' => ("bad-flow", "stands where a value was expected"),
+            _ => return Ok(()),
+        };
+        let message = match rule {
+            "reserved-character" | "bad-flow" if byte != b'-' => {
+                format!("`{}` {message}", char::from(byte))
+            }
+            _ => message.to_owned(),
+        };
+        Err(self.fault(rule, message))
+    }
+
+    /// Reads the quoted text whose opening quote stands here.
+    pub(super) fn quoted_text(&mut self) -> Result<String, Fault> {
+        let opened = self.mark.line;
+        let quote = self.bytes[self.mark.at];
+        let is_double = quote == b'"';
+        let mut text = String::new();
+        self.advance(1);
+        loop {
+            let rest = &self.bytes[self.mark.at..];
+            let is_plain = |&b: &u8| {
+                b != quote && !matches!(b, b' ' | b'\t' | b'\n') && !(is_double && b == b'\\')
+            };
+            let length = rest.iter().take_while(|b| is_plain(b)).count();
+            text.push_str(&self.text[self.mark.at..self.mark.at + length]);
+            self.advance(length);
+            match self.peek() {
+                None => {
+                    let message = "a quote that is never closed".to_owned();
+                    return Err(Fault {
+                        line: opened,
+                        rule: "unclosed-quote",
+                        message,
+                    });
+                }
+                Some(b'\\') => self.escape(&mut text)?,
+                Some(b' ' | b'\t' | b'\n') => self.fold_in_quotes(&mut text)?,
+                // What is left is the quote itself; doubled in single quotes
+                // it stands for one.
+                Some(_) if !is_double && self.peek_at(1) == Some(quote) => {
+                    text.push('\'');
+                    self.advance(2);
+                }
+                Some(_) => {
+                    self.advance(1);
+                    return Ok(text);
+                }
+            }
+        }
+    }
+
+    fn fold_in_quotes(&mut self, text: &mut String) -> Result<(), Fault> {
+        let start = self.mark.at;
+        while matches!(self.peek(), Some(b' ' | b'\t')) {
+            self.advance(1);
+        }
+        if self.peek() == Some(b'\n') {
+            let line_ends = self.line_ends_in_quotes()?;
+            push_fold(text, line_ends);
+        } else {
+            text.push_str(&self.text[start..self.mark.at]);
+        }
+        Ok(())
+    }
+
+    /// Goes over line ends and the white space around them; tells how many.
+    fn line_ends_in_quotes(&mut self) -> Result<usize, Fault> {
+        let mut count = 0;
+        while self.peek() == Some(b'\n') {
+            self.newline();
+            count += 1;
+            if self.is_marker() {
+                return Err(self.fault("unclosed-quote", "the document ends inside quotes"));
+            }
+            while matches!(self.peek(), Some(b' ' | b'\t')) {
+                self.advance(1);
+            }
+        }
+        Ok(count)
+    }
+
+    /// Reads the escape whose backslash stands here.
+    fn escape(&mut self, text: &mut String) -> Result<(), Fault> {
+        self.advance(1);
+        let c = match self.peek() {
+            Some(b'0') => '\0',
+            Some(b'a') => '\u{7}',
+            Some(b'b') => '\u{8}',
+            Some(b't' | b'\t') => '\t',
+            Some(b'n') => '\n',
+            Some(b'v') => '\u{b}',
+            Some(b'f') => '\u{c}',
+            Some(b'r') => '\r',
+            Some(b'e') => '\u{1b}',
+            Some(byte @ (b' ' | b'"' | b'\\' | b'/')) => char::from(byte),
+            Some(b'N') => '\u{85}',
+            Some(b'_') => '\u{a0}',
+            Some(b'L') => '\u{2028}',
+            Some(b'P') => '\u{2029}',
+            Some(b'x') => self.code_point(2)?,
+            Some(b'u') => self.code_point(4)?,
+            Some(b'U') => self.code_point(8)?,
+            Some(b'\n') => {
+                // An escaped line end joins; blank lines after it remain.
+                for _ in 1..self.line_ends_in_quotes()? {
+                    text.push('\n');
+                }
+                return Ok(());
+            }
+            _ => return Err(self.fault("bad-escape", "an unknown escape in double quotes")),
+        };
+        self.advance(1);
+        text.push(c);
+        Ok(())
+    }
+
+    /// Reads `digits` hexadecimal digits; stays at the last one. Two halves of
+    /// a surrogate pair, as JSON writes them, are one character.
+    fn code_point(&mut self, digits: usize) -> Result<char, Fault> {
+        let mut code = self.hexadecimal(digits)?;
+        if digits == 4 && (0xd800..0xdc00).contains(&code) {
+            let rest = &self.bytes[self.mark.at + 1..];
+            if rest.starts_with(b"\\u") {
+                self.advance(2);
+                let low = self.hexadecimal(4)?;
+                if (0xdc00..0xe000).contains(&low) {
+                    code = 0x10000 + (code - 0xd800) * 0x400 + (low - 0xdc00);
+                }
+            }
+        }
+        char::from_u32(code)
+            .ok_or_else(|| self.fault("bad-escape", "an escape that is no character"))
+    }
+
+    fn hexadecimal(&mut self, digits: usize) -> Result<u32, Fault> {
+        let mut code = 0;
+        for _ in 0..digits {
+            self.advance(1);
+            let digit = self.peek().and_then(|byte| char::from(byte).to_digit(16));
+            let Some(digit) = digit else {
+                let message = format!("an escape needs {digits} hexadecimal digits");
+                return Err(self.fault("bad-escape", message));
+            };
+            code = code << 4 | digit;
+        }
+        Ok(code)
+    }
+
+    /// Reads the block whose `|` or `>` stands here.
+    pub(super) fn block_text(&mut self, floor: usize) -> Result<String, Fault> {
+        let is_folded = self.peek() == Some(b'>');
+        let (chomp, deeper) = self.block_header()?;
+        let smallest = floor.max(1);
+        let (indent, mut line_ends) = match deeper {
+            Some(deeper) => {
+                let indent = smallest + deeper - 1;
+                (indent, self.block_line_ends(indent))
+            }
+            None => self.block_indent(smallest),
+        };
+        let mut text = String::new();
+        let mut last_line_end = "";
+        while self.column() == indent && self.peek().is_some() {
+            push_line_ends(&mut text, line_ends);
+            let is_flush = !matches!(self.peek(), Some(b' ' | b'\t'));
+            let rest = &self.text[self.mark.at..];
+            let line = rest.split('\n').next().unwrap_or(rest);
+            text.push_str(line);
+            let has_end = line.len() < rest.len();
+            self.mark.at += line.len();
+            last_line_end = if has_end { "\n" } else { "" };
+            if has_end {
+                self.newline();
+            }
+            line_ends = self.block_line_ends(indent);
+            if self.column() != indent || self.peek().is_none() {
+                break;
+            }
+            if is_folded && is_flush && !matches!(self.peek(), Some(b' ' | b'\t')) {
+                if line_ends == 0 {
+                    text.push(' ');
+                }
+            } else {
+                text.push_str(last_line_end);
+            }
+        }
+        if chomp != Chomp::Strip {
+            text.push_str(last_line_end);
+        }
+        if chomp == Chomp::Keep {
+            push_line_ends(&mut text, line_ends);
+        }
+        Ok(text)
+    }
+
+    /// Reads the header: chomping and indentation in either order, a comment.
+    fn block_header(&mut self) -> Result<(Chomp, Option<usize>), Fault> {
+        let (mut chomp, mut deeper) = (None, None);
+        self.advance(1);
+        loop {
+            match self.peek() {
+                Some(b'-') if chomp.is_none() => chomp = Some(Chomp::Strip),
+                Some(b'+') if chomp.is_none() => chomp = Some(Chomp::Keep),
+                Some(digit @ b'1'..=b'9') if deeper.is_none() => {
+                    deeper = Some(usize::from(digit - b'0'));
+                }
+                _ => break,
+            }
+            self.advance(1);
+        }
+        if self.peek() != Some(b'#') {
+            self.skip_comment();
+        }
+        match self.peek() {
+            None => {}
+            Some(b'\n') => self.newline(),
+            Some(_) => return Err(self.fault("bad-block", "text on the line of `|` or `>`")),
+        }
+        Ok((chomp.unwrap_or(Chomp::Clip), deeper))
+    }
+
+    /// Goes to the block's first text; tells its indentation and how many line
+    /// ends came before.
+    fn block_indent(&mut self, smallest: usize) -> (usize, usize) {
+        let (mut indent, mut line_ends) = (smallest, 0);
+        loop {
+            self.skip_spaces();
+            indent = indent.max(self.column());
+            if self.peek() != Some(b'\n') {
+                return (indent, line_ends);
+            }
+            self.newline();
+            line_ends += 1;
+        }
+    }
+
+    /// Goes over blank lines and at most `indent` spaces; tells how many lines.
+    fn block_line_ends(&mut self, indent: usize) -> usize {
+        let mut line_ends = 0;
+        loop {
+            while self.column() < indent && self.peek() == Some(b' ') {
+                self.advance(1);
+            }
+            if self.peek() != Some(b'\n') {
+                return line_ends;
+            }
+            self.newline();
+            line_ends += 1;
+        }
+    }
+}
+
+fn is_bracket_mark(byte: u8) -> bool {
+    matches!(byte, b',' | b'[' | b']' | b'{' | b'}')
+}
+
+/// Adds what `line_ends` between two pieces of folded text amount to.
+fn push_fold(text: &mut String, line_ends: usize) {
+    match line_ends {
+        0 => {}
+        1 => text.push(' '),
+        _ => push_line_ends(text, line_ends - 1),
+    }
+}
+
+fn push_line_ends(text: &mut String, count: usize) {
+    text.extend(std::iter::repeat_n('\n', count));
+}
