@@ -12,4 +12,5 @@ pub mod settings;
 pub mod skills;
 pub mod text;
 pub mod tool;
+pub mod tools;
 pub mod world;

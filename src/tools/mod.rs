@@ -1,0 +1,211 @@
+//! The tools a model may call.
+//!
+//! One table: a new tool is one file and one row. The API, `tool NAME`, the
+//! help and the tests read the same table. A failure is a result that the
+//! model can mend, never an error that ends the run. Nothing here knows which
+//! model asks.
+
+use serde_json::{Map, Value};
+
+use crate::config::Scripts;
+use crate::limits;
+use crate::secret::Secret;
+use crate::skills::Skills;
+use crate::text;
+use crate::tool::{ToolCall, ToolDefinition, ToolResult, parse_arguments};
+use crate::world::patience::Patience;
+
+mod get_skill;
+mod list_skills;
+mod read_file;
+mod run_python;
+mod schema;
+
+/// The arguments of a call, checked against the tool's schema.
+pub type Arguments = Map<String, Value>;
+
+/// What tools work with.
+#[derive(Clone, Copy, Debug)]
+pub struct Workbench<'w> {
+    /// The skills.
+    pub skills: &'w Skills,
+    /// How scripts run; `None`: they do not.
+    pub scripts: Option<&'w Scripts>,
+    /// What is masked in every result.
+    pub secret: Option<&'w Secret>,
+    /// Signals and the deadline of the run.
+    pub patience: &'w Patience,
+}
+
+/// A tool.
+pub trait Tool: Sync {
+    /// Matches `^[a-z_][a-z0-9_]*$`.
+    fn name(&self) -> &'static str;
+
+    /// What it does and when to use it, for the model.
+    fn description(&self) -> &'static str;
+
+    /// JSON Schema of the arguments: an object of flat properties.
+    fn parameters(&self) -> Value;
+
+    /// Whether it can work at all on this bench.
+    fn is_offered(&self, bench: &Workbench<'_>) -> bool;
+
+    /// The arguments in one line, for a person.
+    fn summary(&self, arguments: &Arguments) -> String;
+
+    /// Does what is asked.
+    fn run(&self, arguments: &Arguments, bench: &Workbench<'_>) -> ToolResult;
+}
+
+/// Every tool there is.
+pub static TABLE: &[&dyn Tool] = &[
+    &list_skills::ListSkills,
+    &get_skill::GetSkill,
+    &read_file::ReadFile,
+    &run_python::RunPython,
+];
+
+/// The tools on a bench. What the model is offered stays the same for the
+/// whole conversation: endpoints cache the beginning of a prompt.
+pub struct Tools<'w> {
+    bench: Workbench<'w>,
+    definitions: Vec<ToolDefinition>,
+}
+
+impl<'w> Tools<'w> {
+    /// All tools can be called; with `offered` the model is told of those that
+    /// can work here.
+    pub fn new(bench: Workbench<'w>, offered: bool) -> Tools<'w> {
+        let definition = |tool: &&dyn Tool| ToolDefinition {
+            name: tool.name().to_string(),
+            description: tool.description().to_string(),
+            parameters: tool.parameters(),
+        };
+        let rows = TABLE
+            .iter()
+            .filter(|tool| offered && tool.is_offered(&bench));
+        Tools {
+            bench,
+            definitions: rows.map(definition).collect(),
+        }
+    }
+
+    /// What the model is offered.
+    pub fn definitions(&self) -> &[ToolDefinition] {
+        &self.definitions
+    }
+
+    /// The call in one line, for a person: the tool's arguments.
+    pub fn summary(&self, call: &ToolCall) -> String {
+        let line = match (find(&call.name), parse_arguments(&call.arguments)) {
+            (Some(tool), Ok(arguments)) => tool.summary(&arguments),
+            _ => call.arguments.clone(),
+        };
+        let line = text::one_line(&line, limits::SUMMARY_CHARS);
+        self.bench
+            .secret
+            .map_or(line.clone(), |secret| secret.mask(&line).into_owned())
+    }
+
+    /// Runs a call. Whatever is wrong with it is told in the result.
+    pub fn call(&self, call: &ToolCall) -> ToolResult {
+        let result = match prepare(call) {
+            Ok((tool, arguments)) => tool.run(&arguments, &self.bench),
+            Err(message) => ToolResult::failure(message),
+        };
+        match self.bench.secret {
+            Some(secret) => ToolResult {
+                content: secret.mask(&result.content).into_owned(),
+                summary: secret.mask(&result.summary).into_owned(),
+                ok: result.ok,
+            },
+            None => result,
+        }
+    }
+}
+
+/// The tool with this name. What some models append after `<|` is not part of it.
+pub fn find(name: &str) -> Option<&'static dyn Tool> {
+    let name = name.split("<|").next().unwrap_or_default().trim();
+    TABLE.iter().copied().find(|tool| tool.name() == name)
+}
+
+fn prepare(call: &ToolCall) -> Result<(&'static dyn Tool, Arguments), String> {
+    let tool = find(&call.name).ok_or_else(|| unknown(&call.name))?;
+    let parameters = tool.parameters();
+    let arguments = parse_arguments(&call.arguments)
+        .and_then(|arguments| schema::check(arguments, &parameters))
+        .map_err(|fault| {
+            format!(
+                "the arguments of {} are wrong: {fault}; {}",
+                tool.name(),
+                schema::describe(&parameters)
+            )
+        })?;
+    Ok((tool, arguments))
+}
+
+/// The message for a name that is no tool's.
+pub fn unknown(name: &str) -> String {
+    let names = || TABLE.iter().map(|tool| tool.name());
+    let shown = text::one_line(name, limits::SUMMARY_CHARS);
+    let all = names().collect::<Vec<_>>().join(", ");
+    match text::nearest(name, names(), 1).first() {
+        Some(near) => {
+            format!("there is no tool `{shown}`; did you mean `{near}`? The tools are: {all}")
+        }
+        None => format!("there is no tool `{shown}`; the tools are: {all}"),
+    }
+}
+
+/// A text argument; empty where it is missing.
+fn text_of<'a>(arguments: &'a Arguments, name: &str) -> &'a str {
+    arguments
+        .get(name)
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// R-REG-1.
+    #[test]
+    fn every_row_of_the_table_is_well_formed() {
+        let mut names: Vec<&str> = TABLE.iter().map(|tool| tool.name()).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), TABLE.len(), "names are unique");
+        for tool in TABLE {
+            let starts_well = tool
+                .name()
+                .starts_with(|c: char| c.is_ascii_lowercase() || c == '_');
+            let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+            assert!(
+                starts_well && tool.name().chars().all(is_plain),
+                "{}",
+                tool.name()
+            );
+            assert!(!tool.description().is_empty());
+            let schema = tool.parameters();
+            assert_eq!(schema["type"], "object");
+            let properties = schema["properties"].as_object().unwrap();
+            assert!(
+                !properties.is_empty(),
+                "some endpoints refuse empty properties"
+            );
+            for required in schema["required"].as_array().into_iter().flatten() {
+                assert!(properties.contains_key(required.as_str().unwrap()));
+            }
+        }
+    }
+
+    #[test]
+    fn unknown_names_are_answered_with_the_nearest() {
+        assert!(unknown("get_skills").contains("did you mean `get_skill`?"));
+        assert!(unknown("fly").contains("the tools are: list_skills, get_skill"));
+        assert!(find("get_skill<|channel|>analysis").is_some());
+    }
+}

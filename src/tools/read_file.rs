@@ -1,0 +1,374 @@
+//! `read_file_in_skill`: any file of a skill, and nothing outside of it.
+//!
+//! Text comes as it is, long text in pages, a folder as its listing, anything
+//! else as its type and size. Nothing is cut without a word.
+
+use std::borrow::Cow;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+
+use serde_json::{Value, json};
+
+use crate::limits;
+use crate::skills::Skill;
+use crate::tool::ToolResult;
+use crate::tools::{Arguments, Tool, Workbench, text_of};
+use crate::world::confined::{Kind, Node, Refusal, Root};
+
+/// The tool.
+pub struct ReadFile;
+
+impl Tool for ReadFile {
+    fn name(&self) -> &'static str {
+        "read_file_in_skill"
+    }
+
+    fn description(&self) -> &'static str {
+        "Read a file of a skill, or list a folder of it. Long files come in pages."
+    }
+
+    fn parameters(&self) -> Value {
+        json!({
+            "type": "object",
+            "properties": {
+                "skill_name": {"type": "string", "description": "The skill's name."},
+                "file_path": {"type": "string", "description": "Path relative to the skill's folder."},
+                "offset": {"type": "integer", "description": "First line, from 1."},
+                "limit": {"type": "integer", "description": "Number of lines."}
+            },
+            "required": ["skill_name", "file_path"],
+        })
+    }
+
+    fn is_offered(&self, _bench: &Workbench<'_>) -> bool {
+        true
+    }
+
+    fn summary(&self, arguments: &Arguments) -> String {
+        format!(
+            "{}: {}",
+            text_of(arguments, "skill_name"),
+            text_of(arguments, "file_path")
+        )
+    }
+
+    fn run(&self, arguments: &Arguments, bench: &Workbench<'_>) -> ToolResult {
+        let page = match Page::of(arguments) {
+            Ok(page) => page,
+            Err(message) => return ToolResult::failure(message),
+        };
+        let skill = match bench.skills.find(text_of(arguments, "skill_name")) {
+            Ok(skill) => skill,
+            Err(message) => return ToolResult::failure(message),
+        };
+        let path = text_of(arguments, "file_path");
+        match open(&skill, path) {
+            Ok(Node::Folder(folder)) => list(&folder),
+            Ok(Node::File(file)) => read(file.file, file.size, &page).unwrap_or_else(|error| {
+                ToolResult::failure(format!("`{path}` cannot be read: {error}"))
+            }),
+            Err(refusal) => ToolResult::failure(explain(&skill, path, &refusal)),
+        }
+    }
+}
+
+/// Which lines are wanted.
+struct Page {
+    /// From 1.
+    first: usize,
+    lines: usize,
+}
+
+impl Page {
+    fn of(arguments: &Arguments) -> Result<Page, String> {
+        let number = |name: &str| arguments.get(name).and_then(Value::as_i64);
+        let positive = |name: &str, default: usize| match number(name) {
+            None => Ok(default),
+            // The first line is 1; models that count from 0 mean the same.
+            Some(0) if name == "offset" => Ok(1),
+            Some(number) => usize::try_from(number)
+                .ok()
+                .filter(|number| *number > 0)
+                .ok_or_else(|| format!("`{name}` must be 1 or more, not {number}")),
+        };
+        Ok(Page {
+            first: positive("offset", 1)?,
+            lines: positive("limit", limits::PAGE_LINES)?,
+        })
+    }
+}
+
+fn open(skill: &Skill, path: &str) -> Result<Node, Refusal> {
+    let relative = skill.root.relative(path)?;
+    skill.root.node(&relative)
+}
+
+fn explain(skill: &Skill, path: &str, refusal: &Refusal) -> String {
+    let shown = crate::text::one_line(path, limits::SUMMARY_CHARS);
+    let mut message = format!(
+        "`{shown}` of the skill `{}` cannot be read: {refusal}",
+        skill.name
+    );
+    if matches!(refusal, Refusal::NotFound) {
+        let tree = skill.files();
+        let names: Vec<_> = tree
+            .files
+            .iter()
+            .map(|path| path.to_string_lossy())
+            .collect();
+        let near = near(path, &names);
+        if near.is_empty() {
+            message.push_str("; file_path \".\" lists the skill's files");
+        } else {
+            message.push_str(&format!("; did you mean `{}`?", near.join("` or `")));
+        }
+    }
+    message
+}
+
+/// The right name in a wrong folder is the usual slip; else names that are alike.
+fn near<'n>(path: &str, names: &'n [Cow<'n, str>]) -> Vec<&'n str> {
+    let base = |name: &str| name.rsplit('/').next().unwrap_or(name).to_lowercase();
+    let same = names
+        .iter()
+        .filter(|name| base(name) == base(path))
+        .map(Cow::as_ref);
+    let same: Vec<&str> = same.take(limits::NEAR_NAMES).collect();
+    if same.is_empty() {
+        return crate::text::nearest(path, names.iter().map(Cow::as_ref), limits::NEAR_NAMES);
+    }
+    same
+}
+
+fn list(folder: &Root) -> ToolResult {
+    let entries = match folder.entries(limits::FOLDER_ENTRIES) {
+        Ok(entries) => entries,
+        Err(refusal) => {
+            return ToolResult::failure(format!("the folder cannot be listed: {refusal}"));
+        }
+    };
+    let mut text = String::new();
+    for entry in &entries.list {
+        text.push_str(
+            &entry
+                .name
+                .to_string_lossy()
+                .replace(char::is_control, "\u{fffd}"),
+        );
+        match (entry.kind, entry.size) {
+            (Kind::Folder, _) => text.push('/'),
+            (Kind::File, Some(size)) => text.push_str(&format!(" ({size} bytes)")),
+            (Kind::File, None) => {}
+            (Kind::Link, _) => text.push_str(" (link)"),
+            (Kind::Other, _) => text.push_str(" (special file)"),
+        }
+        text.push('\n');
+    }
+    let count = entries.list.len();
+    if count == 0 {
+        text.push_str("(the folder is empty)\n");
+    }
+    if entries.left_out > 0 {
+        text.push_str(&format!(
+            "[the first {count} entries; {} more are left out]\n",
+            entries.left_out
+        ));
+    }
+    ToolResult::success(text, format!("folder, {count} entries"))
+}
+
+fn read(file: File, size: u64, page: &Page) -> std::io::Result<ToolResult> {
+    let mut reader = BufReader::with_capacity(limits::READ_BYTES, file).take(limits::FILE_BYTES);
+    let beginning = reader.fill_buf()?;
+    if let Some(kind) = binary_kind(beginning) {
+        let text = format!(
+            "{kind}, {size} bytes: not text, so it is not shown; a script can work with it"
+        );
+        return Ok(ToolResult::success(text, format!("{kind}, {size} bytes")));
+    }
+    let skipped = skip_lines(&mut reader, page.first - 1)?;
+    if skipped < page.first - 1 {
+        let message = format!("the file has only {skipped} lines; offset must not be larger");
+        return Ok(ToolResult::failure(message));
+    }
+    let (bytes, lines, more) = take_lines(&mut reader, page.lines)?;
+    let mut text = String::from_utf8_lossy(&bytes).into_owned();
+    let summary = format!("{} bytes", bytes.len());
+    if more {
+        let last = page.first + lines.max(1) - 1;
+        let (shown, next) = if lines == 0 {
+            // One line alone fills the page: going on means going on after it.
+            (
+                format!("the first {} bytes of line {last}", bytes.len()),
+                last + 1,
+            )
+        } else {
+            (format!("lines {} to {last}", page.first), last + 1)
+        };
+        if !text.ends_with('\n') {
+            text.push('\n');
+        }
+        text.push_str(&format!(
+            "[{shown}; the file is {size} bytes long. Go on with offset {next}]\n"
+        ));
+    }
+    Ok(ToolResult::success(text, summary))
+}
+
+/// Skips lines without holding them; returns how many there were.
+fn skip_lines(reader: &mut impl BufRead, count: usize) -> std::io::Result<usize> {
+    let mut skipped = 0;
+    while skipped < count {
+        let buffer = reader.fill_buf()?;
+        if buffer.is_empty() {
+            break;
+        }
+        match buffer.iter().position(|&byte| byte == b'\n') {
+            Some(end) => {
+                reader.consume(end + 1);
+                skipped += 1;
+            }
+            None => {
+                let length = buffer.len();
+                reader.consume(length);
+            }
+        }
+    }
+    Ok(skipped)
+}
+
+/// Whole lines, as many as are wanted and fit into a page; whether there is
+/// more. A first line larger than a page is cut, and counts as no line.
+fn take_lines(reader: &mut impl BufRead, wanted: usize) -> std::io::Result<(Vec<u8>, usize, bool)> {
+    let mut bytes = Vec::new();
+    let mut lines = 0;
+    while lines < wanted {
+        let before = bytes.len();
+        let room = (limits::PAGE_BYTES + 1 - before) as u64;
+        let count = reader.by_ref().take(room).read_until(b'\n', &mut bytes)?;
+        if count == 0 {
+            return Ok((bytes, lines, false));
+        }
+        let is_over = bytes.len() > limits::PAGE_BYTES;
+        if is_over {
+            let keep = if lines == 0 {
+                limits::PAGE_BYTES
+            } else {
+                before
+            };
+            bytes.truncate(keep);
+            trim_partial_character(&mut bytes);
+            return Ok((bytes, lines, true));
+        }
+        lines += 1;
+    }
+    Ok((bytes, lines, !reader.fill_buf()?.is_empty()))
+}
+
+/// Takes the beginning of a UTF-8 character off the end, where its rest was cut.
+fn trim_partial_character(bytes: &mut Vec<u8>) {
+    if let Err(error) = std::str::from_utf8(bytes)
+        && error.error_len().is_none()
+    {
+        bytes.truncate(error.valid_up_to());
+    }
+}
+
+/// What a file is whose beginning is no text.
+fn binary_kind(beginning: &[u8]) -> Option<&'static str> {
+    const SIGNATURES: [(&[u8], &str); 14] = [
+        (b"\x89PNG\r\n\x1a\n", "PNG image"),
+        (b"\xff\xd8\xff", "JPEG image"),
+        (b"GIF8", "GIF image"),
+        (b"RIFF", "RIFF file (WebP, WAV or AVI)"),
+        (b"%PDF-", "PDF document"),
+        (b"PK\x03\x04", "ZIP archive or office document"),
+        (b"\x1f\x8b", "gzip archive"),
+        (b"BZh", "bzip2 archive"),
+        (b"\xfd7zXZ\0", "xz archive"),
+        (b"7z\xbc\xaf\x27\x1c", "7z archive"),
+        (b"\x7fELF", "ELF program"),
+        (b"SQLite format 3\0", "SQLite database"),
+        (b"\0asm", "WebAssembly module"),
+        (b"OggS", "Ogg file"),
+    ];
+    let known = SIGNATURES
+        .iter()
+        .find(|(signature, _)| beginning.starts_with(signature));
+    // Text of these kinds begins with letters too: only what holds a NUL or
+    // broken UTF-8 is binary.
+    let is_text = !beginning.contains(&0)
+        && match std::str::from_utf8(beginning) {
+            Ok(_) => true,
+            Err(error) => error.error_len().is_none() && error.valid_up_to() > 0,
+        };
+    match known {
+        Some((_, kind)) if !is_text || *kind == "PDF document" => Some(kind),
+        // Latin-1 and the like is text to its reader: few bytes are odd.
+        None if !is_text && (beginning.contains(&0) || mostly_odd(beginning)) => {
+            Some("binary file")
+        }
+        _ => None,
+    }
+}
+
+/// More than every third byte is no ASCII text.
+fn mostly_odd(bytes: &[u8]) -> bool {
+    let is_odd = |byte: &&u8| !(byte.is_ascii_graphic() || byte.is_ascii_whitespace());
+    bytes.iter().filter(is_odd).count() * 3 > bytes.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(text: &str, first: usize, lines: usize) -> ToolResult {
+        let mut reader = text.as_bytes();
+        let skipped = skip_lines(&mut reader, first - 1).unwrap();
+        assert_eq!(skipped, first - 1);
+        let (bytes, lines, more) = take_lines(&mut reader, lines).unwrap();
+        ToolResult::success(String::from_utf8(bytes).unwrap(), format!("{lines} {more}"))
+    }
+
+    #[test]
+    fn pages_are_whole_lines() {
+        let table = [
+            ("a\nb\nc\n", 1, 2, "a\nb\n", "2 true"),
+            ("a\nb\nc\n", 2, 2, "b\nc\n", "2 false"),
+            ("a\nb", 2, 9, "b", "1 false"),
+            ("", 1, 9, "", "0 false"),
+        ];
+        for (text, first, lines, content, summary) in table {
+            let result = page(text, first, lines);
+            assert_eq!(
+                (result.content.as_str(), result.summary.as_str()),
+                (content, summary)
+            );
+        }
+        let long = "ä".repeat(limits::PAGE_BYTES);
+        let result = page(&long, 1, 5);
+        assert_eq!(
+            (result.content.len(), result.summary.as_str()),
+            (limits::PAGE_BYTES, "0 true")
+        );
+        let two = format!("short\n{long}\n");
+        assert_eq!(page(&two, 1, 5).content, "short\n");
+    }
+
+    #[test]
+    fn binary_files_are_known_by_their_content() {
+        let table: &[(&[u8], Option<&str>)] = &[
+            (b"plain text", None),
+            ("grüße".as_bytes(), None),
+            (b"caf\xe9 is Latin-1 text", None),
+            (b"\x89PNG\r\n\x1a\n....", Some("PNG image")),
+            (b"RIFFs in music", None),
+            (b"a\0b", Some("binary file")),
+            (b"\xfe\xff\xfa\xfb\x80\x81", Some("binary file")),
+            (b"", None),
+        ];
+        for (bytes, kind) in table {
+            assert_eq!(binary_kind(bytes), *kind, "{bytes:?}");
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! `run_python_script`: Python that the model wrote, or a script that the
+//! skill brings, run as a person at a shell in the skill's folder would.
+//!
+//! What keeps a script under control (its session, its limit, its output) is
+//! `world/process.rs`; here is what makes it a Python script of a skill.
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::config::Scripts;
+use crate::limits;
+use crate::skills::Skill;
+use crate::skills::python::Interpreter;
+use crate::text;
+use crate::tool::ToolResult;
+use crate::tools::{Arguments, Tool, Workbench, text_of};
+use crate::world::capture::Caps;
+use crate::world::process::{Job, Leftovers, run};
+use crate::world::scratch::Scratch;
+
+mod report;
+
+use report::Report;
+
+/// The tool.
+pub struct RunPython;
+
+impl Tool for RunPython {
+    fn name(&self) -> &'static str {
+        "run_python_script"
+    }
+
+    fn description(&self) -> &'static str {
+        "Run Python in a skill's folder: either your own source (`script`) or one of the skill's \
+         scripts (`file_path` with `args`). Print what you need to see."
+    }
+
+    fn parameters(&self) -> Value {
+        json!({
+            "type": "object",
+            "properties": {
+                "skill_name": {"type": "string", "description": "The skill's name."},
+                "script": {"type": "string", "description": "Python source to run."},
+                "file_path": {"type": "string", "description": "A script of the skill, instead of `script`."},
+                "args": {"type": "array", "items": {"type": "string"}, "description": "Its arguments."},
+                "stdin": {"type": "string", "description": "Text for its standard input."},
+                "timeout_seconds": {"type": "integer", "description": "A shorter time limit."}
+            },
+            "required": ["skill_name"],
+        })
+    }
+
+    fn is_offered(&self, bench: &Workbench<'_>) -> bool {
+        bench.scripts.is_some()
+    }
+
+    fn summary(&self, arguments: &Arguments) -> String {
+        let skill = text_of(arguments, "skill_name");
+        match text_of(arguments, "file_path") {
+            "" => format!("{skill}: {}", text_of(arguments, "script")),
+            path => format!("{skill}: {path} {}", script_arguments(arguments).join(" ")),
+        }
+    }
+
+    fn run(&self, arguments: &Arguments, bench: &Workbench<'_>) -> ToolResult {
+        let Some(scripts) = bench.scripts else {
+            return ToolResult::failure(
+                "scripts are switched off (--no-scripts): answer without running any",
+            );
+        };
+        let skill = match bench.skills.find(text_of(arguments, "skill_name")) {
+            Ok(skill) => skill,
+            Err(message) => return ToolResult::failure(message),
+        };
+        let prepared = Source::of(arguments)
+            .and_then(|source| source.check(&skill).map(|()| source))
+            .and_then(|source| Interpreter::of(&skill, scripts).map(|python| (source, python)))
+            .and_then(|(source, python)| Ok((source, python, limit(arguments, scripts)?)));
+        match prepared {
+            Ok((source, python, limit)) => {
+                execute(&skill, &source, &python, limit, arguments, scripts, bench)
+            }
+            Err(message) => ToolResult::failure(message),
+        }
+    }
+}
+
+/// What is to be run.
+enum Source<'a> {
+    Text(&'a str),
+    File(&'a str),
+}
+
+impl Source<'_> {
+    fn of(arguments: &Arguments) -> Result<Source<'_>, String> {
+        let script = arguments.get("script").and_then(Value::as_str);
+        let file = arguments
+            .get("file_path")
+            .and_then(Value::as_str)
+            .filter(|path| !path.is_empty());
+        match (script, file) {
+            (Some(script), Some(_)) if !script.trim().is_empty() => {
+                Err("give either `script` or `file_path`, not both".into())
+            }
+            (_, Some(path)) => Ok(Source::File(path)),
+            (Some(script), None) if script.len() > limits::SCRIPT_BYTES => Err(format!(
+                "`script` is larger than {} bytes",
+                limits::SCRIPT_BYTES
+            )),
+            (Some(script), None) => Ok(Source::Text(script)),
+            (None, None) => {
+                Err("give `script` (Python source) or `file_path` (a script of the skill)".into())
+            }
+        }
+    }
+
+    /// A file of the skill is opened as every file of it: confined.
+    fn check(&self, skill: &Skill) -> Result<(), String> {
+        let Source::File(path) = self else {
+            return Ok(());
+        };
+        let shown = text::one_line(path, limits::SUMMARY_CHARS);
+        skill
+            .root
+            .relative(path)
+            .and_then(|relative| skill.root.file(&relative))
+            .map(drop)
+            .map_err(|refusal| {
+                format!(
+                    "the script `{shown}` of the skill `{}` cannot be run: {refusal}",
+                    skill.name
+                )
+            })
+    }
+}
+
+fn limit(arguments: &Arguments, scripts: &Scripts) -> Result<Duration, String> {
+    match arguments.get("timeout_seconds").and_then(Value::as_i64) {
+        None => Ok(scripts.limit),
+        Some(seconds) => match u64::try_from(seconds) {
+            Ok(seconds) if seconds > 0 => Ok(Duration::from_secs(seconds).min(scripts.limit)),
+            _ => Err(format!(
+                "`timeout_seconds` must be 1 or more, not {seconds}"
+            )),
+        },
+    }
+}
+
+fn script_arguments(arguments: &Arguments) -> Vec<&str> {
+    let list = arguments.get("args").and_then(Value::as_array);
+    list.into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect()
+}
+
+fn execute(
+    skill: &Skill,
+    source: &Source<'_>,
+    python: &Interpreter,
+    limit: Duration,
+    arguments: &Arguments,
+    scripts: &Scripts,
+    bench: &Workbench<'_>,
+) -> ToolResult {
+    let failure = |what: &str, error: &dyn std::fmt::Display| {
+        ToolResult::failure(format!("the script could not be run: {what}: {error}"))
+    };
+    let scratch = match source {
+        Source::File(_) => None,
+        Source::Text(_) => match Scratch::new(&scripts.temporary_folder) {
+            Ok(scratch) => Some(scratch),
+            Err(error) => return failure("no temporary folder (set TMPDIR)", &error),
+        },
+    };
+    let mut command: Vec<OsString> = Vec::new();
+    match (source, &scratch) {
+        (Source::Text(script), Some(scratch)) => {
+            match scratch.write("script.py", script.as_bytes()) {
+                Ok(path) => command.push(path.into()),
+                Err(error) => return failure("its source could not be written", &error),
+            }
+        }
+        (Source::File(path) | Source::Text(path), _) => {
+            // A name that begins with a dash is no option.
+            let relative = skill
+                .root
+                .relative(path)
+                .unwrap_or_else(|_| (*path).to_string());
+            let prefix = if relative.starts_with('-') { "./" } else { "" };
+            command.push(format!("{prefix}{relative}").into());
+        }
+    }
+    let words = script_arguments(arguments);
+    if words.iter().map(|word| word.len() + 1).sum::<usize>() > limits::SCRIPT_ARGUMENTS_BYTES {
+        return failure("its arguments are too long", &"give them through `stdin`");
+    }
+    if words.iter().any(|word| word.contains('\0')) {
+        return failure("its arguments", &"they hold a NUL character");
+    }
+    command.extend(words.into_iter().map(OsString::from));
+    let environment = environment(skill, python, scripts);
+    let job = Job {
+        program: &python.program,
+        args: &command,
+        folder: &skill.path,
+        environment: &environment,
+        stdin: text_of(arguments, "stdin").as_bytes(),
+        limit: bench.patience.at_most(limit),
+        leftovers: if scripts.keep_leftovers {
+            Leftovers::Keep
+        } else {
+            Leftovers::Kill
+        },
+        caps: Caps::halves(limits::OUTPUT_BYTES),
+        interrupt: &bench.patience.interrupt,
+        confine: None,
+    };
+    match run(&job) {
+        Ok(outcome) => Report::of(skill, python, limit, &outcome).into_result(),
+        Err(error) => failure(&python.program.display().to_string(), &error),
+    }
+}
+
+/// The environment of a script: the user's, and what tells it where it is.
+fn environment(
+    skill: &Skill,
+    python: &Interpreter,
+    scripts: &Scripts,
+) -> Vec<(OsString, OsString)> {
+    let mut environment = scripts.environment.clone();
+    let mut set = |name: &str, value: OsString| {
+        environment.retain(|(known, _)| known != name);
+        environment.push((name.into(), value));
+    };
+    set("SKILL_DIR", skill.path.clone().into());
+    set("SKILL_NAME", skill.name.clone().into());
+    set("USER_CWD", scripts.user_folder.clone().into());
+    for (name, value) in [
+        ("PYTHONUTF8", "1"),
+        ("PYTHONIOENCODING", "utf-8"),
+        ("PYTHONUNBUFFERED", "1"),
+        ("PYTHONDONTWRITEBYTECODE", "1"),
+    ] {
+        set(name, value.into());
+    }
+    let joined = |first: &std::path::Path, rest: Option<&OsString>| {
+        let mut list = first.as_os_str().to_owned();
+        if let Some(rest) = rest.filter(|rest| !rest.is_empty()) {
+            list.push(":");
+            list.push(rest);
+        }
+        list
+    };
+    let known = |name: &str| {
+        scripts
+            .environment
+            .iter()
+            .find(|(known, _)| known == name)
+            .map(|(_, value)| value)
+    };
+    // Modules beside SKILL.md can be imported, wherever the script itself lies.
+    set("PYTHONPATH", joined(&skill.path, known("PYTHONPATH")));
+    if let Some(venv) = &python.venv {
+        set("VIRTUAL_ENV", venv.clone().into());
+        let programs = python.program.parent().unwrap_or(venv);
+        set("PATH", joined(programs, known("PATH")));
+        environment.retain(|(name, _)| name != "PYTHONHOME");
+    }
+    environment
+}

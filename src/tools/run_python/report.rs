@@ -1,0 +1,200 @@
+//! What came of a script, as the model reads it, with the hint that helps.
+
+use std::ffi::OsStr;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::limits;
+use crate::skills::Skill;
+use crate::skills::python::{Interpreter, quoted, venv_command};
+use crate::text;
+use crate::tool::{ToolResult, milliseconds};
+use crate::world::process::{Ending, Outcome};
+
+/// The result as the model reads it.
+#[derive(Debug, Serialize)]
+pub struct Report<'r> {
+    skill_name: &'r str,
+    returncode: i32,
+    stdout: String,
+    stderr: String,
+    timed_out: bool,
+    duration_ms: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    interpreter: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    truncated: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<String>,
+    #[serde(skip)]
+    bytes: u64,
+}
+
+impl<'r> Report<'r> {
+    /// What came of running a script of `skill`.
+    pub fn of(
+        skill: &'r Skill,
+        python: &Interpreter,
+        limit: Duration,
+        outcome: &Outcome,
+    ) -> Report<'r> {
+        let returncode = match outcome.ending {
+            Ending::Exited(code) => code,
+            Ending::Signaled(signal) => -signal,
+            Ending::Lost => -libc::SIGKILL,
+        };
+        let stderr = outcome.stderr.text();
+        let error = if outcome.interrupted.is_some() {
+            Some("interrupted by the user".to_string())
+        } else if outcome.timed_out {
+            Some(format!(
+                "stopped at the time limit of {} s",
+                limit.as_secs()
+            ))
+        } else if outcome.ending == Ending::Lost {
+            Some(
+                "the script ended the process that watches over it; all that it started was killed"
+                    .into(),
+            )
+        } else {
+            None
+        };
+        let truncated = outcome.stdout.truncated() || outcome.stderr.truncated();
+        Report {
+            skill_name: &skill.name,
+            returncode,
+            hint: hint(skill, python, &stderr, outcome),
+            stdout: outcome.stdout.text(),
+            stderr,
+            timed_out: outcome.timed_out,
+            duration_ms: milliseconds(outcome.duration),
+            interpreter: python
+                .venv
+                .is_none()
+                .then(|| python.program.display().to_string()),
+            truncated: truncated.then_some(true),
+            error,
+            bytes: outcome.stdout.total_bytes() + outcome.stderr.total_bytes(),
+        }
+    }
+
+    /// The same as a tool's result.
+    pub fn into_result(self) -> ToolResult {
+        let ok = self.returncode == 0 && self.error.is_none();
+        let end = match &self.error {
+            Some(error) => error.clone(),
+            None => format!("exit {}", self.returncode),
+        };
+        let said = if self.stdout.trim().is_empty() {
+            last_line(&self.stderr)
+        } else {
+            &self.stdout
+        };
+        let said = text::one_line(said, limits::SUMMARY_CHARS);
+        let colon = if said.is_empty() { "" } else { ": " };
+        ToolResult {
+            summary: format!(
+                "{end}, {} bytes, {} ms{colon}{said}",
+                self.bytes, self.duration_ms
+            ),
+            // A structure of strings and numbers always has a JSON form.
+            content: serde_json::to_string(&self).unwrap_or_default(),
+            ok,
+        }
+    }
+}
+
+fn last_line(text: &str) -> &str {
+    text.trim_end().rsplit('\n').next().unwrap_or_default()
+}
+
+/// What would help: the command that installs a missing module, a word about
+/// what was left running.
+fn hint(skill: &Skill, python: &Interpreter, stderr: &str, outcome: &Outcome) -> Option<String> {
+    if let Some(module) = missing_module(stderr) {
+        return Some(install_command(skill, python, module));
+    }
+    match outcome.left_behind {
+        0 => None,
+        1 => Some("1 process that the script left behind was ended".into()),
+        count => Some(format!(
+            "{count} processes that the script left behind were ended"
+        )),
+    }
+}
+
+/// The package that an uncaught `ModuleNotFoundError` misses.
+fn missing_module(stderr: &str) -> Option<&str> {
+    let line = last_line(stderr);
+    let name = line.strip_prefix("ModuleNotFoundError: No module named ")?;
+    name.trim_matches('\'').split('.').next()
+}
+
+fn install_command(skill: &Skill, python: &Interpreter, module: &str) -> String {
+    let package = package_of(module);
+    let has_requirements = skill.root.file("requirements.txt").is_ok();
+    let what = if has_requirements {
+        "-r requirements.txt"
+    } else {
+        package
+    };
+    let folder = quoted(&skill.path);
+    match &python.venv {
+        Some(_) => format!(
+            "`{module}` is not installed in the skill's venv; this installs it: \
+             cd {folder} && {} -m pip install {what}",
+            quoted(&python.program)
+        ),
+        None => format!(
+            "`{module}` is not installed; this gives the skill a venv of its own with it: \
+             cd {folder} && {} && venv/bin/python -m pip install {what}",
+            venv_command(OsStr::new("").as_ref())
+        ),
+    }
+}
+
+/// Packages whose name differs from the module they bring.
+fn package_of(module: &str) -> &str {
+    const DIFFERENT: [(&str, &str); 16] = [
+        ("PIL", "pillow"),
+        ("yaml", "pyyaml"),
+        ("cv2", "opencv-python-headless"),
+        ("sklearn", "scikit-learn"),
+        ("skimage", "scikit-image"),
+        ("bs4", "beautifulsoup4"),
+        ("docx", "python-docx"),
+        ("pptx", "python-pptx"),
+        ("dateutil", "python-dateutil"),
+        ("dotenv", "python-dotenv"),
+        ("fitz", "pymupdf"),
+        ("Crypto", "pycryptodome"),
+        ("serial", "pyserial"),
+        ("jwt", "pyjwt"),
+        ("git", "gitpython"),
+        ("attr", "attrs"),
+    ];
+    DIFFERENT
+        .iter()
+        .find(|(name, _)| *name == module)
+        .map_or(module, |(_, package)| package)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_module_is_named_by_its_package() {
+        let trace = "Traceback (most recent call last):\n  File \"x\"\nModuleNotFoundError: No module named 'PIL.Image'\n";
+        assert_eq!(missing_module(trace), Some("PIL"));
+        assert_eq!(package_of("PIL"), "pillow");
+        assert_eq!(package_of("requests"), "requests");
+        assert_eq!(
+            missing_module("ModuleNotFoundError: No module named 'a'\nbut it was caught\n"),
+            None
+        );
+    }
+}
