@@ -7,6 +7,7 @@ pub mod error;
 pub mod event;
 pub mod limits;
 pub mod message;
+pub mod model;
 pub mod secret;
 pub mod settings;
 pub mod skills;

@@ -1,0 +1,171 @@
+//! What failed, in the words of the house: a refusal, a broken connection, a
+//! reply that is none. Each gets its kind, its remedy, and whether another try
+//! may help.
+
+use std::io::{self, Read};
+use std::time::{Duration, SystemTime};
+
+use ureq::http::HeaderMap;
+
+use crate::error::{Error, Kind};
+use crate::limits;
+use crate::model::fault::{Failure, Refusal, interpret};
+use crate::model::http::HttpModel;
+use crate::model::reply::Fault;
+use crate::model::retry;
+use crate::text::one_line;
+use crate::world::patience::Stop;
+
+impl HttpModel {
+    pub(super) fn refused(
+        &self,
+        status: u16,
+        headers: &HeaderMap,
+        reader: &mut dyn Read,
+    ) -> Failure {
+        self.silence.set(self.endpoint.idle_limit);
+        let mut body = Vec::new();
+        // What came of the body serves, even if its end did not.
+        let result = reader
+            .take(limits::ERROR_BODY_BYTES as u64)
+            .read_to_end(&mut body);
+        if let Some(stop) = result.err().as_ref().and_then(stop_of) {
+            return Failure::lasting(stop);
+        }
+        let failure = self.interpret(status, headers, &body);
+        let names_usage = self.stream && memmem(&body, b"stream_options");
+        if matches!(status, 400 | 422) && names_usage && self.stream_usage.replace(false) {
+            return Failure {
+                retryable: true,
+                retry_after: Some(Duration::ZERO),
+                ..failure
+            };
+        }
+        failure
+    }
+
+    pub(super) fn faulty(&self, fault: Fault, headers: &HeaderMap) -> Failure {
+        match fault {
+            Fault::Refused(value) => {
+                let text = match &value {
+                    serde_json::Value::String(text) => text.clone(),
+                    other => other.to_string(),
+                };
+                let mut failure = self.interpret(200, headers, text.as_bytes());
+                if text.trim_start().starts_with('<') {
+                    failure.error = failure.error.with_hint(
+                        "that is no API: check LLM_API_BASE_URL, most endpoints want a path such as /v1 at its end",
+                    );
+                }
+                failure
+            }
+            other => {
+                let reason = Error::from(other);
+                let text = format!("the reply is no chat completion: {}", reason.message());
+                Failure::lasting(self.error(Kind::Protocol, &text))
+            }
+        }
+    }
+
+    pub(super) fn interpret(&self, status: u16, headers: &HeaderMap, body: &[u8]) -> Failure {
+        let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+        let asked = header("retry-after-ms")
+            .and_then(|value| value.trim().parse().ok().map(Duration::from_millis))
+            .or_else(|| {
+                header("retry-after").and_then(|v| retry::parse_retry_after(v, SystemTime::now()))
+            });
+        let mut failure = interpret(&Refusal {
+            status,
+            url: self.shown_url(),
+            body,
+            location: header("location"),
+            request_id: header("x-request-id"),
+            retry_after: asked,
+        });
+        if let Some(asked) =
+            asked.filter(|asked| *asked > self.patience.at_most(limits::RETRY_AFTER_MAX))
+        {
+            failure.retryable = false;
+            failure.error = failure
+                .error
+                .with_hint(format!("retry after {} s", asked.as_secs().max(1)));
+        }
+        failure
+    }
+
+    /// No reply at all: network, time, signals.
+    pub(super) fn broken(&self, error: ureq::Error) -> Failure {
+        let error = match error {
+            ureq::Error::Io(error) => error,
+            ureq::Error::Timeout(_) => io::Error::new(
+                io::ErrorKind::TimedOut,
+                format!("no connection within {} s", limits::CONNECT.as_secs()),
+            ),
+            ureq::Error::Protocol(_)
+            | ureq::Error::Http(_)
+            | ureq::Error::LargeResponseHeader(..) => {
+                let text = format!("the reply is no HTTP: {error}");
+                return Failure::lasting(self.error(Kind::Protocol, &text));
+            }
+            ureq::Error::Rustls(error) => io::Error::new(io::ErrorKind::InvalidData, error),
+            other => io::Error::other(other),
+        };
+        if let Some(stop) = stop_of(&error) {
+            return Failure::lasting(stop);
+        }
+        if let Some(Stop::Silence(limit)) = Stop::within(&error) {
+            // Not tried again: a local model would read the whole prompt once more.
+            let text = format!("nothing came for {} s", limit.as_secs());
+            let error = self.error(Kind::Temporary, &text);
+            return Failure::lasting(
+                error.with_hint("a slow model needs a larger LLM_TIMEOUT_SECONDS"),
+            );
+        }
+        if error.kind() == io::ErrorKind::InvalidData {
+            let text = format!("no secure connection: {error}");
+            return Failure::lasting(self.error(Kind::Endpoint, &text));
+        }
+        let text = match error.kind() {
+            io::ErrorKind::UnexpectedEof => {
+                "the connection was closed before the reply was complete".into()
+            }
+            _ => one_line(&error.to_string(), limits::QUOTED_BYTES),
+        };
+        let failure = self.error(Kind::Temporary, &text);
+        Failure::passing(match error.kind() {
+            io::ErrorKind::ConnectionRefused => {
+                failure.with_hint("is the server running, and is LLM_API_BASE_URL its address?")
+            }
+            io::ErrorKind::NotFound => failure.with_hint("check the host name in LLM_API_BASE_URL"),
+            _ => failure,
+        })
+    }
+
+    pub(super) fn error(&self, kind: Kind, cause: &str) -> Error {
+        Error::new(
+            kind,
+            format!("failed to get an answer from {}: {cause}", self.shown_url()),
+        )
+    }
+
+    /// The address without its query, which may hold what should not be shown.
+    pub(super) fn shown_url(&self) -> &str {
+        self.url
+            .split_once('?')
+            .map_or(&self.url, |(before, _)| before)
+    }
+}
+
+/// The error of a run that is to stop, if this I/O error says so.
+pub(super) fn stop_of(error: &io::Error) -> Option<Error> {
+    match Stop::within(error)? {
+        Stop::Silence(_) => None,
+        stop => Some(stop.into()),
+    }
+}
+
+fn memmem(haystack: &[u8], needle: &[u8]) -> bool {
+    haystack
+        .windows(needle.len())
+        .any(|window| window == needle)
+}

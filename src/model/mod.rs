@@ -1,0 +1,62 @@
+//! Models: who is asked what to do next.
+//!
+//! [`Model`] is the seam between the loop and the world. [`http::HttpModel`]
+//! asks an endpoint, [`scripted::ScriptedModel`] plays prepared replies for
+//! `demo` and for tests. Nothing here knows what tools do.
+
+use crate::error::Result;
+use crate::event::Listener;
+use crate::message::{Assistant, Message};
+use crate::tool::{ToolDefinition, Usage};
+
+mod fault;
+pub mod http;
+mod reply;
+mod retry;
+pub mod scripted;
+mod sse;
+mod think;
+mod wire;
+
+/// What is asked.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'r> {
+    /// The conversation so far.
+    pub messages: &'r [Message],
+    /// The tools that the model may call.
+    pub tools: &'r [ToolDefinition],
+}
+
+/// How a reply ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Finish {
+    /// As it should.
+    Complete,
+    /// At the token limit: what the model wanted to say is not all there.
+    Length,
+    /// The connection ended in the middle of the text.
+    Cut,
+    /// The endpoint's content filter stepped in.
+    Filtered,
+}
+
+/// What came back.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reply {
+    /// What the model said. Calls are there only if the reply is complete.
+    pub message: Assistant,
+    /// How it ended.
+    pub finish: Finish,
+    /// Tokens, where the endpoint tells.
+    pub usage: Option<Usage>,
+}
+
+/// Somebody who answers conversations.
+pub trait Model {
+    /// The model's name, as the user chose it.
+    fn name(&self) -> &str;
+
+    /// Answers the conversation. Pieces of text are told to `listener` as they
+    /// arrive; once one was told, the reply is never asked for again.
+    fn complete(&self, request: &Request<'_>, listener: &mut Listener<'_>) -> Result<Reply>;
+}

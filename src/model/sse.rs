@@ -1,0 +1,173 @@
+//! Server-sent events: a stream of bytes in, the data of each event out.
+//!
+//! The format is the one of the HTML standard, section "Server-sent events",
+//! as far as endpoints use it: `data` lines, comments, blank lines. Lines may
+//! end with LF or CRLF and may be cut anywhere by the network, also inside a
+//! character. Events that lie whole in the bytes read are not copied.
+
+use crate::limits;
+
+/// A line or an event is larger than anything sensible.
+#[derive(Debug, PartialEq, Eq)]
+pub struct TooLarge;
+
+/// Takes the stream apart.
+#[derive(Debug, Default)]
+pub struct Splitter {
+    /// The beginning of a line whose end has not come yet.
+    rest: Vec<u8>,
+    /// Data lines of the event that is being read.
+    data: Vec<u8>,
+    has_data: bool,
+}
+
+impl Splitter {
+    /// Takes the next bytes and gives the data of every event that they end.
+    pub fn feed<E: From<TooLarge>>(
+        &mut self,
+        mut bytes: &[u8],
+        on_data: &mut dyn FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        if !self.rest.is_empty() {
+            let Some(end) = line_end(bytes) else {
+                return Ok(self.keep(bytes)?);
+            };
+            self.keep(&bytes[..end])?;
+            bytes = &bytes[end + 1..];
+            let line = std::mem::take(&mut self.rest);
+            self.line(&line, &[], on_data)?;
+        }
+        while let Some(end) = line_end(bytes) {
+            let (line, after) = (&bytes[..end], &bytes[end + 1..]);
+            let used = self.line(line, after, on_data)?;
+            bytes = &after[used..];
+        }
+        Ok(self.keep(bytes)?)
+    }
+
+    /// The stream is over: gives what the last, unfinished event held.
+    pub fn finish<E: From<TooLarge>>(
+        &mut self,
+        on_data: &mut dyn FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let line = std::mem::take(&mut self.rest);
+        self.line(&line, &[], on_data)?;
+        self.dispatch(on_data)
+    }
+
+    fn keep(&mut self, bytes: &[u8]) -> Result<(), TooLarge> {
+        if self.rest.len() + bytes.len() > limits::SSE_LINE_BYTES {
+            return Err(TooLarge);
+        }
+        self.rest.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    /// One line without its LF; `after` is what follows it. Returns how much of
+    /// `after` was used up.
+    fn line<E: From<TooLarge>>(
+        &mut self,
+        line: &[u8],
+        after: &[u8],
+        on_data: &mut dyn FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<usize, E> {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        if line.is_empty() {
+            self.dispatch(on_data)?;
+            return Ok(0);
+        }
+        let Some(data) = line.strip_prefix(b"data:") else {
+            // A comment, or a field that says nothing here (event, id, retry).
+            return Ok(0);
+        };
+        let data = data.strip_prefix(b" ").unwrap_or(data);
+        // The usual event is one line with a blank one after it: no copy.
+        if !self.has_data && after.first() == Some(&b'\n') {
+            on_data(data)?;
+            return Ok(1);
+        }
+        if self.data.len() + data.len() > limits::SSE_EVENT_BYTES {
+            return Err(TooLarge.into());
+        }
+        if self.has_data {
+            self.data.push(b'\n');
+        }
+        self.data.extend_from_slice(data);
+        self.has_data = true;
+        Ok(0)
+    }
+
+    fn dispatch<E>(&mut self, on_data: &mut dyn FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
+        if !std::mem::take(&mut self.has_data) {
+            return Ok(());
+        }
+        let result = on_data(&self.data);
+        self.data.clear();
+        result
+    }
+}
+
+fn line_end(bytes: &[u8]) -> Option<usize> {
+    bytes.iter().position(|&byte| byte == b'\n')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn split(pieces: &[&[u8]]) -> Result<Vec<String>, TooLarge> {
+        let mut splitter = Splitter::default();
+        let mut found = Vec::new();
+        let mut collect = |data: &[u8]| {
+            found.push(String::from_utf8_lossy(data).into_owned());
+            Ok(())
+        };
+        for piece in pieces {
+            splitter.feed(piece, &mut collect)?;
+        }
+        splitter.finish(&mut collect)?;
+        Ok(found)
+    }
+
+    #[test]
+    fn events_come_out_as_the_standard_says() {
+        let table: &[(&str, &[&str])] = &[
+            ("data: a\n\ndata: b\n\n", &["a", "b"]),
+            ("data:a\r\n\r\ndata:  b\r\n\r\n", &["a", " b"]),
+            (": comment\n\ndata: a\n\n", &["a"]),
+            ("event: x\nid: 1\ndata: a\nretry: 5\n\n", &["a"]),
+            ("data: a\ndata: b\n\n", &["a\nb"]),
+            ("data: a", &["a"]),
+            ("data: a\n", &["a"]),
+            ("\n\n\ndata:\n\n", &[""]),
+            ("dat: a\ndata\n\n", &[]),
+        ];
+        for (stream, events) in table {
+            assert_eq!(split(&[stream.as_bytes()]).unwrap(), *events, "{stream:?}");
+        }
+    }
+
+    #[test]
+    fn the_network_may_cut_anywhere() {
+        let stream = "data: {\"text\":\"grüße 😀\"}\r\n\r\n: keep-alive\n\ndata: x\ndata: y\n\ndata: [DONE]\n\n";
+        let whole = split(&[stream.as_bytes()]).unwrap();
+        assert_eq!(whole.len(), 3);
+        for cut in 0..=stream.len() {
+            let (a, b) = stream.as_bytes().split_at(cut);
+            assert_eq!(split(&[a, b]).unwrap(), whole, "cut at {cut}");
+        }
+        let bytes: Vec<&[u8]> = stream.as_bytes().chunks(1).collect();
+        assert_eq!(split(&bytes).unwrap(), whole);
+    }
+
+    #[test]
+    fn endless_lines_and_events_are_refused() {
+        let line = vec![b'x'; limits::SSE_LINE_BYTES / 2 + 1];
+        assert_eq!(split(&[&line, &line]), Err(TooLarge));
+        let mut event = b"data: ".to_vec();
+        event.extend(vec![b'x'; limits::SSE_LINE_BYTES - 10]);
+        event.push(b'\n');
+        let pieces: Vec<&[u8]> = (0..9).map(|_| event.as_slice()).collect();
+        assert_eq!(split(&pieces), Err(TooLarge));
+    }
+}

@@ -1,0 +1,148 @@
+//! Tells thoughts that stand in the text (`<think>…</think>` at its
+//! beginning) from what the model says, piece by piece as they stream in.
+
+const OPEN: &str = "<think>";
+const CLOSE: &str = "</think>";
+
+/// Where in the text the filter is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum State {
+    /// Nothing but white space yet, or the beginning of the opening tag.
+    #[default]
+    Start,
+    /// Inside.
+    Thinking,
+    /// After the closing tag, white space not yet over.
+    Gap,
+    /// Everything from here on is said.
+    Saying,
+}
+
+/// What a piece of the text was.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Piece<'t> {
+    /// Meant for the person.
+    Said(&'t str),
+    /// Thought.
+    Thought(&'t str),
+}
+
+/// The filter of one message.
+#[derive(Debug, Default)]
+pub struct ThinkFilter {
+    state: State,
+    /// Text that may turn out to be part of a tag.
+    held: String,
+}
+
+impl ThinkFilter {
+    /// Takes a piece of text and gives what is certain so far.
+    pub fn feed(&mut self, text: &str, on_piece: &mut dyn FnMut(Piece<'_>)) {
+        if self.state == State::Saying {
+            return on_piece(Piece::Said(text));
+        }
+        self.held.push_str(text);
+        let held = std::mem::take(&mut self.held);
+        let mut rest = held.as_str();
+        if self.state == State::Start {
+            let trimmed = rest.trim_start();
+            if let Some(thought) = trimmed.strip_prefix(OPEN) {
+                self.state = State::Thinking;
+                rest = thought;
+            } else if OPEN.starts_with(trimmed) {
+                self.held.push_str(rest);
+                return;
+            } else {
+                self.state = State::Saying;
+            }
+        }
+        if self.state == State::Thinking {
+            if let Some((thought, after)) = rest.split_once(CLOSE) {
+                if !thought.is_empty() {
+                    on_piece(Piece::Thought(thought));
+                }
+                self.state = State::Gap;
+                rest = after;
+            } else {
+                let certain = rest.len() - tag_prefix_at_end(rest);
+                self.held.push_str(&rest[certain..]);
+                if certain > 0 {
+                    on_piece(Piece::Thought(&rest[..certain]));
+                }
+                return;
+            }
+        }
+        if self.state == State::Gap {
+            rest = rest.trim_start();
+            if !rest.is_empty() {
+                self.state = State::Saying;
+            }
+        }
+        if !rest.is_empty() {
+            on_piece(Piece::Said(rest));
+        }
+    }
+
+    /// The message is over: gives what was held back.
+    pub fn finish(&mut self, on_piece: &mut dyn FnMut(Piece<'_>)) {
+        let held = std::mem::take(&mut self.held);
+        match self.state {
+            _ if held.is_empty() => {}
+            State::Thinking => on_piece(Piece::Thought(&held)),
+            _ => on_piece(Piece::Said(&held)),
+        }
+    }
+}
+
+/// How many bytes at the end may be the beginning of the closing tag.
+fn tag_prefix_at_end(text: &str) -> usize {
+    (1..CLOSE.len())
+        .rev()
+        .find(|&length| text.ends_with(&CLOSE[..length]))
+        .unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn filter(pieces: &[&str]) -> (String, String) {
+        let (mut said, mut thought) = (String::new(), String::new());
+        let mut filter = ThinkFilter::default();
+        let mut collect = |piece: Piece<'_>| match piece {
+            Piece::Said(text) => said.push_str(text),
+            Piece::Thought(text) => thought.push_str(text),
+        };
+        for piece in pieces {
+            filter.feed(piece, &mut collect);
+        }
+        filter.finish(&mut collect);
+        (said, thought)
+    }
+
+    #[test]
+    fn thoughts_at_the_beginning_are_told_apart_however_they_are_cut() {
+        let table = [
+            ("plain", "plain", ""),
+            ("<think>why</think>\n\nbecause", "because", "why"),
+            ("\n <think>a < b </thin k></think>c", "c", "a < b </thin k>"),
+            ("<thinking>is a word", "<thinking>is a word", ""),
+            ("later <think>x</think>", "later <think>x</think>", ""),
+            ("<think>never closed", "", "never closed"),
+            ("<thi", "<thi", ""),
+            ("  indented", "  indented", ""),
+            ("<think></think>ü", "ü", ""),
+        ];
+        for (text, said, thought) in table {
+            let expected = (said.to_string(), thought.to_string());
+            assert_eq!(filter(&[text]), expected, "{text:?}");
+            let mut buffer = [0; 4];
+            let pieces: Vec<String> = text
+                .chars()
+                .map(|c| c.encode_utf8(&mut buffer).to_string())
+                .collect();
+            let pieces: Vec<&str> = pieces.iter().map(String::as_str).collect();
+            assert_eq!(filter(&pieces), expected, "{text:?} by character");
+        }
+    }
+}

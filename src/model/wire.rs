@@ -1,0 +1,451 @@
+//! The JSON of chat completions: what is sent, and the forms in which a
+//! reply's pieces come.
+//!
+//! Sending is minimal, because endpoints refuse fields they do not know:
+//! only what the OpenAI reference lists and every dialect takes. Reading is
+//! tolerant, because endpoints send anything: every field may be missing,
+//! null, or of another type than it should be.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
+use serde_json::Value;
+
+use crate::message::{Assistant, Message};
+use crate::tool::{ToolCall, ToolDefinition, Usage};
+
+// What is sent.
+
+/// The body of a request; nothing of the conversation is copied.
+#[derive(Debug)]
+pub struct Body<'b> {
+    pub model: &'b str,
+    pub messages: &'b [Message],
+    pub tools: &'b [ToolDefinition],
+    pub stream: bool,
+    /// Ask for token counts at the end of a stream.
+    pub stream_usage: bool,
+}
+
+impl Serialize for Body<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("model", self.model)?;
+        map.serialize_entry("messages", &Messages(self.messages))?;
+        if !self.tools.is_empty() {
+            map.serialize_entry("tools", &Tools(self.tools))?;
+        }
+        if self.stream {
+            map.serialize_entry("stream", &true)?;
+            if self.stream_usage {
+                map.serialize_entry(
+                    "stream_options",
+                    &serde_json::json!({"include_usage": true}),
+                )?;
+            }
+        }
+        map.end()
+    }
+}
+
+struct Messages<'m>(&'m [Message]);
+
+impl Serialize for Messages<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().map(WireMessage))
+    }
+}
+
+struct WireMessage<'m>(&'m Message);
+
+impl Serialize for WireMessage<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        match self.0 {
+            Message::System(text) => {
+                map.serialize_entry("role", "system")?;
+                map.serialize_entry("content", text)?;
+            }
+            Message::User(text) => {
+                map.serialize_entry("role", "user")?;
+                map.serialize_entry("content", text)?;
+            }
+            Message::Assistant(said) => serialize_assistant(&mut map, said)?,
+            Message::Tool {
+                call_id, content, ..
+            } => {
+                map.serialize_entry("role", "tool")?;
+                map.serialize_entry("tool_call_id", call_id)?;
+                map.serialize_entry("content", content)?;
+            }
+        }
+        map.end()
+    }
+}
+
+fn serialize_assistant<M: SerializeMap>(map: &mut M, said: &Assistant) -> Result<(), M::Error> {
+    map.serialize_entry("role", "assistant")?;
+    if said.content.is_empty() {
+        // Null only beside calls; an empty string is refused by some endpoints.
+        map.serialize_entry("content", &())?;
+    } else {
+        map.serialize_entry("content", &said.content)?;
+    }
+    for (key, value) in &said.opaque {
+        map.serialize_entry(key, value)?;
+    }
+    if !said.calls.is_empty() {
+        map.serialize_entry("tool_calls", &Calls(&said.calls))?;
+    }
+    Ok(())
+}
+
+struct Calls<'c>(&'c [ToolCall]);
+
+impl Serialize for Calls<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut calls = serializer.serialize_seq(Some(self.0.len()))?;
+        for call in self.0 {
+            calls.serialize_element(&WireCall(call))?;
+        }
+        calls.end()
+    }
+}
+
+struct WireCall<'c>(&'c ToolCall);
+
+impl Serialize for WireCall<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(serde::Serialize)]
+        struct Function<'f> {
+            name: &'f str,
+            arguments: &'f str,
+        }
+        let call = self.0;
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("id", &call.id)?;
+        map.serialize_entry("type", "function")?;
+        map.serialize_entry(
+            "function",
+            &Function {
+                name: &call.name,
+                arguments: &call.arguments,
+            },
+        )?;
+        for (key, value) in &call.opaque {
+            map.serialize_entry(key, value)?;
+        }
+        map.end()
+    }
+}
+
+struct Tools<'t>(&'t [ToolDefinition]);
+
+impl Serialize for Tools<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(serde::Serialize)]
+        struct Function<'f> {
+            name: &'f str,
+            description: &'f str,
+            parameters: &'f Value,
+        }
+        #[derive(serde::Serialize)]
+        struct Tool<'t> {
+            r#type: &'static str,
+            function: Function<'t>,
+        }
+        serializer.collect_seq(self.0.iter().map(|tool| Tool {
+            r#type: "function",
+            function: Function {
+                name: &tool.name,
+                description: &tool.description,
+                parameters: &tool.parameters,
+            },
+        }))
+    }
+}
+
+// What comes.
+
+/// One event of a stream, or a whole reply: the two have the same form, but
+/// for `delta` and `message`.
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(default)]
+pub struct Chunk<'c> {
+    #[serde(borrow, deserialize_with = "null_is_default")]
+    pub choices: Vec<Choice<'c>>,
+    #[serde(borrow)]
+    pub usage: Loose<'c>,
+    #[serde(borrow)]
+    pub error: Loose<'c>,
+    #[serde(borrow)]
+    pub object: Loose<'c>,
+    #[serde(borrow)]
+    pub message: Loose<'c>,
+}
+
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(default)]
+pub struct Choice<'c> {
+    #[serde(borrow, deserialize_with = "null_is_default")]
+    pub delta: Delta<'c>,
+    #[serde(borrow, deserialize_with = "null_is_default")]
+    pub message: Delta<'c>,
+    #[serde(borrow)]
+    pub finish_reason: Loose<'c>,
+    #[serde(borrow)]
+    pub usage: Loose<'c>,
+}
+
+/// A piece of the assistant's message, or the whole of it.
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(default)]
+pub struct Delta<'c> {
+    #[serde(borrow)]
+    pub content: Loose<'c>,
+    #[serde(borrow)]
+    pub refusal: Loose<'c>,
+    #[serde(borrow)]
+    pub reasoning_content: Loose<'c>,
+    #[serde(borrow)]
+    pub reasoning: Loose<'c>,
+    #[serde(borrow, deserialize_with = "null_is_default")]
+    pub tool_calls: Vec<CallDelta<'c>>,
+}
+
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(default)]
+pub struct CallDelta<'c> {
+    #[serde(borrow)]
+    pub index: Loose<'c>,
+    #[serde(borrow)]
+    pub id: Loose<'c>,
+    #[serde(borrow, deserialize_with = "null_is_default")]
+    pub function: FunctionDelta<'c>,
+    pub extra_content: Option<Value>,
+}
+
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(default)]
+pub struct FunctionDelta<'c> {
+    #[serde(borrow)]
+    pub name: Loose<'c>,
+    #[serde(borrow)]
+    pub arguments: Loose<'c>,
+}
+
+fn null_is_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Default + Deserialize<'de>,
+{
+    Ok(Option::<T>::deserialize(deserializer)?.unwrap_or_default())
+}
+
+/// A value that should be a string and may be anything.
+#[derive(Debug, Default)]
+pub enum Loose<'c> {
+    #[default]
+    Null,
+    Text(Cow<'c, str>),
+    Other(Value),
+}
+
+impl Loose<'_> {
+    /// The text of it: a string as it is, a list of content blocks joined
+    /// (thoughts left out), everything else nothing.
+    pub fn text(&self) -> Cow<'_, str> {
+        match self {
+            Loose::Text(text) => Cow::Borrowed(text),
+            Loose::Other(Value::Array(blocks)) => {
+                Cow::Owned(blocks.iter().filter_map(block_text).collect::<String>())
+            }
+            Loose::Other(block @ Value::Object(_)) => {
+                Cow::Owned(block_text(block).unwrap_or_default().to_string())
+            }
+            Loose::Null | Loose::Other(_) => Cow::Borrowed(""),
+        }
+    }
+
+    /// The JSON text of it: arguments come as text or as the object itself.
+    pub fn json_text(&self) -> Cow<'_, str> {
+        match self {
+            Loose::Null => Cow::Borrowed(""),
+            Loose::Text(text) => Cow::Borrowed(text),
+            Loose::Other(value) => Cow::Owned(value.to_string()),
+        }
+    }
+
+    /// A number, also one written as text.
+    pub fn number(&self) -> Option<u64> {
+        match self {
+            Loose::Other(value) => value.as_u64(),
+            Loose::Text(text) => text.parse().ok(),
+            Loose::Null => None,
+        }
+    }
+
+    /// An identifier: text, or a number as text; empty where there is none.
+    pub fn identifier(&self) -> Cow<'_, str> {
+        match self {
+            Loose::Other(Value::Number(number)) => Cow::Owned(number.to_string()),
+            Loose::Text(text) => Cow::Borrowed(text),
+            Loose::Null | Loose::Other(_) => Cow::Borrowed(""),
+        }
+    }
+
+    /// Whether nothing was there.
+    pub fn is_null(&self) -> bool {
+        matches!(self, Loose::Null)
+    }
+
+    /// Token counts, where this is an object of them.
+    pub fn usage(&self) -> Option<Usage> {
+        let Loose::Other(value) = self else {
+            return None;
+        };
+        let count = |key| value.get(key).and_then(Value::as_u64);
+        let (prompt, completion) = (count("prompt_tokens"), count("completion_tokens"));
+        (prompt.is_some() || completion.is_some()).then(|| Usage {
+            prompt_tokens: prompt.unwrap_or(0),
+            completion_tokens: completion.unwrap_or(0),
+        })
+    }
+
+    /// As a plain JSON value.
+    pub fn into_value(self) -> Value {
+        match self {
+            Loose::Null => Value::Null,
+            Loose::Text(text) => Value::String(text.into_owned()),
+            Loose::Other(value) => value,
+        }
+    }
+}
+
+fn block_text(block: &Value) -> Option<&str> {
+    match block {
+        Value::String(text) => Some(text),
+        Value::Object(fields) => {
+            let kind = fields.get("type").and_then(Value::as_str);
+            let is_text = matches!(kind, None | Some("text" | "output_text"));
+            fields
+                .get("text")
+                .and_then(Value::as_str)
+                .filter(|_| is_text)
+        }
+        _ => None,
+    }
+}
+
+impl<'de: 'c, 'c> Deserialize<'de> for Loose<'c> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct LooseVisitor;
+        impl<'de> Visitor<'de> for LooseVisitor {
+            type Value = Loose<'de>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("any value")
+            }
+            fn visit_borrowed_str<E: de::Error>(self, text: &'de str) -> Result<Loose<'de>, E> {
+                Ok(Loose::Text(Cow::Borrowed(text)))
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Loose<'de>, E> {
+                Ok(Loose::Text(Cow::Owned(text.to_string())))
+            }
+            fn visit_unit<E: de::Error>(self) -> Result<Loose<'de>, E> {
+                Ok(Loose::Null)
+            }
+            fn visit_bool<E: de::Error>(self, value: bool) -> Result<Loose<'de>, E> {
+                Ok(Loose::Other(value.into()))
+            }
+            fn visit_i64<E: de::Error>(self, value: i64) -> Result<Loose<'de>, E> {
+                Ok(Loose::Other(value.into()))
+            }
+            fn visit_u64<E: de::Error>(self, value: u64) -> Result<Loose<'de>, E> {
+                Ok(Loose::Other(value.into()))
+            }
+            fn visit_f64<E: de::Error>(self, value: f64) -> Result<Loose<'de>, E> {
+                Ok(Loose::Other(value.into()))
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Loose<'de>, A::Error> {
+                Value::deserialize(de::value::SeqAccessDeserializer::new(list)).map(Loose::Other)
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Loose<'de>, A::Error> {
+                Value::deserialize(de::value::MapAccessDeserializer::new(map)).map(Loose::Other)
+            }
+        }
+        deserializer.deserialize_any(LooseVisitor)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_request_holds_what_every_dialect_takes_and_no_more() {
+        let call = ToolCall {
+            id: "a".into(),
+            name: "t".into(),
+            arguments: "{}".into(),
+            ..ToolCall::default()
+        };
+        let messages = [
+            Message::System("s".into()),
+            Message::User("u".into()),
+            Message::Assistant(Assistant {
+                calls: vec![call],
+                ..Assistant::default()
+            }),
+            Message::Tool {
+                call_id: "a".into(),
+                name: "t".into(),
+                content: "r".into(),
+            },
+            Message::assistant("done"),
+        ];
+        let body = Body {
+            model: "m",
+            messages: &messages,
+            tools: &[],
+            stream: false,
+            stream_usage: true,
+        };
+        assert_eq!(
+            serde_json::to_value(&body).unwrap(),
+            json!({"model": "m", "messages": [
+                {"role": "system", "content": "s"},
+                {"role": "user", "content": "u"},
+                {"role": "assistant", "content": null, "tool_calls":
+                    [{"id": "a", "type": "function", "function": {"name": "t", "arguments": "{}"}}]},
+                {"role": "tool", "tool_call_id": "a", "content": "r"},
+                {"role": "assistant", "content": "done"},
+            ]})
+        );
+    }
+
+    #[test]
+    fn a_value_of_any_type_is_read_where_text_is_due() {
+        let table = [
+            (r#""a""#, "a", "a"),
+            (r#""a\nb""#, "a\nb", "a\nb"),
+            ("null", "", ""),
+            ("3", "", "3"),
+            (r#"{"a":1}"#, "", r#"{"a":1}"#),
+            (
+                r#"["a",{"type":"text","text":"b"},{"type":"thinking","text":"c"}]"#,
+                "ab",
+                "",
+            ),
+        ];
+        for (json, text, json_text) in table {
+            let loose: Loose<'_> = serde_json::from_str(json).unwrap();
+            assert_eq!(loose.text(), text, "{json}");
+            if !json_text.is_empty() {
+                assert_eq!(loose.json_text(), json_text, "{json}");
+            }
+        }
+    }
+}
