@@ -1,0 +1,120 @@
+//! The loop: ask the model, run the tools it calls, ask again, until it
+//! answers without a call.
+//!
+//! Every box it joins has a seam: the model is a trait, the tools are a
+//! registry, what happens is told as events. Whatever goes wrong, the
+//! conversation is left in a state that can be continued.
+
+use std::time::Instant;
+
+use crate::conversation::Conversation;
+use crate::error::{Error, Kind, Result};
+use crate::event::{Event, Listener};
+use crate::message::Assistant;
+use crate::model::{Finish, Model, Request};
+use crate::tool::{ToolCall, Usage, parse_arguments};
+use crate::tools::Tools;
+use crate::world::patience::Patience;
+
+/// What a turn brought.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// The text of the last message.
+    pub text: String,
+    /// Whether all of it is there.
+    pub finish: Finish,
+}
+
+/// What turns cost, added up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Requests that brought a reply.
+    pub steps: u32,
+    /// Tools that ran.
+    pub tool_calls: u32,
+    /// Tokens as reported.
+    pub usage: Usage,
+}
+
+/// What bounds a turn.
+#[derive(Clone, Debug)]
+pub struct Bounds {
+    /// Requests in one turn.
+    pub max_steps: u32,
+    /// Signals and the deadline of the run.
+    pub patience: Patience,
+}
+
+/// Answers the conversation's open question. On an error the conversation
+/// holds everything up to the last request: asking again repeats only that.
+pub fn turn(
+    conversation: &mut Conversation,
+    model: &dyn Model,
+    tools: &Tools<'_>,
+    bounds: &Bounds,
+    tally: &mut Tally,
+    listener: &mut Listener<'_>,
+) -> Result<Answer> {
+    for _ in 0..bounds.max_steps {
+        let request = Request {
+            messages: conversation.messages(),
+            tools: tools.definitions(),
+        };
+        let reply = model.complete(&request, listener)?;
+        tally.steps += 1;
+        tally.usage += reply.usage.unwrap_or_default();
+        let calls = reply.message.calls.clone();
+        listener(Event::MessageEnd { calls: calls.len() });
+        let text = reply.message.content.clone();
+        conversation.answer(with_valid_arguments(reply.message));
+        if calls.is_empty() {
+            return Ok(Answer {
+                text,
+                finish: reply.finish,
+            });
+        }
+        for call in &calls {
+            run(call, conversation, tools, tally, listener);
+            if let Err(stop) = bounds.patience.check() {
+                conversation.close();
+                return Err(stop.into());
+            }
+        }
+    }
+    conversation.close();
+    let message = format!("stopped after {} steps without an answer", bounds.max_steps);
+    Err(Error::new(Kind::Limit, message).with_hint("allow more with --max-steps"))
+}
+
+fn run(
+    call: &ToolCall,
+    conversation: &mut Conversation,
+    tools: &Tools<'_>,
+    tally: &mut Tally,
+    listener: &mut Listener<'_>,
+) {
+    listener(Event::ToolCall {
+        call,
+        summary: &tools.summary(call),
+    });
+    let start = Instant::now();
+    let result = tools.call(call);
+    tally.tool_calls += 1;
+    listener(Event::ToolResult {
+        call,
+        result: &result,
+        duration: start.elapsed(),
+    });
+    conversation.add_result(result.content);
+}
+
+/// Broken arguments are answered with an error, but must not stay in the
+/// history: endpoints refuse every later request that holds them.
+fn with_valid_arguments(mut said: Assistant) -> Assistant {
+    for call in &mut said.calls {
+        if parse_arguments(&call.arguments).is_err() || call.arguments.trim().is_empty() {
+            call.arguments = "{}".into();
+        }
+    }
+    said
+}
