@@ -1,7 +1,24 @@
 //! Skills for any language model that speaks OpenAI's chat completions.
+//!
+//! The crate is the program: `main.rs` hands over arguments, environment and
+//! working directory and takes an exit status back. Layers, top to bottom; a
+//! module imports only from its own layer and those below it:
+//!
+//! | layer | modules |
+//! |---|---|
+//! | 5 front ends | [`cli`] |
+//! | 4 conversation | [`agent`], [`conversation`], [`instructions`] |
+//! | 3 doing | [`model`], [`tools`] |
+//! | 2 knowing | [`config`], [`settings`], [`dotenv`], [`skills`] |
+//! | 1 world | [`world`]: processes, files, network, signals, input, output |
+//! | 0 words | [`address`], [`error`], [`event`], [`limits`], [`message`], [`secret`], [`text`], [`tool`] |
+//!
+//! Nothing but the front ends and `world::output` prints, nothing but
+//! `main.rs` reads the environment, and nothing exits.
 
 pub mod address;
 pub mod agent;
+pub mod cli;
 pub mod config;
 pub mod conversation;
 pub mod dotenv;

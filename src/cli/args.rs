@@ -1,0 +1,494 @@
+//! What was typed: one table of commands, one of options, and the parser that
+//! goes by them. What it means is decided elsewhere.
+
+use std::ffi::OsString;
+
+use lexopt::Arg;
+
+use crate::error::{Error, Kind, Result};
+use crate::limits;
+use crate::settings;
+use crate::text;
+use crate::world::output::Verbosity;
+
+/// A row of the table of commands.
+#[derive(Debug)]
+pub struct CommandRow {
+    /// The word.
+    pub name: &'static str,
+    /// Its words, as the help shows them.
+    pub usage: &'static str,
+    /// What it does.
+    pub about: &'static str,
+    which: Command,
+}
+
+/// What is to be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// One question, one answer; without a question on a terminal a conversation.
+    Ask,
+    /// A conversation.
+    Chat,
+    /// One tool by hand.
+    Tool,
+    /// The loop with a scripted model.
+    Demo,
+}
+
+/// Every command.
+pub static COMMANDS: &[CommandRow] = &[
+    CommandRow {
+        name: "chat",
+        usage: "chat [PROMPT]...",
+        about: "a conversation, also from a pipe: one line, one turn",
+        which: Command::Chat,
+    },
+    CommandRow {
+        name: "demo",
+        usage: "demo",
+        about: "the whole loop without an account: a scripted model, real tools",
+        which: Command::Demo,
+    },
+    CommandRow {
+        name: "tool",
+        usage: "tool NAME [JSON|-]",
+        about: "run one tool by hand and print its result",
+        which: Command::Tool,
+    },
+];
+
+/// A row of the table of options.
+#[derive(Debug)]
+pub struct OptionRow {
+    /// The letter, if it has one.
+    pub short: Option<char>,
+    /// The long name.
+    pub long: &'static str,
+    /// What its value is called, if it takes one.
+    pub value: Option<&'static str>,
+    /// What it does.
+    pub about: &'static str,
+    action: Action,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Action {
+    /// Sets a row of the table of settings.
+    Set(&'static str),
+    System,
+    Skills,
+    Verbosity(Verbosity),
+    NoStream,
+    MaxSteps,
+    Timeout,
+    NoStdin,
+    NoScripts,
+    EnvFile,
+    NoEnvFile,
+    Help,
+    Version,
+}
+
+const fn option(
+    short: Option<char>,
+    long: &'static str,
+    value: Option<&'static str>,
+    about: &'static str,
+    action: Action,
+) -> OptionRow {
+    OptionRow {
+        short,
+        long,
+        value,
+        about,
+        action,
+    }
+}
+
+/// Every option.
+pub static OPTIONS: &[OptionRow] = &[
+    option(
+        Some('m'),
+        "--model",
+        Some("NAME"),
+        "the model (LLM_MODEL_NAME)",
+        Action::Set(settings::LLM_MODEL_NAME),
+    ),
+    option(
+        Some('s'),
+        "--system",
+        Some("TEXT"),
+        "instructions instead of the built-in ones; @FILE reads them",
+        Action::System,
+    ),
+    option(
+        None,
+        "--skills",
+        Some("DIR"),
+        "skills folder; repeat it for several, the first wins a name",
+        Action::Skills,
+    ),
+    option(
+        Some('q'),
+        "--quiet",
+        None,
+        "no lines about tools on standard error",
+        Action::Verbosity(Verbosity::Quiet),
+    ),
+    option(
+        Some('v'),
+        "--verbose",
+        None,
+        "also requests, retries, timings, tokens, thoughts",
+        Action::Verbosity(Verbosity::Verbose),
+    ),
+    option(
+        None,
+        "--no-stream",
+        None,
+        "ask for whole answers",
+        Action::NoStream,
+    ),
+    option(
+        None,
+        "--max-steps",
+        Some("N"),
+        "model calls in one turn, default 50",
+        Action::MaxSteps,
+    ),
+    option(
+        None,
+        "--timeout",
+        Some("SECONDS"),
+        "the whole run, retries and scripts included; default none",
+        Action::Timeout,
+    ),
+    option(
+        None,
+        "--script-timeout",
+        Some("SECONDS"),
+        "one script (SCRIPT_TIMEOUT_SECONDS)",
+        Action::Set(settings::SCRIPT_TIMEOUT_SECONDS),
+    ),
+    option(
+        Some('n'),
+        "--no-stdin",
+        None,
+        "never read standard input, as `ssh -n`",
+        Action::NoStdin,
+    ),
+    option(
+        None,
+        "--no-scripts",
+        None,
+        "scripts are not offered and not run",
+        Action::NoScripts,
+    ),
+    option(
+        None,
+        "--env-file",
+        Some("FILE"),
+        "read this file instead of .env",
+        Action::EnvFile,
+    ),
+    option(
+        None,
+        "--no-env-file",
+        None,
+        "read no .env",
+        Action::NoEnvFile,
+    ),
+    option(Some('h'), "--help", None, "this help", Action::Help),
+    option(Some('V'), "--version", None, "the version", Action::Version),
+];
+
+/// Which environment files are read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum EnvFiles {
+    /// `./.env`, then the one in the configuration folder.
+    #[default]
+    Usual,
+    /// This one.
+    Only(OsString),
+    /// None.
+    Off,
+}
+
+/// A command line, taken apart.
+#[derive(Debug)]
+pub struct Typed {
+    /// What is to be done.
+    pub command: Command,
+    /// The words that are no options: the prompt, or a command's own words.
+    pub words: Vec<OsString>,
+    /// Settings by option: variable, value, the option as typed.
+    pub settings: Vec<(&'static str, OsString, &'static str)>,
+    /// `--system`.
+    pub system: Option<String>,
+    /// `--skills`.
+    pub skills: Vec<OsString>,
+    /// `--quiet`, `--verbose`.
+    pub verbosity: Verbosity,
+    /// Not `--no-stream`.
+    pub stream: bool,
+    /// `--max-steps`.
+    pub max_steps: u32,
+    /// `--timeout`, in seconds.
+    pub timeout_seconds: Option<f64>,
+    /// Not `--no-stdin`.
+    pub stdin: bool,
+    /// Not `--no-scripts`.
+    pub scripts: bool,
+    /// Which environment files are read.
+    pub env_files: EnvFiles,
+}
+
+/// Help and version leave before anything else can fail.
+#[derive(Debug)]
+pub enum Request {
+    /// Do it.
+    Run(Box<Typed>),
+    /// Show the help.
+    Help,
+    /// Show the version.
+    Version,
+}
+
+/// Takes the arguments apart; the program's name is not among them.
+pub fn parse(arguments: Vec<OsString>) -> Result<Request> {
+    let mut parser = lexopt::Parser::from_args(arguments);
+    let mut typed = Typed {
+        command: Command::Ask,
+        words: Vec::new(),
+        settings: Vec::new(),
+        system: None,
+        skills: Vec::new(),
+        verbosity: Verbosity::Normal,
+        stream: true,
+        max_steps: limits::MAX_STEPS,
+        timeout_seconds: None,
+        stdin: true,
+        scripts: true,
+        env_files: EnvFiles::Usual,
+    };
+    loop {
+        // After `--` everything is a word, and the first one no command.
+        if let Some(rest) = parser.try_raw_args()
+            && rest.peek().is_some_and(|next| next == "--")
+        {
+            typed.words.extend(rest.skip(1));
+            break;
+        }
+        let row = match parser.next().map_err(|error| usage(error.to_string()))? {
+            None => break,
+            Some(Arg::Value(word)) => {
+                take_word(&mut typed, word);
+                continue;
+            }
+            Some(Arg::Short(letter)) => OPTIONS
+                .iter()
+                .find(|row| row.short == Some(letter))
+                .ok_or_else(|| unknown_option(&format!("-{letter}")))?,
+            Some(Arg::Long(name)) => {
+                let long = format!("--{name}");
+                OPTIONS
+                    .iter()
+                    .find(|row| row.long == long)
+                    .ok_or_else(|| unknown_option(&long))?
+            }
+        };
+        let value = match row.value {
+            Some(_) => parser.value().map_err(|error| usage(error.to_string()))?,
+            None => OsString::new(),
+        };
+        match row.action {
+            Action::Help => return Ok(Request::Help),
+            Action::Version => return Ok(Request::Version),
+            _ => apply(&mut typed, row, value)?,
+        }
+    }
+    Ok(Request::Run(Box::new(typed)))
+}
+
+/// The first word may be a command.
+fn take_word(typed: &mut Typed, word: OsString) {
+    let is_first = typed.command == Command::Ask && typed.words.is_empty();
+    match COMMANDS.iter().find(|row| is_first && word == row.name) {
+        Some(row) => typed.command = row.which,
+        None => typed.words.push(word),
+    }
+}
+
+fn apply(typed: &mut Typed, row: &OptionRow, value: OsString) -> Result<()> {
+    match row.action {
+        Action::Set(name) => typed.settings.push((name, value, row.long)),
+        Action::System => typed.system = Some(text_value(row, value)?),
+        Action::Skills => typed.skills.push(value),
+        Action::Verbosity(verbosity) => typed.verbosity = verbosity,
+        Action::NoStream => typed.stream = false,
+        Action::MaxSteps => typed.max_steps = max_steps(row, value)?,
+        Action::Timeout => typed.timeout_seconds = Some(seconds(row, value)?),
+        Action::NoStdin => typed.stdin = false,
+        Action::NoScripts => typed.scripts = false,
+        Action::EnvFile => typed.env_files = EnvFiles::Only(value),
+        Action::NoEnvFile => typed.env_files = EnvFiles::Off,
+        Action::Help | Action::Version => {}
+    }
+    Ok(())
+}
+
+fn max_steps(row: &OptionRow, value: OsString) -> Result<u32> {
+    let text = text_value(row, value)?;
+    match text.parse() {
+        Ok(steps) if steps > 0 => Ok(steps),
+        _ => Err(usage(format!(
+            "{} takes a whole number from 1, not `{text}`",
+            row.long
+        ))),
+    }
+}
+
+#[allow(clippy::cast_precision_loss, reason = "a year in seconds fits exactly")]
+fn seconds(row: &OptionRow, value: OsString) -> Result<f64> {
+    let text = text_value(row, value)?;
+    match text.parse::<f64>() {
+        Ok(seconds) if seconds > 0.0 && seconds <= limits::MAX_SECONDS as f64 => Ok(seconds),
+        _ => Err(usage(format!(
+            "{} takes seconds, more than 0, not `{text}`",
+            row.long
+        ))),
+    }
+}
+
+fn text_value(row: &OptionRow, value: OsString) -> Result<String> {
+    value
+        .into_string()
+        .map_err(|_| usage(format!("the value of {} is not UTF-8 text", row.long)))
+}
+
+fn unknown_option(name: &str) -> Error {
+    let near = text::nearest(name, OPTIONS.iter().map(|row| row.long), 1);
+    let error = usage(format!(
+        "there is no option `{}`",
+        text::one_line(name, limits::SUMMARY_CHARS)
+    ));
+    match near.first() {
+        Some(near) if name.starts_with("--") => error.with_hint(format!("did you mean {near}?")),
+        _ => error.with_hint("`skills-runner --help` lists the options; a prompt that begins with a dash comes after --"),
+    }
+}
+
+/// Wrong usage, in the house's form.
+pub fn usage(message: impl Into<String>) -> Error {
+    Error::new(
+        Kind::Usage,
+        format!("failed to read the command line: {}", message.into()),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn typed(arguments: &[&str]) -> Typed {
+        match parse(arguments.iter().map(OsString::from).collect()).unwrap() {
+            Request::Run(typed) => *typed,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_first_word_may_be_a_command_and_nothing_after_the_dashes_is() {
+        let table: &[(&[&str], Command, &[&str])] = &[
+            (&["what", "is"], Command::Ask, &["what", "is"]),
+            (&["demo"], Command::Demo, &[]),
+            (
+                &["-q", "chat", "hi", "demo"],
+                Command::Chat,
+                &["hi", "demo"],
+            ),
+            (&["the", "demo"], Command::Ask, &["the", "demo"]),
+            (&["--", "demo"], Command::Ask, &["demo"]),
+            (&["--", "-x", "--"], Command::Ask, &["-x", "--"]),
+            (
+                &["tool", "list_skills", "-"],
+                Command::Tool,
+                &["list_skills", "-"],
+            ),
+            (&["-s", "--", "x"], Command::Ask, &["x"]),
+            (&[], Command::Ask, &[]),
+        ];
+        for (arguments, command, words) in table {
+            let typed = typed(arguments);
+            assert_eq!(
+                (typed.command, typed.words.as_slice()),
+                (
+                    *command,
+                    words
+                        .iter()
+                        .map(OsString::from)
+                        .collect::<Vec<_>>()
+                        .as_slice()
+                ),
+                "{arguments:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn options_stand_anywhere_and_the_last_one_wins() {
+        let typed = typed(&[
+            "a",
+            "-mx",
+            "--model=y",
+            "--skills",
+            "d",
+            "b",
+            "-nq",
+            "--timeout",
+            "1.5",
+        ]);
+        assert_eq!(typed.words, ["a", "b"]);
+        assert_eq!(typed.settings.last().unwrap().1, "y");
+        assert_eq!(
+            (typed.skills, typed.stdin, typed.verbosity),
+            (vec!["d".into()], false, Verbosity::Quiet)
+        );
+        assert_eq!(typed.timeout_seconds, Some(1.5));
+    }
+
+    #[test]
+    fn wrong_usage_says_what_is_right() {
+        let table: &[(&[&str], &str)] = &[
+            (&["--modle", "x"], "did you mean --model?"),
+            (&["-x"], "--help"),
+            (&["--max-steps", "0"], "whole number from 1"),
+            (&["--timeout", "nan"], "more than 0"),
+            (&["--timeout", "-1"], "more than 0"),
+            (&["--model"], "missing argument"),
+            (&["--quiet=yes"], "unexpected argument"),
+        ];
+        for (arguments, expected) in table {
+            let error = parse(arguments.iter().map(OsString::from).collect()).unwrap_err();
+            assert_eq!(error.kind(), Kind::Usage);
+            assert!(
+                error.to_string().contains(expected),
+                "{arguments:?}: {error}"
+            );
+        }
+    }
+
+    #[test]
+    fn rows_of_the_tables_are_unique_and_settings_exist() {
+        let mut names: Vec<&str> = OPTIONS.iter().map(|row| row.long).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), OPTIONS.len());
+        for row in OPTIONS {
+            if let Action::Set(name) = row.action {
+                assert!(settings::setting(name).is_some(), "{name}");
+            }
+        }
+    }
+}

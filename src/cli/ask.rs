@@ -1,0 +1,185 @@
+//! One question, one answer.
+
+use crate::agent::{self, Answer, Tally};
+use crate::cli::args::{Typed, usage};
+use crate::cli::chat;
+use crate::cli::setup::{Run, Start};
+use crate::config::Needs;
+use crate::conversation::Conversation;
+use crate::error::{Error, Kind, Result};
+use crate::limits;
+use crate::model::http::HttpModel;
+use crate::model::{Finish, Model};
+use crate::tools::Tools;
+use crate::world::input::{Input, ReadError, Source, Whole};
+use crate::world::output::Output;
+use crate::world::patience::Patience;
+
+/// Asks, and prints the answer.
+pub fn run(typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
+    let mut input = Input::open().ok();
+    let is_terminal = input
+        .as_ref()
+        .is_some_and(|input| input.source() == Source::Terminal);
+    if typed.words.is_empty() && typed.stdin && is_terminal {
+        return chat::run(typed, start, output);
+    }
+    // Wrong usage is told before anything else, wrong settings before waiting for input.
+    if typed.words.is_empty() && (!typed.stdin || input.is_none()) {
+        return Err(no_prompt());
+    }
+    let run = Run::new(typed, start, Needs::Endpoint, output)?;
+    let prompt = prompt(&run, input.as_mut(), output)?;
+    let (instructions, tools) = run.equip(output)?;
+    let model = model(&run)?;
+    answer(&prompt, &instructions, &model, &tools, &run, output)?;
+    Ok(0)
+}
+
+/// The model behind the configured endpoint.
+pub fn model(run: &Run) -> Result<HttpModel> {
+    // Resolved with `Needs::Endpoint`, or resolving would have failed.
+    let endpoint = run.config.endpoint.clone();
+    let endpoint = endpoint.ok_or_else(|| {
+        Error::new(
+            Kind::Config,
+            "failed to find the endpoint: none is configured",
+        )
+    })?;
+    Ok(HttpModel::new(
+        endpoint,
+        run.typed.stream,
+        run.patience.clone(),
+    ))
+}
+
+/// One turn of a new conversation, with its answer printed.
+pub fn answer(
+    prompt: &str,
+    instructions: &str,
+    model: &dyn Model,
+    tools: &Tools<'_>,
+    run: &Run,
+    output: &mut Output,
+) -> Result<()> {
+    let mut conversation = Conversation::new(instructions);
+    conversation.ask(prompt);
+    let mut tally = Tally::default();
+    let turn = agent::turn(
+        &mut conversation,
+        model,
+        tools,
+        &run.bounds(),
+        &mut tally,
+        &mut |event| {
+            output.show(&event);
+        },
+    );
+    finish(&turn?, output)
+}
+
+/// Prints the end of an answer; one that is not whole is an error after it.
+pub fn finish(answer: &Answer, output: &mut Output) -> Result<()> {
+    output.answer(&answer.text);
+    let (cause, hint) = match answer.finish {
+        Finish::Complete => return Ok(()),
+        Finish::Length => (
+            "the model reached its limit of tokens",
+            "ask for a shorter answer, or raise the server's limit",
+        ),
+        Finish::Cut => ("the connection ended before the reply did", "ask again"),
+        Finish::Filtered => (
+            "the endpoint's content filter stepped in",
+            "ask in other words",
+        ),
+    };
+    let kind = if answer.finish == Finish::Filtered {
+        Kind::Endpoint
+    } else {
+        Kind::Truncated
+    };
+    Err(Error::new(kind, format!("failed to get the whole answer: {cause}")).with_hint(hint))
+}
+
+/// The words of the command line and what stands on standard input.
+fn prompt(run: &Run, input: Option<&mut Input>, output: &mut Output) -> Result<String> {
+    let words = words(&run.typed.words)?;
+    let input = input.filter(|_| run.typed.stdin);
+    if words == "-" {
+        let input = input.ok_or_else(no_prompt)?;
+        return not_empty(read(input, None, &run.patience, output)?.unwrap_or_default());
+    }
+    if words.trim().is_empty() {
+        let input = input.ok_or_else(no_prompt)?;
+        return not_empty(read(input, None, &run.patience, output)?.unwrap_or_default());
+    }
+    let added = match input {
+        Some(input) => match input.source() {
+            Source::Terminal | Source::Nothing => None,
+            Source::File => read(input, None, &run.patience, output)?,
+            Source::Stream => read(input, Some(limits::STDIN_PATIENCE), &run.patience, output)?,
+        },
+        None => None,
+    };
+    Ok(match added {
+        Some(text) if !text.is_empty() => {
+            let newline = if text.ends_with('\n') { "" } else { "\n" };
+            format!("{words}\n\n<stdin>\n{text}{newline}</stdin>")
+        }
+        _ => words,
+    })
+}
+
+/// The words as one text.
+pub fn words(words: &[std::ffi::OsString]) -> Result<String> {
+    let words: Option<Vec<&str>> = words.iter().map(|word| word.to_str()).collect();
+    Ok(words
+        .ok_or_else(|| usage("the prompt is not UTF-8 text"))?
+        .join(" "))
+}
+
+fn read(
+    input: &mut Input,
+    first: Option<std::time::Duration>,
+    patience: &Patience,
+    output: &mut Output,
+) -> Result<Option<String>> {
+    match input.read_to_end(limits::STDIN_BYTES, first, patience) {
+        Ok(Whole::Bytes(bytes)) => Ok(Some(match String::from_utf8(bytes) {
+            Ok(text) => text,
+            Err(error) => {
+                output.warn("standard input is not UTF-8 text: what is not is replaced");
+                String::from_utf8_lossy(error.as_bytes()).into_owned()
+            }
+        })),
+        Ok(Whole::Silent) => {
+            let seconds = limits::STDIN_PATIENCE.as_secs();
+            output.warn(&format!(
+                "standard input stayed silent for {seconds} s and is ignored (-n never reads it, - waits for it)"
+            ));
+            Ok(None)
+        }
+        Ok(Whole::TooLarge) => {
+            let most = limits::STDIN_BYTES >> 20;
+            Err(usage(format!("standard input is larger than {most} MiB")))
+        }
+        Err(ReadError::Stop(stop)) => Err(stop.into()),
+        Err(ReadError::Io(error)) => Err(Error::new(
+            Kind::Io,
+            format!("failed to read standard input: {error}"),
+        )),
+    }
+}
+
+fn not_empty(prompt: String) -> Result<String> {
+    if prompt.trim().is_empty() {
+        Err(no_prompt())
+    } else {
+        Ok(prompt)
+    }
+}
+
+fn no_prompt() -> Error {
+    usage("there is no prompt")
+        .with_hint("skills-runner \"your question\", or: echo \"your question\" | skills-runner")
+}

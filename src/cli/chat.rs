@@ -1,0 +1,202 @@
+//! A conversation: read a line, run the turn, print the answer, repeat.
+//!
+//! On a terminal and from a pipe alike; a failure is told and the
+//! conversation goes on. Ctrl+C cancels the turn, at an empty prompt it says
+//! how to leave, and the second one leaves.
+
+use crate::agent::{self, Tally};
+use crate::cli::args::Typed;
+use crate::cli::ask;
+use crate::cli::setup::{Run, Start};
+use crate::config::Needs;
+use crate::conversation::Conversation;
+use crate::error::{Error, Kind, Result};
+use crate::limits;
+use crate::model::Model;
+use crate::tools::Tools;
+use crate::world::input::{Input, ReadError, Source};
+use crate::world::output::Output;
+use crate::world::patience::Stop;
+use crate::world::signal::Signal;
+
+/// A row of the table of commands: its name and what it does.
+const COMMANDS: &[(&str, &str)] = &[
+    ("/help", "this list"),
+    ("/clear", "forget the conversation"),
+    ("/retry", "send the last request again"),
+    ("/exit", "leave (also Ctrl+D)"),
+];
+
+const PROMPT: &str = "> ";
+
+/// What a line asks for.
+enum Line {
+    Turn,
+    Nothing,
+    Leave,
+}
+
+/// The parts of a conversation that its turns share.
+struct Chat<'c> {
+    conversation: Conversation,
+    model: &'c dyn Model,
+    tools: &'c Tools<'c>,
+    run: &'c Run,
+    /// The failure of the last turn, for the exit status of a piped conversation.
+    failure: Option<Error>,
+    is_terminal: bool,
+}
+
+/// Holds a conversation until its end.
+pub fn run(typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
+    let io_error = |error| Error::new(Kind::Io, format!("failed to read standard input: {error}"));
+    let mut input = Input::open().map_err(io_error)?;
+    let run = Run::new(typed, start, Needs::Endpoint, output)?;
+    let (instructions, tools) = run.equip(output)?;
+    let model = ask::model(&run)?;
+    let mut chat = Chat {
+        conversation: Conversation::new(&instructions),
+        model: &model,
+        tools: &tools,
+        run: &run,
+        failure: None,
+        is_terminal: input.source() == Source::Terminal,
+    };
+    if chat.is_terminal {
+        output.note(&format!(
+            "{}; /help lists the commands, Ctrl+D leaves",
+            model.name()
+        ));
+    }
+    let first = ask::words(&run.typed.words)?;
+    if !first.trim().is_empty() {
+        chat.ask(&first, output)?;
+    }
+    if run.typed.stdin {
+        chat.read_lines(&mut input, output)?;
+    }
+    match chat.failure {
+        Some(error) if !chat.is_terminal => Ok(error.kind().exit_status()),
+        _ => Ok(0),
+    }
+}
+
+impl Chat<'_> {
+    fn read_lines(&mut self, input: &mut Input, output: &mut Output) -> Result<()> {
+        let mut warned = false;
+        loop {
+            if self.is_terminal {
+                output.prompt(PROMPT);
+            }
+            let line = match input.read_line(limits::CHAT_LINE_BYTES, &self.run.patience) {
+                Ok(Some(line)) => line,
+                Ok(None) => {
+                    if self.is_terminal {
+                        output.end_prompt();
+                    }
+                    return Ok(());
+                }
+                Err(ReadError::Stop(Stop::Interrupted(signal))) if self.goes_on(signal) => {
+                    self.run.patience.interrupt.take();
+                    input.discard_line();
+                    output.end_prompt();
+                    if std::mem::replace(&mut warned, true) {
+                        return Ok(());
+                    }
+                    output.note("press Ctrl+C again or Ctrl+D to leave");
+                    continue;
+                }
+                Err(ReadError::Stop(stop)) => return Err(stop.into()),
+                Err(ReadError::Io(error)) => {
+                    return Err(Error::new(
+                        Kind::Io,
+                        format!("failed to read standard input: {error}"),
+                    ));
+                }
+            };
+            warned = false;
+            match self.take_line(&line, output) {
+                Line::Leave => return Ok(()),
+                Line::Nothing => {}
+                Line::Turn => self.turn(output)?,
+            }
+        }
+    }
+
+    /// Ctrl+C on a terminal ends no conversation; every other signal does.
+    fn goes_on(&self, signal: i32) -> bool {
+        self.is_terminal && Signal(signal) == Signal::INT
+    }
+
+    fn take_line(&mut self, line: &str, output: &mut Output) -> Line {
+        let line = line.trim();
+        match line {
+            "" => Line::Nothing,
+            "/exit" | "/quit" => Line::Leave,
+            "/help" => {
+                for (name, about) in COMMANDS {
+                    output.note(&format!("{name:8}{about}"));
+                }
+                Line::Nothing
+            }
+            "/clear" => {
+                self.conversation.clear();
+                output.note("the conversation is forgotten");
+                Line::Nothing
+            }
+            "/retry" if self.conversation.awaits_answer() => Line::Turn,
+            "/retry" => {
+                output.note("there is nothing to send again");
+                Line::Nothing
+            }
+            // A path such as /etc/hosts is a question, a single word is a slip.
+            _ if line.starts_with('/') && !line[1..].contains(['/', ' ']) => {
+                output.warn(&format!("there is no command {line}; /help lists them"));
+                Line::Nothing
+            }
+            _ => {
+                self.conversation.ask(line);
+                Line::Turn
+            }
+        }
+    }
+
+    fn ask(&mut self, prompt: &str, output: &mut Output) -> Result<()> {
+        self.conversation.ask(prompt);
+        self.turn(output)
+    }
+
+    /// One turn. Only what ends the whole conversation is an error.
+    fn turn(&mut self, output: &mut Output) -> Result<()> {
+        let mut tally = Tally::default();
+        let answer = agent::turn(
+            &mut self.conversation,
+            self.model,
+            self.tools,
+            &self.run.bounds(),
+            &mut tally,
+            &mut |event| output.show(&event),
+        );
+        self.failure = match answer.and_then(|answer| ask::finish(&answer, output)) {
+            Ok(()) => None,
+            Err(error) => match error.kind() {
+                Kind::Interrupted(signal) if self.goes_on(signal) => {
+                    self.run.patience.interrupt.take();
+                    self.conversation.close();
+                    output.warn("interrupted; /retry is not needed, just ask again");
+                    None
+                }
+                Kind::Interrupted(_) => return Err(error),
+                Kind::Limit if self.run.patience.check().is_err() => return Err(error),
+                _ => {
+                    output.error(&error);
+                    if self.conversation.awaits_answer() && self.is_terminal {
+                        output.note("/retry sends it again");
+                    }
+                    Some(error)
+                }
+            },
+        };
+        output.outcome()
+    }
+}

@@ -1,0 +1,160 @@
+//! `demo`: the whole loop without an account.
+//!
+//! The model is a script and says so; the tools, the skills and what they
+//! print are real. It is also the shortest proof that an installation works.
+
+use serde_json::{Value, json};
+
+use crate::cli::ask;
+use crate::cli::setup::Run;
+use crate::error::{Error, Kind, Result};
+use crate::message::{Assistant, Message};
+use crate::model::scripted::{ScriptedModel, Step};
+use crate::tool::ToolCall;
+use crate::world::output::Output;
+
+const QUESTION: &str = "What is the exact value of (1/3 + 1/7) to the power of 5? Which region has the highest \
+                        sales in the sample orders, and what goes wrong in the sample log?";
+
+/// The example skills that the script uses.
+const SKILLS: [&str; 3] = ["calculator", "data-explorer", "text-analyzer"];
+
+static STEPS: &[Step] = &[
+    |_| {
+        calls(
+            "I look at what skills there are.",
+            &[("list_skills", json!({}))],
+        )
+    },
+    |_| {
+        let documents = SKILLS.map(|name| (GET, json!({"skill_name": name})));
+        calls("Three of them fit: I read how they work.", &documents)
+    },
+    |_| {
+        let page = json!({"skill_name": "calculator", "file_path": "references/functions.md", "limit": 12});
+        calls(
+            "A look into a reference file, too.",
+            &[("read_file_in_skill", page)],
+        )
+    },
+    |_| {
+        let script =
+            "from fractions import Fraction\nprint((Fraction(1, 3) + Fraction(1, 7)) ** 5)\n";
+        calls(
+            "Now the work: a script of my own, and two that the skills bring.",
+            &[
+                (RUN, json!({"skill_name": "calculator", "script": script})),
+                (RUN, bundled("data-explorer", "scripts/explore.py", DATA)),
+                (RUN, bundled("text-analyzer", "scripts/analyze.py", LOG)),
+            ],
+        )
+    },
+    summary,
+];
+
+const GET: &str = "get_skill";
+const RUN: &str = "run_python_script";
+const DATA: &[&str] = &[
+    "group",
+    "assets/orders.csv",
+    "--by",
+    "region",
+    "--of",
+    "amount",
+    "--agg",
+    "sum",
+    "--limit",
+    "1",
+    "--json",
+];
+const LOG: &[&str] = &["log", "assets/sample.log", "--json"];
+
+fn bundled(skill: &str, file: &str, args: &[&str]) -> Value {
+    json!({"skill_name": skill, "file_path": file, "args": args})
+}
+
+/// Plays the demo.
+pub fn run(run: &Run, output: &mut Output) -> Result<u8> {
+    for name in SKILLS {
+        if run.skills.find(name).is_err() {
+            let folders = run
+                .skills
+                .folders()
+                .iter()
+                .map(|folder| folder.display().to_string());
+            let folders = folders.collect::<Vec<_>>().join(", ");
+            let message = format!("failed to find the example skill `{name}` in {folders}");
+            let hint =
+                "run it where the project's `skills` folder is, or name that with --skills DIR";
+            return Err(Error::new(Kind::Config, message).with_hint(hint));
+        }
+    }
+    output.note(
+        "demo: the model's replies are scripted; the skills, the tools and their results are real",
+    );
+    output.note(&format!("the question: {QUESTION}"));
+    let (instructions, tools) = run.equip(output)?;
+    let model = ScriptedModel::new("scripted", STEPS);
+    ask::answer(QUESTION, &instructions, &model, &tools, run, output)?;
+    output.note("next: set LLM_API_BASE_URL, LLM_MODEL_NAME and LLM_API_KEY, and ask a real model");
+    Ok(0)
+}
+
+fn calls(content: &str, calls: &[(&str, Value)]) -> Assistant {
+    let call = |(index, (name, arguments)): (usize, &(&str, Value))| ToolCall {
+        id: format!("call_{}", index + 1),
+        name: (*name).into(),
+        arguments: arguments.to_string(),
+        ..ToolCall::default()
+    };
+    Assistant {
+        content: content.into(),
+        calls: calls.iter().enumerate().map(call).collect(),
+        ..Assistant::default()
+    }
+}
+
+/// The answer, made from what the scripts printed.
+fn summary(messages: &[Message]) -> Assistant {
+    let printed: Vec<String> = messages
+        .iter()
+        .filter_map(|message| match message {
+            Message::Tool { name, content, .. } if name == RUN => Some(printed(content)),
+            _ => None,
+        })
+        .collect();
+    let text = |index: usize| printed.get(index).map_or("", String::as_str);
+    let json = |index: usize| serde_json::from_str::<Value>(text(index)).unwrap_or_default();
+    let (best, log) = (&json(1)["rows"][0], json(2));
+    let problem = log["messages"]
+        .as_array()
+        .and_then(|messages| messages.iter().find(|message| message["level"] == "ERROR"));
+    let content = format!(
+        "(scripted reply) (1/3 + 1/7)^5 is exactly {}. The region with the highest sales is {} with {}. The log has {} \
+         errors in {} entries, most often: {}.",
+        text(0),
+        best["region"].as_str().unwrap_or("unknown"),
+        best["amount_sum"],
+        log["levels"]["ERROR"],
+        log["entries"],
+        problem
+            .and_then(|problem| problem["pattern"].as_str())
+            .unwrap_or("none"),
+    );
+    Assistant {
+        content,
+        ..Assistant::default()
+    }
+}
+
+/// What a script printed, or that it failed.
+fn printed(content: &str) -> String {
+    match serde_json::from_str::<Value>(content) {
+        Ok(result) if result["returncode"] == 0 => result["stdout"]
+            .as_str()
+            .unwrap_or_default()
+            .trim()
+            .to_string(),
+        _ => format!("(the script failed: {content})"),
+    }
+}

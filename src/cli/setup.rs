@@ -1,0 +1,295 @@
+//! From what was typed to a configuration: environment files are found and
+//! read here, and a run's parts are made.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use crate::agent::Bounds;
+use crate::cli::args::{EnvFiles, Typed, usage};
+use crate::config::{Config, Needs};
+use crate::dotenv::{self, Variable};
+use crate::error::{Error, Kind, Result};
+use crate::instructions;
+use crate::limits;
+use crate::secret::Secret;
+use crate::settings::{EnvFile, Settings};
+use crate::skills::Skills;
+use crate::tools::{Tools, Workbench};
+use crate::world::output::Output;
+use crate::world::patience::Patience;
+use crate::world::signal::Interrupt;
+
+/// What the program was started with.
+#[derive(Debug)]
+pub struct Start {
+    /// The arguments, without the program's name.
+    pub arguments: Vec<OsString>,
+    /// The process environment.
+    pub environment: Vec<(OsString, OsString)>,
+    /// The working directory, absolute.
+    pub folder: PathBuf,
+    /// Signals that ask to stop.
+    pub interrupt: Interrupt,
+}
+
+/// A configured run: everything that commands share.
+#[derive(Debug)]
+pub struct Run {
+    /// What was typed.
+    pub typed: Typed,
+    /// What it means, with the settings.
+    pub config: Config,
+    /// The skills.
+    pub skills: Skills,
+    /// The key, to be masked in results.
+    pub secret: Option<Secret>,
+    /// The user's folder.
+    pub folder: PathBuf,
+    /// Signals and the deadline.
+    pub patience: Patience,
+}
+
+impl Run {
+    /// Reads the settings and makes sense of them.
+    pub fn new(typed: Typed, start: &Start, needs: Needs, output: &mut Output) -> Result<Run> {
+        let settings = settings(&typed, start)?;
+        let mut config = Config::resolve(&settings, &start.folder, needs)?;
+        for warning in &config.warnings {
+            output.warn(warning);
+        }
+        if !typed.skills.is_empty() {
+            config.skills_folders = typed
+                .skills
+                .iter()
+                .map(|dir| start.folder.join(dir))
+                .collect();
+        }
+        let skills = Skills::new(config.skills_folders.clone());
+        let deadline = typed
+            .timeout_seconds
+            .map(|s| Instant::now() + Duration::from_secs_f64(s));
+        let patience = Patience {
+            interrupt: start.interrupt.clone(),
+            deadline,
+        };
+        let folder = start.folder.clone();
+        let secret = config.secret.clone();
+        Ok(Run {
+            typed,
+            config,
+            skills,
+            secret,
+            folder,
+            patience,
+        })
+    }
+
+    /// What tools work with.
+    pub fn bench(&self) -> Workbench<'_> {
+        Workbench {
+            skills: &self.skills,
+            scripts: self.typed.scripts.then_some(&self.config.scripts),
+            secret: self.secret.as_ref(),
+            patience: &self.patience,
+        }
+    }
+
+    /// The instructions of a conversation and the tools that go with them.
+    /// Without a usable skill no tool is offered, and a line says why.
+    pub fn equip(&self, output: &mut Output) -> Result<(String, Tools<'_>)> {
+        let catalogue = self.skills.catalogue();
+        let is_usable = catalogue.skills.iter().any(|skill| skill.fault.is_none());
+        if !is_usable {
+            let why = match catalogue.faults.first() {
+                Some(fault) => fault.clone(),
+                None => {
+                    let folders = self
+                        .skills
+                        .folders()
+                        .iter()
+                        .map(|folder| folder.display().to_string());
+                    format!(
+                        "there is no skill in {}",
+                        folders.collect::<Vec<_>>().join(", ")
+                    )
+                }
+            };
+            output.note(&format!(
+                "{why}: the model gets no tools (--skills DIR names a folder of skills)"
+            ));
+        }
+        for skill in &catalogue.skills {
+            if let Some(fault) = &skill.fault {
+                output.note(&format!(
+                    "the skill `{}` cannot be used: {fault}",
+                    skill.name
+                ));
+            }
+        }
+        let system = self
+            .typed
+            .system
+            .as_deref()
+            .map(|text| self.system_text(text))
+            .transpose()?;
+        let instructions = instructions::build(system.as_deref(), &catalogue, &self.folder);
+        Ok((instructions, Tools::new(self.bench(), is_usable)))
+    }
+
+    /// What bounds a turn.
+    pub fn bounds(&self) -> Bounds {
+        Bounds {
+            max_steps: self.typed.max_steps,
+            patience: self.patience.clone(),
+        }
+    }
+
+    /// `--system TEXT`, or `--system @FILE`.
+    fn system_text(&self, value: &str) -> Result<String> {
+        let Some(path) = value.strip_prefix('@') else {
+            return Ok(value.to_string());
+        };
+        let bytes = read_file(&self.folder.join(path), limits::INSTRUCTIONS_BYTES)
+            .map_err(|cause| usage(format!("failed to read the instructions `{path}`: {cause}")))?;
+        String::from_utf8(bytes)
+            .map_err(|_| usage(format!("the instructions `{path}` are not UTF-8 text")))
+    }
+}
+
+/// Flags, environment and environment files, in the order in which they win.
+fn settings(typed: &Typed, start: &Start) -> Result<Settings> {
+    let mut settings = Settings::new(start.environment.clone());
+    for (name, value, flag) in &typed.settings {
+        settings.set_flag(name, value.clone(), flag);
+    }
+    let look_up = |name: &str| {
+        let value = start
+            .environment
+            .iter()
+            .find(|(key, _)| key == name)?
+            .1
+            .to_str()?;
+        Some(value.to_string())
+    };
+    match &typed.env_files {
+        EnvFiles::Off => {}
+        EnvFiles::Only(path) => {
+            let file = read_env_file(&start.folder.join(path), path, true, &look_up)?;
+            let missing = || {
+                Error::new(
+                    Kind::Config,
+                    format!("failed to read {}: there is no such file", shown(path)),
+                )
+            };
+            settings.add_file(file.ok_or_else(missing)?);
+        }
+        EnvFiles::Usual => {
+            let here = start.folder.join(".env");
+            let home = settings.xdg_folder("XDG_CONFIG_HOME", ".config");
+            let files = [
+                read_env_file(&here, OsStr::new(".env"), false, &look_up)?,
+                match home.map(|home| home.join("skills-runner/.env")) {
+                    Some(path) => read_env_file(&path, path.as_os_str(), true, &look_up)?,
+                    None => None,
+                },
+            ];
+            for file in files.into_iter().flatten() {
+                settings.add_file(file);
+            }
+        }
+    }
+    Ok(settings)
+}
+
+/// Reads an environment file; `None` where there is none.
+fn read_env_file(
+    path: &Path,
+    name: &OsStr,
+    trusted: bool,
+    look_up: &dyn Fn(&str) -> Option<String>,
+) -> Result<Option<EnvFile>> {
+    // A folder of that name is somebody's venv, not a file of settings.
+    if path.metadata().map_or(true, |meta| meta.is_dir())
+        && path
+            .symlink_metadata()
+            .map_or(true, |meta| !meta.is_symlink())
+    {
+        return Ok(None);
+    }
+    let failure = |cause: &str| {
+        Error::new(
+            Kind::Config,
+            format!("failed to read {}: {cause}", shown(name)),
+        )
+    };
+    let bytes = read_file(path, limits::ENV_FILE_BYTES).map_err(|cause| failure(&cause))?;
+    let contents = dotenv::parse_bytes(&bytes, look_up)
+        .map_err(|fault| failure(&format!("line {}: {}", fault.line, fault.message)))?;
+    // The same without the environment: what differs holds something of it.
+    let alone = dotenv::parse_bytes(&bytes, &|_| None)
+        .unwrap_or_default()
+        .variables;
+    let differs = |variable: &&Variable| {
+        !alone
+            .iter()
+            .any(|other| other.name == variable.name && other.value == variable.value)
+    };
+    let dependent = contents
+        .variables
+        .iter()
+        .filter(differs)
+        .map(|v| v.name.clone())
+        .collect();
+    Ok(Some(EnvFile {
+        path: PathBuf::from(name),
+        trusted,
+        contents,
+        dependent,
+    }))
+}
+
+/// A regular file, whole, if it is not larger than `most`.
+fn read_file(path: &Path, most: usize) -> std::result::Result<Vec<u8>, String> {
+    use std::os::unix::fs::OpenOptionsExt;
+    // A FIFO must not hang the start.
+    let file = File::options()
+        .read(true)
+        .custom_flags(libc::O_NONBLOCK)
+        .open(path)
+        .map_err(|error| error.to_string())?;
+    if !file
+        .metadata()
+        .map_err(|error| error.to_string())?
+        .is_file()
+    {
+        return Err("it is not a regular file".into());
+    }
+    let mut bytes = Vec::new();
+    file.take(most as u64 + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| error.to_string())?;
+    if bytes.len() > most {
+        return Err(format!("it is larger than {most} bytes"));
+    }
+    Ok(bytes)
+}
+
+fn shown(path: &OsStr) -> std::path::Display<'_> {
+    Path::new(path).display()
+}
+
+/// Whether colours are wanted, by the environment.
+pub fn wants_color(environment: &[(OsString, OsString)]) -> bool {
+    let value = |name: &str| {
+        environment
+            .iter()
+            .find(|(key, _)| key == name)
+            .map(|(_, value)| value)
+    };
+    let no_color = value("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let dumb = value("TERM").is_none_or(|term| term == "dumb");
+    !no_color && !dumb
+}

@@ -1,0 +1,77 @@
+//! `tool NAME [JSON|-]`: one tool by hand, without a model.
+
+use std::ffi::OsString;
+
+use crate::cli::args::{Typed, usage};
+use crate::cli::setup::{Run, Start};
+use crate::config::Needs;
+use crate::error::{Error, Kind, Result};
+use crate::limits;
+use crate::tool::{ToolCall, parse_arguments};
+use crate::tools::{self, TABLE, Tools};
+use crate::world::input::{Input, ReadError, Whole};
+use crate::world::output::Output;
+
+/// Runs the tool and prints its result: status 0 for a result, 1 for a failed
+/// one, which is printed all the same.
+pub fn run(typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
+    let (name, json) = match typed.words.as_slice() {
+        [] => {
+            let names: Vec<&str> = TABLE.iter().map(|tool| tool.name()).collect();
+            return Err(usage("tool needs the name of a tool")
+                .with_hint(format!("the tools are: {}", names.join(", "))));
+        }
+        [name] => (name, None),
+        [name, json] => (name, Some(json.clone())),
+        [_, _, more, ..] => {
+            let more = more.to_string_lossy();
+            return Err(usage(format!(
+                "tool takes a name and one JSON object, not also `{more}`"
+            ))
+            .with_hint(
+                "put the JSON into single quotes; a prompt that begins with `tool` comes after --",
+            ));
+        }
+    };
+    let name = name.to_string_lossy().into_owned();
+    if tools::find(&name).is_none() {
+        return Err(usage(tools::unknown(&name)));
+    }
+    let run = Run::new(typed, start, Needs::Skills, output)?;
+    let arguments = arguments(json, &run)?;
+    parse_arguments(&arguments)
+        .map_err(|fault| usage(format!("the JSON of {name} is broken: {fault}")))?;
+    let call = ToolCall {
+        name,
+        arguments,
+        ..ToolCall::default()
+    };
+    let result = Tools::new(run.bench(), true).call(&call);
+    // A signal ends the program by itself; there is nobody to read the result.
+    run.patience.check()?;
+    output.print(&result.content);
+    Ok(u8::from(!result.ok))
+}
+
+fn arguments(json: Option<OsString>, run: &Run) -> Result<String> {
+    let Some(json) = json else {
+        return Ok(String::new());
+    };
+    if json != "-" {
+        return json
+            .into_string()
+            .map_err(|_| usage("the JSON is not UTF-8 text"));
+    }
+    let io_error = |error| Error::new(Kind::Io, format!("failed to read standard input: {error}"));
+    let mut input = Input::open().map_err(io_error)?;
+    match input.read_to_end(limits::STDIN_BYTES, None, &run.patience) {
+        Ok(Whole::Bytes(bytes)) => {
+            String::from_utf8(bytes).map_err(|_| usage("the JSON is not UTF-8 text"))
+        }
+        Ok(Whole::Silent | Whole::TooLarge) => {
+            Err(usage("the JSON on standard input is too large"))
+        }
+        Err(ReadError::Stop(stop)) => Err(stop.into()),
+        Err(ReadError::Io(error)) => Err(io_error(error)),
+    }
+}
