@@ -1,0 +1,1 @@
+"""Makes `from scripts.calc import evaluate` work in the skill's folder."""
