@@ -1,0 +1,47 @@
+# The commands of daily work. `make` builds, `make demo` shows the main job,
+# `make test` passes the tests; none of them needs more than Rust (and Python
+# for what runs Python).
+
+PREFIX ?= /usr/local
+TARGET ?= $(shell uname -m)-unknown-linux-musl
+CARGO ?= cargo
+BINARY = target/release/skills-runner
+STATIC = target/$(TARGET)/release/skills-runner
+
+.PHONY: build static demo test check oracle install uninstall clean
+
+build:
+	@$(CARGO) build --release
+
+# One file that runs on any Linux of this architecture. Needs musl's C compiler
+# (Debian: musl-tools) and `rustup target add` of the target.
+static:
+	$(CARGO) build --release --target $(TARGET)
+	@ls -l $(STATIC)
+
+demo: build
+	@$(BINARY) --no-env-file --skills skills demo
+
+test:
+	$(CARGO) test
+
+check:
+	$(CARGO) fmt --check
+	$(CARGO) clippy --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --no-deps --document-private-items
+
+# Compares the reader of .env with the real python-dotenv on generated files.
+oracle:
+	$(CARGO) build --release --example dotenv_dump
+	python3 -m venv target/oracle
+	target/oracle/bin/pip install --quiet python-dotenv
+	target/oracle/bin/python tests/oracle/dotenv_oracle.py target/release/examples/dotenv_dump
+
+install: build
+	install -D -m 755 $(BINARY) $(DESTDIR)$(PREFIX)/bin/skills-runner
+
+uninstall:
+	rm -f $(DESTDIR)$(PREFIX)/bin/skills-runner
+
+clean:
+	$(CARGO) clean
