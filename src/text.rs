@@ -32,6 +32,14 @@ pub fn cut(text: &str, most_bytes: usize) -> Cow<'_, str> {
     ))
 }
 
+/// A file's name as one line of a list, whatever a stranger called it.
+pub fn one_name(name: &str) -> String {
+    name.replace(
+        |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}'),
+        "\u{fffd}",
+    )
+}
+
 /// The text without what a terminal would take as a command: escape
 /// sequences and every control character but tab and line feed. A carriage
 /// return before a line feed goes quietly; alone it would overwrite a line.

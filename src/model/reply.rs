@@ -54,12 +54,19 @@ pub struct Assembler {
     usage: Option<Usage>,
     done: bool,
     told: bool,
+    /// Whether anything that looks like a piece of a reply has come.
+    begun: bool,
 }
 
 impl Assembler {
     /// Whether the person has seen a piece of the answer.
     pub fn has_told(&self) -> bool {
         self.told
+    }
+
+    /// Whether any piece of a reply has come, if only an empty one.
+    pub fn has_begun(&self) -> bool {
+        self.begun
     }
 
     /// Whether the end marker of a stream has come.
@@ -101,6 +108,7 @@ impl Assembler {
         let Some(choice) = chunk.choices.into_iter().next() else {
             return Ok(());
         };
+        self.begun = true;
         self.usage = choice.usage.usage().or(self.usage);
         self.take_delta(&choice.delta, listener)?;
         self.take_delta(&choice.message, listener)?;

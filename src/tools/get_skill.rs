@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use crate::limits;
 use crate::skills::Skill;
+use crate::text::one_name;
 use crate::tool::ToolResult;
 use crate::tools::{Arguments, Tool, Workbench, text_of};
 
@@ -67,7 +68,7 @@ fn other_files(skill: &Skill, document: &str) -> String {
     let mut text = String::from("\n\nOther files of this skill (read_file_in_skill reads them):\n");
     for name in others.iter().take(limits::DOCUMENT_FILES) {
         text.push_str("- ");
-        text.push_str(name);
+        text.push_str(&one_name(name));
         text.push('\n');
     }
     if tree.cut || others.len() > limits::DOCUMENT_FILES {

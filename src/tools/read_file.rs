@@ -5,12 +5,13 @@
 
 use std::borrow::Cow;
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader};
 
 use serde_json::{Value, json};
 
 use crate::limits;
 use crate::skills::Skill;
+use crate::text::one_name;
 use crate::tool::ToolResult;
 use crate::tools::{Arguments, Tool, Workbench, text_of};
 use crate::world::confined::{Kind, Node, Refusal, Root};
@@ -81,15 +82,14 @@ struct Page {
 
 impl Page {
     fn of(arguments: &Arguments) -> Result<Page, String> {
-        let number = |name: &str| arguments.get(name).and_then(Value::as_i64);
-        let positive = |name: &str, default: usize| match number(name) {
+        let positive = |name: &str, default: usize| match arguments.get(name) {
             None => Ok(default),
             // The first line is 1; models that count from 0 mean the same.
-            Some(0) if name == "offset" => Ok(1),
-            Some(number) => usize::try_from(number)
-                .ok()
-                .filter(|number| *number > 0)
-                .ok_or_else(|| format!("`{name}` must be 1 or more, not {number}")),
+            Some(value) if name == "offset" && value.as_u64() == Some(0) => Ok(1),
+            Some(value) => match value.as_u64() {
+                Some(number) if number > 0 => Ok(usize::try_from(number).unwrap_or(usize::MAX)),
+                _ => Err(format!("`{name}` must be 1 or more, not {value}")),
+            },
         };
         Ok(Page {
             first: positive("offset", 1)?,
@@ -149,12 +149,7 @@ fn list(folder: &Root) -> ToolResult {
     };
     let mut text = String::new();
     for entry in &entries.list {
-        text.push_str(
-            &entry
-                .name
-                .to_string_lossy()
-                .replace(char::is_control, "\u{fffd}"),
-        );
+        text.push_str(&one_name(&entry.name.to_string_lossy()));
         match (entry.kind, entry.size) {
             (Kind::Folder, _) => text.push('/'),
             (Kind::File, Some(size)) => text.push_str(&format!(" ({size} bytes)")),
@@ -178,7 +173,7 @@ fn list(folder: &Root) -> ToolResult {
 }
 
 fn read(file: File, size: u64, page: &Page) -> std::io::Result<ToolResult> {
-    let mut reader = BufReader::with_capacity(limits::READ_BYTES, file).take(limits::FILE_BYTES);
+    let mut reader = BufReader::with_capacity(limits::READ_BYTES, file);
     let beginning = reader.fill_buf()?;
     if let Some(kind) = binary_kind(beginning) {
         let text = format!(
@@ -186,92 +181,90 @@ fn read(file: File, size: u64, page: &Page) -> std::io::Result<ToolResult> {
         );
         return Ok(ToolResult::success(text, format!("{kind}, {size} bytes")));
     }
-    let skipped = skip_lines(&mut reader, page.first - 1)?;
-    if skipped < page.first - 1 {
-        let message = format!("the file has only {skipped} lines; offset must not be larger");
-        return Ok(ToolResult::failure(message));
+    let mut line = Vec::new();
+    let mut position = 0;
+    for number in 1..page.first {
+        if position > limits::FILE_BYTES {
+            let message = "the page begins too far into the file: let a script read it";
+            return Ok(ToolResult::failure(message));
+        }
+        line.clear();
+        if !read_line(&mut reader, &mut line)? {
+            let lines = number - 1;
+            let message = format!("the file has only {lines} lines; offset must not be larger");
+            return Ok(ToolResult::failure(message));
+        }
+        position += line.len() as u64;
     }
     let (bytes, lines, more) = take_lines(&mut reader, page.lines)?;
+    if lines == 0 && page.first > 1 {
+        let lines = page.first - 1;
+        let message = format!("the file has only {lines} lines; offset must not be larger");
+        return Ok(ToolResult::failure(message));
+    }
     let mut text = String::from_utf8_lossy(&bytes).into_owned();
-    let summary = format!("{} bytes", bytes.len());
     if more {
-        let last = page.first + lines.max(1) - 1;
-        let (shown, next) = if lines == 0 {
-            // One line alone fills the page: going on means going on after it.
-            (
-                format!("the first {} bytes of line {last}", bytes.len()),
-                last + 1,
-            )
-        } else {
-            (format!("lines {} to {last}", page.first), last + 1)
-        };
+        let last = page.first + lines - 1;
         if !text.ends_with('\n') {
-            text.push('\n');
+            text.push_str("\n[the line goes on: a line longer than a page counts as several]\n");
         }
         text.push_str(&format!(
-            "[{shown}; the file is {size} bytes long. Go on with offset {next}]\n"
+            "[lines {} to {last}; the file is {size} bytes long. Go on with offset {}]\n",
+            page.first,
+            last + 1
         ));
     }
-    Ok(ToolResult::success(text, summary))
+    Ok(ToolResult::success(text, format!("{} bytes", bytes.len())))
 }
 
-/// Skips lines without holding them; returns how many there were.
-fn skip_lines(reader: &mut impl BufRead, count: usize) -> std::io::Result<usize> {
-    let mut skipped = 0;
-    while skipped < count {
+/// Adds one line with its end. A line longer than a page ends at a page's
+/// length, behind a whole character: its rest is the next line. False at the
+/// end of the file.
+fn read_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> std::io::Result<bool> {
+    let start = line.len();
+    loop {
         let buffer = reader.fill_buf()?;
-        if buffer.is_empty() {
+        let room = limits::PAGE_BYTES - (line.len() - start);
+        let part = &buffer[..buffer.len().min(room)];
+        let (length, is_end) = match part.iter().position(|&byte| byte == b'\n') {
+            Some(end) => (end + 1, true),
+            None => (part.len(), part.is_empty()),
+        };
+        line.extend_from_slice(&part[..length]);
+        reader.consume(length);
+        if is_end {
             break;
         }
-        match buffer.iter().position(|&byte| byte == b'\n') {
-            Some(end) => {
-                reader.consume(end + 1);
-                skipped += 1;
-            }
-            None => {
-                let length = buffer.len();
-                reader.consume(length);
-            }
-        }
     }
-    Ok(skipped)
+    // The rest of a character that was cut.
+    let is_continuation = |byte: &u8| *byte & 0xc0 == 0x80;
+    while let Some(byte) = reader.fill_buf()?.first().copied().filter(is_continuation) {
+        if line.ends_with(b"\n") || line.len() >= start + limits::PAGE_BYTES + 3 {
+            break;
+        }
+        line.push(byte);
+        reader.consume(1);
+    }
+    Ok(line.len() > start)
 }
 
-/// Whole lines, as many as are wanted and fit into a page; whether there is
-/// more. A first line larger than a page is cut, and counts as no line.
+/// As many lines as are wanted and fit into a page, at least one; how many, and
+/// whether there is more.
 fn take_lines(reader: &mut impl BufRead, wanted: usize) -> std::io::Result<(Vec<u8>, usize, bool)> {
     let mut bytes = Vec::new();
     let mut lines = 0;
     while lines < wanted {
         let before = bytes.len();
-        let room = (limits::PAGE_BYTES + 1 - before) as u64;
-        let count = reader.by_ref().take(room).read_until(b'\n', &mut bytes)?;
-        if count == 0 {
+        if !read_line(reader, &mut bytes)? {
             return Ok((bytes, lines, false));
         }
-        let is_over = bytes.len() > limits::PAGE_BYTES;
-        if is_over {
-            let keep = if lines == 0 {
-                limits::PAGE_BYTES
-            } else {
-                before
-            };
-            bytes.truncate(keep);
-            trim_partial_character(&mut bytes);
+        if before > 0 && bytes.len() > limits::PAGE_BYTES {
+            bytes.truncate(before);
             return Ok((bytes, lines, true));
         }
         lines += 1;
     }
     Ok((bytes, lines, !reader.fill_buf()?.is_empty()))
-}
-
-/// Takes the beginning of a UTF-8 character off the end, where its rest was cut.
-fn trim_partial_character(bytes: &mut Vec<u8>) {
-    if let Err(error) = std::str::from_utf8(bytes)
-        && error.error_len().is_none()
-    {
-        bytes.truncate(error.valid_up_to());
-    }
 }
 
 /// What a file is whose beginning is no text.
@@ -322,37 +315,48 @@ fn mostly_odd(bytes: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    fn page(text: &str, first: usize, lines: usize) -> ToolResult {
+    fn pages(text: &str, wanted: usize) -> Vec<String> {
         let mut reader = text.as_bytes();
-        let skipped = skip_lines(&mut reader, first - 1).unwrap();
-        assert_eq!(skipped, first - 1);
-        let (bytes, lines, more) = take_lines(&mut reader, lines).unwrap();
-        ToolResult::success(String::from_utf8(bytes).unwrap(), format!("{lines} {more}"))
+        let mut pages = Vec::new();
+        loop {
+            let mut rest = reader;
+            let (bytes, lines, more) = take_lines(&mut rest, wanted).unwrap();
+            pages.push(String::from_utf8(bytes).unwrap());
+            for _ in 0..lines {
+                assert!(read_line(&mut reader, &mut Vec::new()).unwrap());
+            }
+            if !more {
+                return pages;
+            }
+        }
     }
 
     #[test]
-    fn pages_are_whole_lines() {
-        let table = [
-            ("a\nb\nc\n", 1, 2, "a\nb\n", "2 true"),
-            ("a\nb\nc\n", 2, 2, "b\nc\n", "2 false"),
-            ("a\nb", 2, 9, "b", "1 false"),
-            ("", 1, 9, "", "0 false"),
+    fn pages_are_whole_lines_and_together_the_whole_file() {
+        let table: [(&str, usize, &[&str]); 4] = [
+            ("a\nb\nc\n", 2, &["a\nb\n", "c\n"]),
+            ("a\nb", 1, &["a\n", "b"]),
+            ("", 9, &[""]),
+            ("\n\n", 9, &["\n\n"]),
         ];
-        for (text, first, lines, content, summary) in table {
-            let result = page(text, first, lines);
-            assert_eq!(
-                (result.content.as_str(), result.summary.as_str()),
-                (content, summary)
-            );
+        for (text, wanted, expected) in table {
+            assert_eq!(pages(text, wanted), expected);
         }
-        let long = "ä".repeat(limits::PAGE_BYTES);
-        let result = page(&long, 1, 5);
-        assert_eq!(
-            (result.content.len(), result.summary.as_str()),
-            (limits::PAGE_BYTES, "0 true")
-        );
-        let two = format!("short\n{long}\n");
-        assert_eq!(page(&two, 1, 5).content, "short\n");
+        for text in [
+            "ä".repeat(limits::PAGE_BYTES),
+            format!("x{}", "ä".repeat(limits::PAGE_BYTES)),
+            format!("short\n{}\nlast", "x".repeat(limits::PAGE_BYTES)),
+            "line\n".repeat(limits::PAGE_BYTES),
+        ] {
+            let pages = pages(&text, limits::PAGE_LINES);
+            assert!(
+                pages.len() > 1
+                    && pages
+                        .iter()
+                        .all(|page| page.len() <= limits::PAGE_BYTES + 3)
+            );
+            assert_eq!(pages.concat(), text);
+        }
     }
 
     #[test]

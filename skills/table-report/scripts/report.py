@@ -374,8 +374,8 @@ def write_workbook(path, tables, title=None, totals=None, group_by=None, chart=F
 def _require_package():
     if xlsxwriter is None:
         folder = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-        raise ReportError("the package XlsxWriter is missing (No module named 'xlsxwriter'); run: skills-runner skills setup "
-                          f"{os.path.basename(folder)}, or: cd {folder} && python3 -m venv venv && venv/bin/pip install -r requirements.txt")
+        raise ReportError("the package XlsxWriter is missing (No module named 'xlsxwriter'); run: "
+                          f"cd {folder} && python3 -m venv venv && venv/bin/pip install -r requirements.txt")
 
 
 def _sheet_name(name, used):

@@ -193,6 +193,7 @@ impl HttpModel {
         match first {
             b'{' | b'[' => read_whole(reader, &buffer[..filled], assembler, listener),
             b'<' => Err(Fault::Refused(String::from_utf8_lossy(&buffer[..filled]).into()).into()),
+            _ if !looks_like_events(&buffer[..filled]) => Err(malformed(&buffer[..filled]).into()),
             _ => {
                 self.read_stream(reader, &mut buffer, filled, assembler, listener)?;
                 Ok(())
@@ -290,20 +291,34 @@ fn read_whole(
     if body.len() > limits::BODY_BYTES {
         return Err(Fault::TooLarge("body").into());
     }
-    let is_completion = serde_json::from_slice::<super::wire::Chunk<'_>>(body.trim_ascii())
-        .is_ok_and(|chunk| {
-            !chunk.choices.is_empty() || !chunk.error.is_null() || !chunk.object.is_null()
-        });
-    if !is_completion {
-        let words = one_line(&String::from_utf8_lossy(&body), limits::QUOTED_BYTES);
-        return Err(match serde_json::from_slice::<serde_json::Value>(&body) {
-            // A list or an object of another kind often holds an error's words.
-            Ok(value) if value.get("choices").is_none() => Fault::Refused(value),
-            _ => Fault::Malformed(words),
+    match assembler.take(&body, listener) {
+        Ok(()) if assembler.has_begun() => {
+            assembler.mark_whole();
+            Ok(())
         }
-        .into());
+        Err(fault @ (Fault::Refused(_) | Fault::TooLarge(_))) => Err(fault.into()),
+        // JSON of another form often holds an error's words.
+        _ => Err(match serde_json::from_slice(&body) {
+            Ok(value) => Fault::Refused(value),
+            Err(_) => malformed(&body),
+        }
+        .into()),
     }
-    assembler.take(&body, listener)?;
-    assembler.mark_whole();
-    Ok(())
+}
+
+/// Whether a body that is neither JSON nor a page begins as a stream of events
+/// does, as far as its beginning has come.
+fn looks_like_events(beginning: &[u8]) -> bool {
+    let beginning = beginning.trim_ascii_start();
+    [":", "data", "event", "id", "retry"].iter().any(|field| {
+        beginning.starts_with(field.as_bytes()) || field.as_bytes().starts_with(beginning)
+    })
+}
+
+/// What is no reply at all, in its own first words.
+fn malformed(body: &[u8]) -> Fault {
+    Fault::Malformed(one_line(
+        &String::from_utf8_lossy(body),
+        limits::QUOTED_BYTES,
+    ))
 }

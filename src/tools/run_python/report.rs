@@ -114,7 +114,8 @@ fn last_line(text: &str) -> &str {
 /// What would help: the command that installs a missing module, a word about
 /// what was left running.
 fn hint(skill: &Skill, python: &Interpreter, stderr: &str, outcome: &Outcome) -> Option<String> {
-    if let Some(module) = missing_module(stderr) {
+    let failed = outcome.ending != Ending::Exited(0);
+    if let Some(module) = missing_module(stderr).filter(|_| failed) {
         return Some(install_command(skill, python, module));
     }
     match outcome.left_behind {
@@ -126,11 +127,12 @@ fn hint(skill: &Skill, python: &Interpreter, stderr: &str, outcome: &Outcome) ->
     }
 }
 
-/// The package that an uncaught `ModuleNotFoundError` misses.
+/// The module that is missing, where the last line says so.
 fn missing_module(stderr: &str) -> Option<&str> {
     let line = last_line(stderr);
-    let name = line.strip_prefix("ModuleNotFoundError: No module named ")?;
-    name.trim_matches('\'').split('.').next()
+    // Scripts that catch it quote the same words.
+    let name = line.split_once("No module named '")?.1.split('\'').next()?;
+    name.split('.').next().filter(|name| !name.is_empty())
 }
 
 fn install_command(skill: &Skill, python: &Interpreter, module: &str) -> String {

@@ -53,14 +53,16 @@ impl fmt::Display for Refusal {
                 "a link, and this system cannot follow links safely; \
                  use the path of what it leads to"
             }
-            Refusal::TooManyLinks => "too many links, or links that lead in a circle",
+            Refusal::TooManyLinks => {
+                "too many links, or links that lead in a circle; use another path"
+            }
             Refusal::NotAFile("a folder") => "a folder, not a file; ask for one of its files",
             Refusal::NotAFile(kind) => {
-                return write!(f, "{kind}, not a regular file; it cannot be read");
+                return write!(f, "{kind}, not a regular file; use another file");
             }
             Refusal::NotAFolder => "a file where the path needs a folder; end the path at the file",
             Refusal::Denied => "permission denied; the user has to allow it",
-            Refusal::NameTooLong => "the path, or a name in it, is too long",
+            Refusal::NameTooLong => "the path, or a name in it, is too long; use a shorter one",
             Refusal::Nul => "a path must not contain a NUL character",
             Refusal::Changing => "it keeps changing while it is opened; try again",
             Refusal::Io(error) => return write!(f, "{error}"),
