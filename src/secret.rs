@@ -28,8 +28,11 @@ impl Secret {
 
     /// The text with every occurrence of the secret masked.
     pub fn mask<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        if text.contains(&self.0) {
-            Cow::Owned(text.replace(&self.0, MASK))
+        // The same inside a JSON string, where it looks otherwise.
+        let escaped = serde_json::Value::from(self.0.as_str()).to_string();
+        let escaped = &escaped[1..escaped.len() - 1];
+        if text.contains(&self.0) || text.contains(escaped) {
+            Cow::Owned(text.replace(&self.0, MASK).replace(escaped, MASK))
         } else {
             Cow::Borrowed(text)
         }
@@ -74,5 +77,7 @@ mod tests {
         );
         assert_eq!(key.mask("nothing here"), "nothing here");
         assert_eq!(Secret::new(""), None);
+        let quoted = Secret::new("a\"b\\c").unwrap();
+        assert_eq!(quoted.mask(r#"{"x":"a\"b\\c"}"#), r#"{"x":"[secret]"}"#);
     }
 }

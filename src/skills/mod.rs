@@ -183,6 +183,37 @@ impl Skill {
         self.root.walk(limits).unwrap_or_default()
     }
 
+    /// Why a file of the skill cannot be read or run, for a model: with the
+    /// files that it may have meant. `what` is how the file is called.
+    pub fn explain(&self, what: &str, verb: &str, path: &str, refusal: &Refusal) -> String {
+        let shown = text::one_line(path, limits::SUMMARY_CHARS);
+        let name = &self.name;
+        let message = format!("{what} `{shown}` of the skill `{name}` cannot be {verb}: {refusal}");
+        if !matches!(refusal, Refusal::NotFound) {
+            return message;
+        }
+        let tree = self.files();
+        let names: Vec<_> = tree
+            .files
+            .iter()
+            .map(|path| path.to_string_lossy())
+            .collect();
+        let base = |name: &str| name.rsplit('/').next().unwrap_or(name).to_lowercase();
+        // The right name in a wrong folder is the usual slip.
+        let same = names
+            .iter()
+            .filter(|name| base(name) == base(path))
+            .map(AsRef::as_ref);
+        let mut near: Vec<&str> = same.take(limits::NEAR_NAMES).collect();
+        if near.is_empty() {
+            near = text::nearest(path, names.iter().map(AsRef::as_ref), limits::NEAR_NAMES);
+        }
+        if near.is_empty() {
+            return message;
+        }
+        format!("{message}; did you mean `{}`?", near.join("` or `"))
+    }
+
     /// Reads the whole document. The error tells a model what is wrong.
     pub fn document(&self) -> Result<Document, String> {
         let (file_name, file) =

@@ -62,6 +62,17 @@ impl Interpreter {
     }
 }
 
+impl Interpreter {
+    /// What to do when the interpreter cannot be started: a venv's that cannot
+    /// is broken.
+    pub fn explain(&self, skill: &str, cause: &str) -> String {
+        match &self.venv {
+            Some(venv) => broken(skill, venv, cause),
+            None => cause.to_string(),
+        }
+    }
+}
+
 fn in_venv(skill: &str, venv: PathBuf) -> Result<Interpreter, String> {
     let programs = ["bin/python", "bin/python3", "Scripts/python.exe"];
     match programs
@@ -73,14 +84,22 @@ fn in_venv(skill: &str, venv: PathBuf) -> Result<Interpreter, String> {
             program,
             venv: Some(venv),
         }),
-        None => Err(format!(
-            "the venv of the skill `{skill}` is broken: {} is missing or cannot be run; \
-             remove {} and make it again: {}",
-            venv.join(programs[0]).display(),
-            venv.display(),
-            venv_command(venv.parent().unwrap_or(&venv)),
-        )),
+        None => {
+            let cause = format!(
+                "{} is missing or cannot be run",
+                venv.join(programs[0]).display()
+            );
+            Err(broken(skill, &venv, &cause))
+        }
     }
+}
+
+fn broken(skill: &str, venv: &Path, cause: &str) -> String {
+    format!(
+        "the venv of the skill `{skill}` is broken: {cause}; remove {} and make it again: {}",
+        venv.display(),
+        venv_command(venv.parent().unwrap_or(venv)),
+    )
 }
 
 /// The command that makes a skill's venv.

@@ -68,7 +68,7 @@ impl Tool for ReadFile {
             Ok(Node::File(file)) => read(file.file, file.size, &page).unwrap_or_else(|error| {
                 ToolResult::failure(format!("`{path}` cannot be read: {error}"))
             }),
-            Err(refusal) => ToolResult::failure(explain(&skill, path, &refusal)),
+            Err(refusal) => ToolResult::failure(skill.explain("the file", "read", path, &refusal)),
         }
     }
 }
@@ -101,43 +101,6 @@ impl Page {
 fn open(skill: &Skill, path: &str) -> Result<Node, Refusal> {
     let relative = skill.root.relative(path)?;
     skill.root.node(&relative)
-}
-
-fn explain(skill: &Skill, path: &str, refusal: &Refusal) -> String {
-    let shown = crate::text::one_line(path, limits::SUMMARY_CHARS);
-    let mut message = format!(
-        "`{shown}` of the skill `{}` cannot be read: {refusal}",
-        skill.name
-    );
-    if matches!(refusal, Refusal::NotFound) {
-        let tree = skill.files();
-        let names: Vec<_> = tree
-            .files
-            .iter()
-            .map(|path| path.to_string_lossy())
-            .collect();
-        let near = near(path, &names);
-        if near.is_empty() {
-            message.push_str("; file_path \".\" lists the skill's files");
-        } else {
-            message.push_str(&format!("; did you mean `{}`?", near.join("` or `")));
-        }
-    }
-    message
-}
-
-/// The right name in a wrong folder is the usual slip; else names that are alike.
-fn near<'n>(path: &str, names: &'n [Cow<'n, str>]) -> Vec<&'n str> {
-    let base = |name: &str| name.rsplit('/').next().unwrap_or(name).to_lowercase();
-    let same = names
-        .iter()
-        .filter(|name| base(name) == base(path))
-        .map(Cow::as_ref);
-    let same: Vec<&str> = same.take(limits::NEAR_NAMES).collect();
-    if same.is_empty() {
-        return crate::text::nearest(path, names.iter().map(Cow::as_ref), limits::NEAR_NAMES);
-    }
-    same
 }
 
 fn list(folder: &Root) -> ToolResult {
@@ -202,7 +165,20 @@ fn read(file: File, size: u64, page: &Page) -> std::io::Result<ToolResult> {
         let message = format!("the file has only {lines} lines; offset must not be larger");
         return Ok(ToolResult::failure(message));
     }
-    let mut text = String::from_utf8_lossy(&bytes).into_owned();
+    if bytes.contains(&0) {
+        let text = format!(
+            "[binary data from line {} on: a script can work with it]\n",
+            page.first
+        );
+        return Ok(ToolResult::success(text, "binary data"));
+    }
+    let text = String::from_utf8_lossy(&bytes);
+    let is_replaced = matches!(text, Cow::Owned(_));
+    let mut text = text.into_owned();
+    if is_replaced {
+        let note = "[some bytes are no UTF-8 and shown as \u{fffd}: a script can read them in their encoding]";
+        text = format!("{}\n{note}\n", text.trim_end_matches('\n'));
+    }
     if more {
         let last = page.first + lines - 1;
         if !text.ends_with('\n') {

@@ -13,7 +13,6 @@ use crate::config::Scripts;
 use crate::limits;
 use crate::skills::Skill;
 use crate::skills::python::Interpreter;
-use crate::text;
 use crate::tool::ToolResult;
 use crate::tools::{Arguments, Tool, Workbench, text_of};
 use crate::world::capture::Caps;
@@ -121,18 +120,12 @@ impl Source<'_> {
         let Source::File(path) = self else {
             return Ok(());
         };
-        let shown = text::one_line(path, limits::SUMMARY_CHARS);
         skill
             .root
             .relative(path)
             .and_then(|relative| skill.root.file(&relative))
             .map(drop)
-            .map_err(|refusal| {
-                format!(
-                    "the script `{shown}` of the skill `{}` cannot be run: {refusal}",
-                    skill.name
-                )
-            })
+            .map_err(|refusal| skill.explain("the script", "run", path, &refusal))
     }
 }
 
@@ -220,7 +213,10 @@ fn execute(
     };
     match run(&job) {
         Ok(outcome) => Report::of(skill, python, limit, &outcome).into_result(),
-        Err(error) => failure(&python.program.display().to_string(), &error),
+        Err(error) => failure(
+            "no Python",
+            &python.explain(&skill.name, &error.to_string()),
+        ),
     }
 }
 

@@ -19,6 +19,7 @@ use crate::limits;
 use libc::{c_int, pid_t, sigset_t};
 use wait_timeout::ChildExt;
 
+use super::exec::Exec;
 use super::streams::poll;
 use super::{Job, Leftovers};
 use crate::world::guardian::{self, Post};
@@ -77,11 +78,10 @@ impl Guardian {
             runner: own_pid(),
             keep: job.leftovers == Leftovers::Keep,
         };
+        let exec = Exec::new(job).map_err(|error| explain(&error, job))?;
+        // Arguments and environment are the call's own: see `exec`.
         let mut command = Command::new(job.program);
         command
-            .args(job.args)
-            .env_clear()
-            .envs(job.environment.iter().map(|(name, value)| (name, value)))
             .current_dir(job.folder)
             .stdin(if job.stdin.is_empty() {
                 Stdio::null()
@@ -97,6 +97,7 @@ impl Guardian {
             if let Some(confine) = job.confine.clone() {
                 command.pre_exec(move || confine());
             }
+            command.pre_exec(move || Err(exec.run()));
         }
         // Handlers of ours must not run in the new processes.
         let blocked = Blocked::new(None);
