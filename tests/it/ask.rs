@@ -1,0 +1,305 @@
+//! One question, one answer: streams, statuses, wrong usage.
+
+use crate::harness::{Reply, Server, Test, seconds};
+
+/// R-CLI-1: standard output carries the answer and nothing else.
+#[test]
+fn the_answer_alone_is_on_stdout() {
+    let server = Server::start([Reply::text("The answer is 4.")]);
+    let run = Test::new()
+        .endpoint(&server)
+        .args(["what", "is", "2 + 2?"])
+        .run();
+    run.success()
+        .stdout("The answer is 4.\n")
+        .stderr_has("the model gets no tools");
+    let requests = server.finish();
+    assert_eq!(requests[0].path, "/v1/chat/completions");
+    assert_eq!(requests[0].last_message()["content"], "what is 2 + 2?");
+    assert!(
+        requests[0].json.get("tools").is_none(),
+        "without skills no tool is offered"
+    );
+    assert!(requests[0].wants_stream());
+}
+
+#[test]
+fn whole_answers_on_request() {
+    let server = Server::start([Reply::text("four")]);
+    let run = Test::new()
+        .endpoint(&server)
+        .args(["--no-stream", "2 + 2?"])
+        .run();
+    run.success().stdout("four\n");
+    assert!(!server.finish()[0].wants_stream());
+}
+
+/// R-API-4 and the wire: the key goes where it belongs, in the endpoint's form.
+#[test]
+fn the_key_goes_into_its_header() {
+    let server = Server::start([Reply::text("ok")]);
+    Test::new().endpoint(&server).args(["hi"]).run().success();
+    let requests = server.finish();
+    assert_eq!(
+        requests[0].header("authorization").unwrap(),
+        format!("Bearer {}", crate::harness::CANARY)
+    );
+    assert_eq!(
+        requests[0].header("content-type").unwrap(),
+        "application/json"
+    );
+}
+
+/// Between tool calls a model talks; a pipe gets the final answer only, a
+/// terminal sees everything as it comes.
+#[test]
+fn a_pipe_gets_the_final_answer_and_a_terminal_all_of_it() {
+    let skill = "---\nname: s\ndescription: d\n---\nbody\n";
+    let script = || {
+        [
+            Reply::calls([("list_skills", "{}")]).with_text("Let me look."),
+            Reply::text("Done."),
+        ]
+    };
+    let server = Server::start(script());
+    let run = Test::new()
+        .skill("s", skill)
+        .endpoint(&server)
+        .args(["go"])
+        .run();
+    run.success()
+        .stdout("Done.\n")
+        .stderr_has("→ list_skills")
+        .stderr_has("← 1 skill");
+    server.finish();
+
+    let server = Server::start(script());
+    let mut terminal = Test::new()
+        .skill("s", skill)
+        .endpoint(&server)
+        .args(["go"])
+        .terminal();
+    terminal
+        .expect("Let me look.\n")
+        .expect("→ list_skills")
+        .expect("Done.\n");
+    terminal.wait_exit().success();
+    server.finish();
+}
+
+#[test]
+fn control_characters_never_reach_a_terminal() {
+    let server = Server::start([Reply::text("a\u{1b}]0;title\u{7}b\r\nc")]);
+    let mut terminal = Test::new().endpoint(&server).args(["go"]).terminal();
+    terminal.expect("b\nc");
+    assert!(
+        !terminal.output().contains('\u{1b}'),
+        "{:?}",
+        terminal.output()
+    );
+    terminal.wait_exit().success();
+    // A pipe gets the answer as it is.
+    let server2 = Server::start([Reply::text("a\u{1b}[1mb")]);
+    Test::new()
+        .endpoint(&server2)
+        .args(["go"])
+        .run()
+        .success()
+        .stdout("a\u{1b}[1mb\n");
+    server.finish();
+    server2.finish();
+}
+
+#[test]
+fn quiet_says_nothing_and_verbose_says_more() {
+    let skill = "---\nname: s\ndescription: d\n---\n";
+    let script = || {
+        [
+            Reply::calls([("list_skills", "{}")]),
+            Reply::text("Done.").with_usage(12, 3),
+        ]
+    };
+    let server = Server::start(script());
+    Test::new()
+        .skill("s", skill)
+        .endpoint(&server)
+        .args(["-q", "go"])
+        .run()
+        .success()
+        .stderr("");
+    server.finish();
+    let server = Server::start(script());
+    let run = Test::new()
+        .skill("s", skill)
+        .endpoint(&server)
+        .args(["-v", "go"])
+        .run();
+    run.success()
+        .stderr_has("POST http://127.0.0.1")
+        .stderr_has("12 tokens read, 3 written");
+    server.finish();
+}
+
+/// Thoughts are no answer.
+#[test]
+fn thoughts_stay_off_stdout() {
+    for reply in [
+        Reply::text("<think>hm, 2 and 2</think>\n\n4"),
+        Reply::text("4").with_reasoning("hm, 2 and 2"),
+    ] {
+        let server = Server::start([reply]);
+        let run = Test::new().endpoint(&server).args(["-v", "2 + 2?"]).run();
+        run.success().stdout("4\n").stderr_has("hm, 2 and 2");
+        server.finish();
+    }
+}
+
+/// A reader that goes away is normal; a full disk is not.
+#[test]
+fn a_closed_stdout_is_a_quiet_end_and_a_full_one_is_told() {
+    let server = Server::start([Reply::text("x".repeat(300_000).as_str())]);
+    Test::new()
+        .endpoint(&server)
+        .args(["go"])
+        .stdout_closed()
+        .run()
+        .status(0)
+        .stderr_lacks("failed");
+    server.finish();
+    let server = Server::start([Reply::text("x")]);
+    let run = Test::new()
+        .endpoint(&server)
+        .args(["go"])
+        .stdout_file("/dev/full")
+        .run();
+    run.status(1).stderr_has("failed to write the answer");
+    server.finish();
+}
+
+#[test]
+fn instructions_of_ones_own() {
+    let server = Server::start([Reply::text("ok"), Reply::text("ok")]);
+    let test = Test::new()
+        .file("latin.txt", "Speak Latin.\n")
+        .skill("s", "---\ndescription: Sums.\n---\n");
+    let test = test.endpoint(&server);
+    test.again()
+        .endpoint(&server)
+        .args(["-s", "Be brief.", "hi"])
+        .run()
+        .success();
+    test.args(["--system", "@latin.txt", "hi"]).run().success();
+    let requests = server.finish();
+    assert!(requests[0].system().starts_with("Be brief."));
+    assert!(requests[1].system().starts_with("Speak Latin.\n"));
+    assert!(requests[1].system().contains("- s: Sums."));
+}
+
+/// Wrong usage is 2, with what is right, and without a request.
+#[test]
+fn wrong_usage_is_told() {
+    let table: [(&[&str], &str); 10] = [
+        (&["--modle", "x", "hi"], "did you mean --model?"),
+        (&["-Z", "hi"], "there is no option `-Z`"),
+        (&["--max-steps", "none", "hi"], "whole number from 1"),
+        (&["--timeout", "0", "hi"], "more than 0"),
+        (&["--model"], "missing argument"),
+        (&["demo", "the", "product"], "skills-runner -- demo"),
+        (&["tool"], "the tools are: list_skills"),
+        (&["tool", "get_skills"], "did you mean `get_skill`?"),
+        (&["tool", "get_skill", "{"], "broken"),
+        (&["-s", "@missing.txt", "hi"], "missing.txt"),
+    ];
+    for (args, expected) in table {
+        let server = Server::start([]);
+        let run = Test::new().endpoint(&server).args(args).run();
+        run.status(2)
+            .stdout_is_empty()
+            .stderr_has("skills-runner: failed to")
+            .stderr_has(expected);
+        server.finish();
+    }
+}
+
+#[test]
+fn no_prompt_is_wrong_usage() {
+    let server = Server::start([]);
+    Test::new()
+        .endpoint(&server)
+        .stdin_null()
+        .run()
+        .status(2)
+        .stderr_has("there is no prompt");
+    Test::new()
+        .endpoint(&server)
+        .stdin(" \n")
+        .run()
+        .status(2)
+        .stderr_has("there is no prompt");
+    Test::new()
+        .endpoint(&server)
+        .args(["-n"])
+        .stdin("x")
+        .run()
+        .status(2)
+        .stderr_has("there is no prompt");
+    server.finish();
+}
+
+/// Help and version leave before anything can fail.
+#[test]
+fn help_and_version_need_nothing() {
+    for args in [["--help"], ["-h"]] {
+        let run = Test::new().args(args).run().success().stderr("");
+        for word in ["LLM_API_KEY", "--max-steps", "demo", "75 temporary"] {
+            run.demand(run.stdout.contains(word), format!("the help names {word}"));
+        }
+    }
+    Test::new()
+        .dotenv("\0")
+        .args(["-V"])
+        .run()
+        .success()
+        .stdout(concat!("skills-runner ", env!("CARGO_PKG_VERSION"), "\n"));
+}
+
+/// Words after `--` are the prompt, whatever they look like.
+#[test]
+fn after_the_dashes_everything_is_prompt() {
+    let server = Server::start([Reply::text("ok")]);
+    Test::new()
+        .endpoint(&server)
+        .args(["-q", "--", "demo", "--help"])
+        .run()
+        .success()
+        .stdout("ok\n");
+    assert_eq!(server.finish()[0].last_message()["content"], "demo --help");
+}
+
+/// `--max-steps` and `--timeout` end a run with 3.
+#[test]
+fn limits_end_a_run() {
+    let skill = "---\nname: s\ndescription: d\n---\n";
+    let server = Server::always(|_| Reply::calls([("list_skills", "{}")]));
+    let run = Test::new()
+        .skill("s", skill)
+        .endpoint(&server)
+        .args(["--max-steps", "3", "go"])
+        .run();
+    run.status(3)
+        .stdout_is_empty()
+        .stderr_has("stopped after 3 steps")
+        .stderr_has("--max-steps");
+    assert_eq!(server.finish().len(), 3);
+
+    let server = Server::start([Reply::text("late").hang()]);
+    let run = Test::new()
+        .endpoint(&server)
+        .args(["--timeout", "0.5", "go"])
+        .run();
+    run.status(3)
+        .stderr_has("--timeout")
+        .took_at_least(seconds(0.5))
+        .took_at_most(seconds(1.5));
+    server.finish();
+}

@@ -1,0 +1,222 @@
+//! Settings: where they come from, and every problem told at once.
+
+use crate::harness::{CANARY, Reply, Server, Test};
+
+/// R-CFG-3: all problems at once, each with the variable, its origin and the
+/// fix, before any request.
+#[test]
+fn all_problems_are_told_at_once() {
+    let run = Test::new().args(["hi"]).run();
+    run.status(78)
+        .stdout_is_empty()
+        .stderr_has("3 problems")
+        .stderr_has("LLM_API_BASE_URL is not set")
+        .stderr_has("LLM_MODEL_NAME is not set")
+        .stderr_has("LLM_API_KEY is not set")
+        .stderr_has("hint: `skills-runner demo`");
+    let run = Test::new()
+        .dotenv("LLM_API_BASE_URL=api.example.com\nSCRIPT_TIMEOUT_SECONDS=soon\n")
+        .env("LLM_TIMEOUT_SECONDS", "0")
+        .env("SCRIPT_LEFTOVERS", "maybe")
+        .args(["--model", "m", "hi"])
+        .run();
+    run.status(78)
+        .stderr_has("LLM_API_BASE_URL (.env line 1)")
+        .stderr_has("SCRIPT_TIMEOUT_SECONDS=soon (.env line 2)")
+        .stderr_has("LLM_TIMEOUT_SECONDS=0 (environment)")
+        .stderr_has("SCRIPT_LEFTOVERS=maybe (environment) is not kill or keep")
+        .stderr_lacks("LLM_MODEL_NAME");
+}
+
+/// R-CFG-1: flags win over the environment, that over `./.env`, that over the
+/// file in the configuration folder; an empty value counts as unset.
+#[test]
+fn flags_win_over_environment_over_files() {
+    let server = Server::start([
+        Reply::text("ok"),
+        Reply::text("ok"),
+        Reply::text("ok"),
+        Reply::text("ok"),
+    ]);
+    let home = format!(
+        "LLM_MODEL_NAME=home\nLLM_API_BASE_URL={}\nLLM_API_KEY={CANARY}\n",
+        server.url()
+    );
+    let test = Test::new().file("home/.config/skills-runner/.env", home);
+    test.again().args(["1"]).run().success();
+    let test = test.dotenv("LLM_MODEL_NAME='dot env' # comment\n");
+    test.again().args(["2"]).run().success();
+    let test = test.env("LLM_MODEL_NAME", "environment");
+    test.again().args(["3"]).run().success();
+    test.env("LLM_MODEL_NAME", "")
+        .args(["4", "-m", "flag"])
+        .run()
+        .success();
+    let models: Vec<String> = server
+        .finish()
+        .iter()
+        .map(|request| request.json["model"].as_str().unwrap().to_string())
+        .collect();
+    assert_eq!(models, ["home", "dot env", "environment", "flag"]);
+}
+
+#[test]
+fn another_env_file_or_none() {
+    let server = Server::start([Reply::text("ok")]);
+    let text = format!("LLM_MODEL_NAME=other\nLLM_API_BASE_URL={}\n", server.url());
+    let test = Test::new()
+        .dotenv("LLM_MODEL_NAME=usual\n")
+        .file("other.env", text);
+    test.again()
+        .args(["--env-file", "other.env", "hi"])
+        .run()
+        .success();
+    assert_eq!(server.finish()[0].json["model"], "other");
+    test.again()
+        .args(["--no-env-file", "hi"])
+        .run()
+        .status(78)
+        .stderr_has("LLM_MODEL_NAME is not set");
+    test.again()
+        .args(["--env-file", "none.env", "hi"])
+        .run()
+        .status(78)
+        .stderr_has("none.env");
+}
+
+/// A broken line is told with its number and skipped.
+#[test]
+fn a_broken_line_of_the_file_is_told_and_skipped() {
+    let server = Server::start([Reply::text("ok")]);
+    let text = format!(
+        "LLM_API_KEY='{CANARY}\nLLM_MODEL_NAME=m\nLLM_API_BASE_URL={}\n",
+        server.url()
+    );
+    let run = Test::new().dotenv(&text).args(["hi"]).run();
+    run.success().stderr_has(".env line 1");
+    server.finish();
+    Test::new()
+        .dotenv("A=1\nB=\0\n")
+        .args(["hi"])
+        .run()
+        .status(78)
+        .stderr_has("line 2: a NUL byte");
+}
+
+/// A FIFO or a huge file in the place of `.env` holds nobody up.
+#[test]
+fn an_env_file_that_is_none_is_refused() {
+    let fifo = Test::new()
+        .shell("mkfifo .env && exec skills-runner hi")
+        .run();
+    fifo.status(78).stderr_has("not a regular file");
+    let large = Test::new()
+        .file(".env", vec![b'#'; 2 << 20])
+        .args(["hi"])
+        .run();
+    large.status(78).stderr_has("larger than");
+    // A folder of that name is somebody's venv.
+    Test::new()
+        .folder(".env")
+        .args(["hi"])
+        .run()
+        .status(78)
+        .stderr_has("LLM_API_KEY is not set");
+}
+
+/// A foreign folder must not be able to catch the user's key.
+#[test]
+fn a_key_never_goes_to_an_address_that_only_the_folder_names() {
+    let run = Test::new()
+        .env("LLM_API_KEY", CANARY)
+        .dotenv("LLM_API_BASE_URL=https://collector.example/v1\nLLM_MODEL_NAME=m\n")
+        .args(["hi"])
+        .run();
+    run.status(78)
+        .stderr_has("is not sent to collector.example")
+        .stderr_has("--env-file");
+    // On this machine there is nobody to catch it.
+    let server = Server::start([Reply::text("ok")]);
+    let text = format!("LLM_API_BASE_URL={}\nLLM_MODEL_NAME=m\n", server.url());
+    Test::new()
+        .env("LLM_API_KEY", CANARY)
+        .dotenv(&text)
+        .args(["hi"])
+        .run()
+        .success();
+    server.finish();
+}
+
+/// Nor to put the user's variables into what is sent to an address of its own.
+#[test]
+fn a_foreign_file_cannot_send_the_environment_anywhere() {
+    let foreign =
+        "LLM_API_KEY=own\nLLM_MODEL_NAME=m\nLLM_API_BASE_URL=https://collector.example/v1\n";
+    let table = [
+        (
+            "LLM_API_BASE_URL=https://collector.example/${PRIVATE}\n",
+            "LLM_API_BASE_URL (.env line 4)",
+        ),
+        (
+            "LLM_MODEL_NAME=${PRIVATE}\n",
+            "LLM_MODEL_NAME (.env line 4)",
+        ),
+        ("LLM_API_KEY=${PRIVATE}\n", "LLM_API_KEY (.env line 4)"),
+    ];
+    for (line, expected) in table {
+        let run = Test::new()
+            .env("PRIVATE", "letmein")
+            .dotenv(&format!("{foreign}{line}"))
+            .args(["hi"])
+            .run();
+        run.status(78).stderr_has(expected).stderr_lacks("letmein");
+    }
+}
+
+/// Loopback endpoints need no key, and none is sent.
+#[test]
+fn a_local_endpoint_needs_no_key() {
+    let server = Server::start([Reply::text("ok"), Reply::text("ok")]);
+    for key in ["", "none"] {
+        Test::new()
+            .endpoint(&server)
+            .env("LLM_API_KEY", key)
+            .args(["hi"])
+            .run()
+            .success();
+    }
+    for request in server.finish() {
+        assert_eq!(request.header("authorization"), None);
+    }
+}
+
+#[test]
+fn addresses_are_tidied() {
+    let server = Server::start([Reply::text("ok"), Reply::text("ok")]);
+    for tail in ["/", "/chat/completions"] {
+        let address = format!(" \"{}{tail}\" ", server.url());
+        Test::new()
+            .endpoint(&server)
+            .env("LLM_API_BASE_URL", address)
+            .args(["hi"])
+            .run()
+            .success();
+    }
+    for request in server.finish() {
+        assert_eq!(request.path, "/v1/chat/completions");
+    }
+}
+
+#[test]
+fn a_key_with_a_line_break_is_refused_before_any_request() {
+    let server = Server::start([]);
+    let run = Test::new()
+        .endpoint(&server)
+        .env("LLM_API_KEY", "sk-a\nb")
+        .args(["hi"])
+        .run();
+    run.status(78)
+        .stderr_has("LLM_API_KEY (environment) holds a line break")
+        .stderr_lacks("sk-a");
+    server.finish();
+}

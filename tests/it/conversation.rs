@@ -1,0 +1,278 @@
+//! The main job, end to end: the model lists, learns, reads and runs.
+
+use serde_json::json;
+
+use crate::harness::{Reply, Server, Test};
+
+const SUMS: &str = "---\nname: sums\ndescription: Adds numbers.\n---\n# Sums\n\nRun `python scripts/add.py 1 2`.\n";
+const WORDS: &str =
+    "---\nname: words\ndescription: Counts words — genauer: Wörter.\n---\nImport `counting`.\r\n";
+
+fn skills() -> Test {
+    Test::new()
+        .skill("sums", SUMS)
+        .file(
+            "skills/sums/scripts/add.py",
+            "import sys\nprint(sum(map(int, sys.argv[1:])))\n",
+        )
+        .venv("sums")
+        .file("skills/words/SKILL.MD", WORDS)
+        .file(
+            "skills/words/counting.py",
+            "def count(text):\n    return len(text.split())\n",
+        )
+        .file(
+            "skills/words/references/notes.txt",
+            "first\nsecond\nthird\n",
+        )
+        .venv("words")
+        .skill("files", "---\ndescription: Writes files.\n---\n")
+        .venv("files")
+}
+
+/// R-TOOL-3: six requests; every call answered once, in order, byte for byte.
+#[test]
+fn the_model_lists_learns_reads_and_runs_three_skills() {
+    let write = "open('out.txt', 'w').write('written')\nprint('ok')";
+    let server = Server::start([
+        Reply::calls([("list_skills", "{}")]),
+        Reply::calls([
+            ("get_skill", r#"{"skill_name":"sums"}"#),
+            ("get_skill", r#"{"skill_name":"words"}"#),
+        ]),
+        Reply::call(
+            "read_file_in_skill",
+            &json!({"skill_name": "words", "file_path": "references/notes.txt"}),
+        ),
+        Reply::calls([
+            (
+                "run_python_script",
+                r#"{"skill_name":"sums","file_path":"scripts/add.py","args":["40","2"]}"#,
+            ),
+            (
+                "run_python_script",
+                r#"{"skill_name":"words","script":"import counting, sys\nprint(counting.count('a b c'))\nprint('err', file=sys.stderr)"}"#,
+            ),
+        ]),
+        Reply::call(
+            "run_python_script",
+            &json!({"skill_name": "files", "script": write}),
+        ),
+        Reply::text("42, 3, and a file."),
+    ]);
+    let test = skills().endpoint(&server);
+    let run = test.again().args(["do it all"]).run();
+    run.success()
+        .stdout("42, 3, and a file.\n")
+        .stderr_has("→ run_python_script sums: scripts/add.py 40 2")
+        .stderr_has("← exit 0, 3 bytes");
+    assert_eq!(test.read("skills/files/out.txt"), "written");
+
+    let requests = server.finish();
+    assert_eq!(requests.len(), 6);
+    assert_eq!(
+        requests[0].tool_names(),
+        [
+            "list_skills",
+            "get_skill",
+            "read_file_in_skill",
+            "run_python_script"
+        ]
+    );
+    assert!(
+        requests[0]
+            .system()
+            .contains("- words: Counts words — genauer: Wörter.\n")
+    );
+    for request in &requests[1..] {
+        assert_eq!(
+            request.system(),
+            requests[0].system(),
+            "the beginning of the prompt never changes"
+        );
+        assert_eq!(request.tools(), requests[0].tools());
+    }
+    let last = &requests[5];
+    let results: Vec<&str> = last
+        .messages()
+        .iter()
+        .filter(|message| message["role"] == "tool")
+        .map(|message| message["content"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        results[0],
+        r#"{"skills":[{"name":"files","description":"Writes files."},{"name":"sums","description":"Adds numbers."},{"name":"words","description":"Counts words — genauer: Wörter."}]}"#
+    );
+    let base = |name: &str| {
+        format!(
+            "Base directory for this skill: {}\n\n",
+            test.path(format!("skills/{name}")).display()
+        )
+    };
+    let files = "\n\nOther files of this skill (read_file_in_skill reads them):\n";
+    assert_eq!(
+        results[1],
+        format!("{}{SUMS}{files}- scripts/add.py\n", base("sums"))
+    );
+    assert_eq!(
+        results[2],
+        format!(
+            "{}{WORDS}{files}- counting.py\n- references/notes.txt\n",
+            base("words")
+        )
+    );
+    assert_eq!(results[3], "first\nsecond\nthird\n");
+    let run = |index: usize| serde_json::from_str::<serde_json::Value>(results[index]).unwrap();
+    assert_eq!(
+        (&run(4)["returncode"], &run(4)["stdout"], &run(4)["stderr"]),
+        (&json!(0), &json!("42\n"), &json!(""))
+    );
+    assert_eq!(
+        (&run(5)["stdout"], &run(5)["stderr"]),
+        (&json!("3\n"), &json!("err\n"))
+    );
+    assert_eq!(
+        (&run(6)["stdout"], &run(6)["timed_out"]),
+        (&json!("ok\n"), &json!(false))
+    );
+    assert_eq!(run(6).get("interpreter"), None, "a venv needs no mention");
+    let connections: std::collections::BTreeSet<_> =
+        requests.iter().map(|request| request.connection).collect();
+    assert_eq!(connections.len(), 1, "one connection serves the whole run");
+}
+
+/// R-TOOL-2: what the model does wrong is told to the model, and the run goes on.
+#[test]
+fn mistakes_of_the_model_are_told_to_it() {
+    let table = [
+        ("get_skils", "{}", "did you mean `get_skill`?"),
+        (
+            "fly",
+            "{}",
+            "the tools are: list_skills, get_skill, read_file_in_skill, run_python_script",
+        ),
+        (
+            "get_skill",
+            "{\"skill_name\":",
+            "the arguments of get_skill are wrong",
+        ),
+        ("get_skill", "{}", "`skill_name` is missing"),
+        (
+            "get_skill",
+            r#"{"skill_name":["sums"]}"#,
+            "`skill_name` must be a string, not an array",
+        ),
+        (
+            "get_skill",
+            r#"{"skill_name":"sum"}"#,
+            "did you mean `sums`?",
+        ),
+        (
+            "get_skill",
+            r#"{"skill_name":"../sums"}"#,
+            "there is no skill",
+        ),
+        (
+            "read_file_in_skill",
+            r#"{"skill_name":"sums","file_path":"../words/SKILL.MD"}"#,
+            "`..`",
+        ),
+        (
+            "read_file_in_skill",
+            r#"{"skill_name":"sums","file_path":"add.py"}"#,
+            "did you mean `scripts/add.py`?",
+        ),
+        (
+            "read_file_in_skill",
+            r#"{"skill_name":"sums","file_path":"SKILL.md","offset":-1}"#,
+            "`offset` must be 1 or more",
+        ),
+        (
+            "run_python_script",
+            r#"{"skill_name":"sums"}"#,
+            "give `script`",
+        ),
+        (
+            "run_python_script",
+            r#"{"skill_name":"sums","script":"1","file_path":"x"}"#,
+            "not both",
+        ),
+        (
+            "run_python_script",
+            r#"{"skill_name":"sums","file_path":"/etc/passwd"}"#,
+            "cannot be run",
+        ),
+    ];
+    let calls = table.map(|(name, arguments, _)| (name, arguments));
+    let server = Server::start([Reply::calls(calls), Reply::text("I see.")]);
+    let run = skills().endpoint(&server).args(["go"]).run();
+    run.success().stdout("I see.\n");
+    let requests = server.finish();
+    let results = requests[1]
+        .messages()
+        .iter()
+        .filter(|message| message["role"] == "tool");
+    for ((name, arguments, expected), result) in table.iter().zip(results) {
+        let content = result["content"].as_str().unwrap();
+        let error: serde_json::Value = serde_json::from_str(content).unwrap();
+        let error = error["error"].as_str().unwrap();
+        assert!(error.contains(expected), "{name} {arguments}: {error}");
+    }
+    // Broken arguments must not poison the history.
+    for message in requests[1].messages() {
+        for call in message["tool_calls"].as_array().into_iter().flatten() {
+            let arguments = call["function"]["arguments"].as_str().unwrap();
+            serde_json::from_str::<serde_json::Value>(arguments).unwrap();
+        }
+    }
+}
+
+/// Arguments wrapped as small models wrap them.
+#[test]
+fn forgiving_shapes_of_arguments() {
+    let wrapped = serde_json::to_string(
+        r#"{"skill_name":"sums","file_path":"scripts/add.py","args":"[\"1\",2]"}"#,
+    )
+    .unwrap();
+    let server = Server::start([
+        Reply::calls([("run_python_script", wrapped.as_str()), ("list_skills", "")]),
+        Reply::text("ok"),
+    ]);
+    skills().endpoint(&server).args(["go"]).run().success();
+    let requests = server.finish();
+    let result = requests[1]
+        .messages()
+        .iter()
+        .find(|message| message["role"] == "tool")
+        .unwrap();
+    assert!(
+        result["content"]
+            .as_str()
+            .unwrap()
+            .contains(r#""stdout":"3\n""#),
+        "{result}"
+    );
+}
+
+/// `--no-scripts`: not offered, and not run when called all the same.
+#[test]
+fn scripts_can_be_switched_off() {
+    let server = Server::start([
+        Reply::calls([(
+            "run_python_script",
+            r#"{"skill_name":"sums","script":"open('ran','w')"}"#,
+        )]),
+        Reply::text("ok"),
+    ]);
+    let test = skills().endpoint(&server);
+    test.again().args(["--no-scripts", "go"]).run().success();
+    let requests = server.finish();
+    assert!(!requests[0].tool_names().contains(&"run_python_script"));
+    assert!(
+        requests[1].last_message()["content"]
+            .as_str()
+            .unwrap()
+            .contains("switched off")
+    );
+    assert!(!test.exists("skills/sums/ran"));
+}

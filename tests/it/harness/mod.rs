@@ -1,0 +1,64 @@
+//! What the integration tests are written with.
+//!
+//! A test makes a [`Server`] that plays the endpoint from a script, a [`Test`]
+//! that is a fresh folder and a command line, runs the real program, and says
+//! what must have come of it:
+//!
+//! ```ignore
+//! let server = Server::start(vec![Reply::text("4")]);
+//! Test::new().endpoint(&server).args(["what is 2 + 2?"]).run().success().stdout("4\n");
+//! assert_eq!(server.finish()[0].last_message()["content"], "what is 2 + 2?");
+//! ```
+//!
+//! Three things are checked without being asked for: that the key never shows
+//! in what the program prints or in what it sends as a body, that the program
+//! does not panic, and that every history it sends is one which the strictest
+//! provider takes (see `history`). Nothing here knows how the program works
+//! inside: it is driven through its interface alone.
+#![allow(
+    dead_code,
+    unused_imports,
+    reason = "the words of a language, not all used by every test"
+)]
+
+mod capture;
+mod command;
+mod completion;
+mod connection;
+mod history;
+mod outcome;
+mod processes;
+mod python;
+mod reply;
+mod request;
+mod server;
+mod terminal;
+mod wire;
+mod workspace;
+
+use std::time::Duration;
+
+pub use command::Running;
+pub use outcome::Outcome;
+pub use processes::{family_of, is_alive, processes_with_marker, wait_until};
+pub use python::interpreter;
+pub use reply::{Reply, event, last_event};
+pub use request::Request;
+pub use server::Server;
+pub use terminal::Terminal;
+pub use workspace::Test;
+
+/// The key that [`Test::endpoint`] configures. It may stand in a request's
+/// headers and nowhere else.
+pub const CANARY: &str = "sk-canary-7f3a91c2d4e8b650";
+
+/// The model that [`Test::endpoint`] configures.
+pub const MODEL: &str = "test-model";
+
+/// How long anything may take before the test fails, unless it says otherwise.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A length of time, in the words of a test: `seconds(0.5)`.
+pub fn seconds(seconds: f64) -> Duration {
+    Duration::from_secs_f64(seconds)
+}

@@ -1,0 +1,236 @@
+//! A request as the server received it, and the questions a test has about it.
+
+use std::fmt;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::time::Instant;
+
+use serde_json::Value;
+
+/// One request. Everything that asks about the body fails the test, with the
+/// whole request printed, when the answer is not there.
+#[derive(Clone)]
+pub struct Request {
+    /// `POST`, `GET`, `CONNECT`.
+    pub method: String,
+    /// As it stood in the request line, with its query: `/v1/chat/completions`.
+    pub path: String,
+    /// Names as they were sent; [`Request::header`] ignores their case.
+    pub headers: Vec<(String, String)>,
+    /// The body's bytes.
+    pub body: Vec<u8>,
+    /// The body as JSON; null when there is none.
+    pub json: Value,
+    /// Which connection it came on; the first is 1.
+    pub connection: usize,
+    /// When its first line had arrived.
+    pub arrived: Instant,
+}
+
+impl Request {
+    /// A header's value.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let found = self
+            .headers
+            .iter()
+            .find(|(have, _)| have.eq_ignore_ascii_case(name));
+        found.map(|(_, value)| value.as_str())
+    }
+
+    /// The messages, of which there must be some.
+    #[track_caller]
+    pub fn messages(&self) -> &[Value] {
+        self.list("messages")
+    }
+
+    /// The last message.
+    #[track_caller]
+    pub fn last_message(&self) -> &Value {
+        self.messages()
+            .last()
+            .unwrap_or_else(|| panic!("no message in {self:?}"))
+    }
+
+    /// The system message's text.
+    #[track_caller]
+    pub fn system(&self) -> &str {
+        let first = self
+            .messages()
+            .first()
+            .filter(|message| message["role"] == "system");
+        first
+            .and_then(|message| message["content"].as_str())
+            .unwrap_or_else(|| panic!("no system message in {self:?}"))
+    }
+
+    /// The result that the last call with this id was answered with.
+    #[track_caller]
+    pub fn tool_result(&self, id: &str) -> &str {
+        let found = self
+            .messages()
+            .iter()
+            .rfind(|message| message["tool_call_id"] == id);
+        found
+            .and_then(|message| message["content"].as_str())
+            .unwrap_or_else(|| panic!("no result of `{id}` in {self:?}"))
+    }
+
+    /// The same, when it is JSON.
+    #[track_caller]
+    pub fn tool_json(&self, id: &str) -> Value {
+        let text = self.tool_result(id);
+        serde_json::from_str(text).unwrap_or_else(|error| panic!("`{id}`: {error}: {text}"))
+    }
+
+    /// The tools that are offered, as they stand.
+    #[track_caller]
+    pub fn tools(&self) -> &[Value] {
+        self.list("tools")
+    }
+
+    /// The names of the tools that are offered; none are fine.
+    pub fn tool_names(&self) -> Vec<&str> {
+        let tools = self.json["tools"].as_array().into_iter().flatten();
+        tools
+            .filter_map(|tool| tool["function"]["name"].as_str())
+            .collect()
+    }
+
+    /// Whether the answer was asked for as a stream.
+    pub fn wants_stream(&self) -> bool {
+        self.json["stream"] == true
+    }
+
+    /// `POST /v1/chat/completions`, without the query.
+    pub(super) fn is(&self, method: &str, path_end: &str) -> bool {
+        let path = self.path.split('?').next().unwrap_or_default();
+        self.method == method && path.ends_with(path_end)
+    }
+
+    #[track_caller]
+    fn list(&self, key: &str) -> &[Value] {
+        self.json[key]
+            .as_array()
+            .unwrap_or_else(|| panic!("no list `{key}` in {self:?}"))
+    }
+
+    /// Reads the next request of a connection; `None` when the client is done.
+    /// What is no HTTP is an error of the kind `InvalidData`; a client that
+    /// goes away in the middle gives another kind.
+    pub(super) fn read(
+        from: &mut BufReader<TcpStream>,
+        connection: usize,
+    ) -> io::Result<Option<Request>> {
+        let Some(line) = read_line(from)? else {
+            return Ok(None);
+        };
+        let arrived = Instant::now();
+        let mut words = line.split(' ');
+        let (Some(method), Some(path), Some("HTTP/1.1" | "HTTP/1.0"), None) =
+            (words.next(), words.next(), words.next(), words.next())
+        else {
+            return Err(invalid(format!("no request line: {line:?}")));
+        };
+        let mut headers = Vec::new();
+        loop {
+            let header = read_line(from)?.ok_or(io::ErrorKind::UnexpectedEof)?;
+            if header.is_empty() {
+                break;
+            }
+            let (name, value) = header
+                .split_once(':')
+                .ok_or_else(|| invalid(format!("no header line: {header:?}")))?;
+            headers.push((name.to_owned(), value.trim().to_owned()));
+        }
+        let mut request = Request {
+            method: method.to_owned(),
+            path: path.to_owned(),
+            headers,
+            body: Vec::new(),
+            json: Value::Null,
+            connection,
+            arrived,
+        };
+        request.read_body(from)?;
+        Ok(Some(request))
+    }
+
+    fn read_body(&mut self, from: &mut BufReader<TcpStream>) -> io::Result<()> {
+        if self.header("transfer-encoding").is_some() {
+            return Err(invalid(
+                "some servers know no chunked requests, nor does this one".into(),
+            ));
+        }
+        let Some(length) = self.header("content-length") else {
+            return Ok(());
+        };
+        let length = length
+            .parse()
+            .map_err(|_| invalid("no Content-Length".into()))?;
+        if self.header("expect").is_some() {
+            from.get_ref().write_all(b"HTTP/1.1 100 Continue\r\n\r\n")?;
+        }
+        self.body = vec![0; length];
+        from.read_exact(&mut self.body)?;
+        if length > 0 {
+            self.json = serde_json::from_slice(&self.body)
+                .map_err(|error| invalid(format!("the body is no JSON: {error}")))?;
+        }
+        Ok(())
+    }
+}
+
+/// The request for a person to read, long texts shortened.
+impl fmt::Debug for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "{} {} (connection {})",
+            self.method, self.path, self.connection
+        )?;
+        let mut json = self.json.clone();
+        // The tools are the same in every request, and long.
+        if let Some(tools) = json.get_mut("tools") {
+            *tools = self.tool_names().into();
+        }
+        shorten(&mut json);
+        write!(f, "{json:#}")
+    }
+}
+
+fn shorten(value: &mut Value) {
+    const LONGEST: usize = 2000;
+    match value {
+        Value::String(text) if text.len() > LONGEST => {
+            let cut = (0..=LONGEST)
+                .rfind(|&at| text.is_char_boundary(at))
+                .unwrap_or_default();
+            *text = format!("{}… ({} bytes)", &text[..cut], text.len());
+        }
+        Value::Array(values) => values.iter_mut().for_each(shorten),
+        Value::Object(map) => map.values_mut().for_each(shorten),
+        _ => {}
+    }
+}
+
+/// One line without its end; `None` at the end of the connection.
+fn read_line(from: &mut BufReader<TcpStream>) -> io::Result<Option<String>> {
+    const LONGEST: u64 = 64 * 1024;
+    let mut line = Vec::new();
+    from.take(LONGEST).read_until(b'\n', &mut line)?;
+    if line.is_empty() {
+        return Ok(None);
+    }
+    if line.pop() != Some(b'\n') {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    if line.pop() != Some(b'\r') {
+        return Err(invalid("a line that does not end in CR LF".into()));
+    }
+    let line = String::from_utf8(line).map_err(|error| invalid(error.to_string()))?;
+    Ok(Some(line))
+}
+
+fn invalid(what: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, what)
+}

@@ -1,0 +1,204 @@
+//! From a [`Reply`] to the bytes of an HTTP response.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::completion::Completion;
+use super::reply::{Body, Ending, Reply};
+use super::request::Request;
+
+/// A response in pieces, each to be written after a pause.
+pub(super) struct Wire {
+    pub(super) pieces: Vec<(Duration, Vec<u8>)>,
+    pub(super) ending: Ending,
+}
+
+impl Reply {
+    /// The reply itself, or the one that its function gives for this request.
+    pub(super) fn resolve(mut self, request: &Request) -> Reply {
+        while let Body::Computed(answer) = &self.body {
+            self = answer(request);
+        }
+        self
+    }
+
+    /// Why this reply cannot be the answer to that request, if it cannot: the
+    /// script and the program have then lost each other.
+    pub(super) fn mismatch(&self, request: &Request) -> Option<&'static str> {
+        match self.body {
+            Body::Completion(..) if !request.is("POST", "/chat/completions") => {
+                Some("the script has a completion for it, and it asks for none")
+            }
+            Body::Models(_) if !request.is("GET", "/models") => {
+                Some("the script has a list of models for it, and it asks for none")
+            }
+            _ => None,
+        }
+    }
+
+    /// `calls` counts the calls that were numbered so far.
+    pub(super) fn render(mut self, request: &Request, calls: &mut usize) -> Wire {
+        let mut ending = self.ending;
+        if ending == Ending::Keep && self.announces_close(request) {
+            ending = Ending::Close;
+        }
+        let mut pieces = match std::mem::replace(&mut self.body, Body::Raw(Vec::new())) {
+            Body::Completion(mut completion, shape) => {
+                completion.number_calls(calls);
+                if shape.unwrap_or(request.wants_stream()) {
+                    self.stream(&completion, request)
+                } else {
+                    self.sized(200, completion.whole().as_bytes())
+                }
+            }
+            Body::Models(names) => {
+                let model = |name| json!({"id": name, "object": "model", "owned_by": "test"});
+                let models: Vec<_> = names.into_iter().map(model).collect();
+                let list = json!({"object": "list", "data": models});
+                self.sized(200, list.to_string().as_bytes())
+            }
+            Body::Status(status, body) => self.sized(status, &body),
+            Body::Chunks(chunks) => {
+                let mut pieces = vec![(Duration::ZERO, self.stream_head())];
+                pieces.extend(
+                    chunks
+                        .into_iter()
+                        .map(|(pause, bytes)| (pause, framed(&bytes))),
+                );
+                self.finish(pieces, vec![framed(b"")])
+            }
+            Body::Raw(pieces) => pieces,
+            Body::Computed(_) => unreachable!("a computed reply is resolved first"),
+        };
+        for (pause, _) in pieces.iter_mut().skip(1) {
+            *pause += self.pace;
+        }
+        match pieces.first_mut() {
+            Some((pause, _)) => *pause += self.delay,
+            None => pieces.push((self.delay, Vec::new())),
+        }
+        Wire { pieces, ending }
+    }
+
+    fn stream(&self, completion: &Completion, request: &Request) -> Vec<(Duration, Vec<u8>)> {
+        let wants_usage = request.json["stream_options"]["include_usage"] == true;
+        let (body, end) = completion.events(wants_usage);
+        let frame = |event: String| framed(format!("{event}\n\n").as_bytes());
+        let mut pieces = vec![self.stream_head()];
+        pieces.extend(body.into_iter().map(frame));
+        let mut end: Vec<_> = end.into_iter().map(frame).collect();
+        end.push(framed(b""));
+        self.finish(
+            pieces
+                .into_iter()
+                .map(|piece| (Duration::ZERO, piece))
+                .collect(),
+            end,
+        )
+    }
+
+    /// Adds the end, unless it is to be left out.
+    fn finish(
+        &self,
+        mut pieces: Vec<(Duration, Vec<u8>)>,
+        end: Vec<Vec<u8>>,
+    ) -> Vec<(Duration, Vec<u8>)> {
+        if !self.unfinished {
+            pieces.extend(end.into_iter().map(|piece| (Duration::ZERO, piece)));
+        }
+        pieces
+    }
+
+    fn sized(&self, status: u16, body: &[u8]) -> Vec<(Duration, Vec<u8>)> {
+        let length = body.len().to_string();
+        let headers = [
+            ("Content-Type", "application/json"),
+            ("Content-Length", length.as_str()),
+        ];
+        // These two have no body by definition, and no length either.
+        let headers = if matches!(status, 204 | 304) {
+            &headers[..0]
+        } else {
+            &headers[..]
+        };
+        let sent = if self.unfinished {
+            &body[..body.len() / 2]
+        } else {
+            body
+        };
+        vec![
+            (Duration::ZERO, self.head(status, headers)),
+            (Duration::ZERO, sent.to_vec()),
+        ]
+    }
+
+    fn stream_head(&self) -> Vec<u8> {
+        let headers = [
+            ("Content-Type", "text/event-stream"),
+            ("Transfer-Encoding", "chunked"),
+        ];
+        self.head(200, &headers)
+    }
+
+    fn head(&self, status: u16, defaults: &[(&str, &str)]) -> Vec<u8> {
+        let mut head = format!("HTTP/1.1 {status} {}\r\n", reason(status));
+        let said = |name: &str| {
+            self.headers
+                .iter()
+                .any(|(own, _)| own.eq_ignore_ascii_case(name))
+        };
+        for (name, value) in defaults.iter().filter(|(name, _)| !said(name)) {
+            let _ = write!(head, "{name}: {value}\r\n");
+        }
+        for (name, value) in &self.headers {
+            let _ = write!(head, "{name}: {value}\r\n");
+        }
+        (head + "\r\n").into_bytes()
+    }
+
+    fn announces_close(&self, request: &Request) -> bool {
+        let own = self
+            .headers
+            .iter()
+            .find(|(name, _)| name.eq_ignore_ascii_case("connection"));
+        let closes = |value: &str| value.eq_ignore_ascii_case("close");
+        own.is_some_and(|(_, value)| closes(value))
+            || request.header("connection").is_some_and(closes)
+    }
+}
+
+/// One chunk of a chunked body; the empty one is its end.
+fn framed(bytes: &[u8]) -> Vec<u8> {
+    let mut framed = format!("{:x}\r\n", bytes.len()).into_bytes();
+    framed.extend_from_slice(bytes);
+    framed.extend_from_slice(b"\r\n");
+    framed
+}
+
+fn reason(status: u16) -> &'static str {
+    match status {
+        200 => "OK",
+        204 => "No Content",
+        301 => "Moved Permanently",
+        302 => "Found",
+        307 => "Temporary Redirect",
+        308 => "Permanent Redirect",
+        400 => "Bad Request",
+        401 => "Unauthorized",
+        402 => "Payment Required",
+        403 => "Forbidden",
+        404 => "Not Found",
+        405 => "Method Not Allowed",
+        408 => "Request Timeout",
+        413 => "Content Too Large",
+        422 => "Unprocessable Content",
+        429 => "Too Many Requests",
+        500 => "Internal Server Error",
+        502 => "Bad Gateway",
+        503 => "Service Unavailable",
+        504 => "Gateway Timeout",
+        _ => "Status",
+    }
+}

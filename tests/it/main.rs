@@ -1,0 +1,26 @@
+//! The real program against a scripted endpoint on loopback.
+//!
+//! Each module is one part of what users rely on. `R-…` in a test's comment
+//! names the requirement it proves.
+
+#![allow(
+    clippy::too_many_lines,
+    clippy::similar_names,
+    clippy::match_bool,
+    clippy::cast_possible_truncation,
+    clippy::large_stack_arrays,
+    reason = "tests are long tables, told in order"
+)]
+
+mod ask;
+mod chat;
+mod config;
+mod conversation;
+mod demo;
+mod endpoint;
+mod harness;
+mod paths;
+mod scripts;
+mod skills;
+mod standard_input;
+mod static_binary;

@@ -1,0 +1,897 @@
+//! Scripts: whatever one does, the answer comes in time, tells what happened,
+//! and nothing of it is left.
+//!
+//! Most tests are tables of scripts for `tool run_python_script`; some go the
+//! whole way through an endpoint. `SCRIPT_PYTHON` is the machine's interpreter,
+//! but where the ladder itself is climbed.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::{fs, thread};
+
+use serde_json::{Value, json};
+
+use crate::harness::{
+    CANARY, Outcome, Reply, Running, Server, Test, interpreter, is_alive, seconds, wait_until,
+};
+
+const DOCUMENT: &str = "---\nname: s\ndescription: Runs scripts.\n---\n";
+/// What every script of the tables begins with; one line.
+const IMPORTS: &str = "import ctypes, json, os, shutil, signal, subprocess, sys, threading, time\n";
+/// Becomes a daemon in the background, as the textbook says: `daemon()`.
+const DAEMON: &str = "
+def daemon():
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            time.sleep(60)
+        os._exit(0)
+    os.wait()
+";
+/// A second that is promised, and one for a busy machine.
+const SLACK: f64 = 2.0;
+const PEAK_KIB: u64 = 20 << 10;
+const KEPT: usize = 64 << 10;
+
+/// A skill `s`, and a temporary folder that can be looked through.
+fn bench() -> Test {
+    let test = Test::new().skill("s", DOCUMENT).folder("tmp");
+    let temporary = test.path("tmp");
+    test.env("TMPDIR", temporary)
+        .env("SCRIPT_PYTHON", interpreter())
+}
+
+/// What came of a script: the tool's result, and the run that printed it.
+struct Ran {
+    result: Value,
+    run: Outcome,
+}
+
+impl Ran {
+    #[track_caller]
+    fn demand(&self, met: bool, otherwise: &str) -> &Ran {
+        self.run.demand(met, otherwise);
+        self
+    }
+
+    /// A key of the result is exactly this.
+    #[track_caller]
+    fn is(&self, key: &str, expected: impl Into<Value>) -> &Ran {
+        let expected = expected.into();
+        let met = self.result[key] == expected;
+        self.demand(met, &format!("`{key}` is not {expected}"))
+    }
+
+    /// A text of the result contains this.
+    #[track_caller]
+    fn has(&self, key: &str, expected: &str) -> &Ran {
+        let met = self.text(key).contains(expected);
+        self.demand(met, &format!("`{key}` lacks {expected:?}"))
+    }
+
+    fn text(&self, key: &str) -> &str {
+        self.result[key].as_str().unwrap_or_default()
+    }
+}
+
+/// `tool run_python_script` with these arguments, not yet run.
+fn tool(test: &Test, arguments: &Value) -> Test {
+    let mut arguments = arguments.clone();
+    arguments["skill_name"] = "s".into();
+    let command = ["tool", "run_python_script", "-"];
+    test.again().args(command).stdin(arguments.to_string())
+}
+
+/// Runs the tool, with everything that holds for each result, but not for what
+/// is left.
+#[track_caller]
+fn call(test: &Test, arguments: &Value) -> Ran {
+    let run = tool(test, arguments).run();
+    let result = run.stdout_json();
+    let is_good = result["returncode"] == 0 && result["error"].is_null();
+    let has_status = run.status == i32::from(!is_good);
+    run.demand(has_status, "the status is not that of its result");
+    if let Some(duration) = result["duration_ms"].as_u64() {
+        let late = run.elapsed.saturating_sub(Duration::from_millis(duration));
+        run.demand(late < seconds(SLACK), "the answer comes late");
+    }
+    Ran { result, run }
+}
+
+/// The same, and nothing is left.
+#[track_caller]
+fn run(test: &Test, arguments: &Value) -> Ran {
+    let ran = call(test, arguments);
+    ran.demand(is_clean(test), "something is left");
+    ran
+}
+
+/// Source behind the imports.
+fn source(text: &str) -> Value {
+    json!({"script": format!("{IMPORTS}{text}")})
+}
+
+/// The same with a limit of one second.
+fn hurried(text: &str) -> Value {
+    json!({"script": format!("{IMPORTS}{text}"), "timeout_seconds": 1})
+}
+
+/// Neither a temporary file nor a process is left; what is on its way out may go.
+fn is_clean(test: &Test) -> bool {
+    let no_file = fs::read_dir(test.path("tmp")).map_or(true, |mut list| list.next().is_none());
+    no_file && wait_until(seconds(SLACK), || test.processes().is_empty())
+}
+
+/// Goes through a table, a few rows at a time: most wait for something.
+fn for_each<T: Sync>(rows: &[T], check: impl Fn(&T) + Sync) {
+    let next = AtomicUsize::new(0);
+    thread::scope(|scope| {
+        for _ in 0..6 {
+            scope.spawn(|| {
+                while let Some(row) = rows.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    check(row);
+                }
+            });
+        }
+    });
+}
+
+enum End {
+    /// This return code, long before the limit.
+    Exit(i32),
+    /// Stopped at its limit of one second.
+    Limit,
+    /// It got rid of its guardian.
+    Lost,
+}
+
+/// R-RUN-1, R-RUN-2, R-RUN-3, R-RUN-5: source, how it ends, all of stdout, some of stderr.
+#[test]
+#[rustfmt::skip]
+fn whatever_a_script_does_is_told_in_time() {
+    use End::{Exit, Limit, Lost};
+    let table: &[(&str, End, &str, &str)] = &[
+        ("", Exit(0), "", ""),
+        ("print('ü€𝄞'); print('err', file=sys.stderr)", Exit(0), "ü€𝄞\n", "err\n"),
+        // Its end.
+        ("os._exit(3)", Exit(3), "", ""),
+        ("sys.exit('text')", Exit(1), "", "text\n"),
+        ("sys.exit(256)", Exit(0), "", ""),
+        ("sys.exit(-1)", Exit(255), "", ""),
+        ("print('begun'); os.kill(0, 9)", Exit(-9), "begun\n", ""),
+        ("os.kill(os.getpid(), signal.SIGKILL)", Exit(-9), "", ""),
+        ("os.kill(os.getpid(), signal.SIGSEGV)", Exit(-11), "", ""),
+        ("ctypes.string_at(0)", Exit(-11), "", ""),
+        ("os.abort()", Exit(-6), "", ""),
+        ("print(", Exit(1), "", "SyntaxError: '(' was never closed"),
+        ("1 / 0  # not a number", Exit(1), "", "    1 / 0  # not a number\n"),
+        ("def again(): again()\nagain()", Exit(1), "", "RecursionError"),
+        ("import resource as r\nr.setrlimit(r.RLIMIT_AS, (200 << 20,) * 2)\nbytearray(1 << 30)", Exit(1), "", "MemoryError"),
+        ("input('name? ')", Exit(1), "name? ", "EOFError"),
+        // Its streams.
+        ("[os.close(fd) for fd in range(3)]; time.sleep(0.3); os._exit(7)", Exit(7), "", ""),
+        ("print('a'); sys.stdout.close(); print('b')", Exit(1), "a\n", "ValueError: I/O operation on closed file"),
+        ("sys.stdout.buffer.write(b'\\0\\xff\\x1b[31m\\r\\n\\x07\\xc3')", Exit(0), "\0\u{fffd}\x1b[31m\r\n\x07\u{fffd}", ""),
+        ("os.write(0, b'x')", Exit(1), "", "OSError"),
+        // Its surroundings.
+        ("os.chdir('/'); print(os.getcwd())", Exit(0), "/\n", ""),
+        ("shutil.rmtree(os.getcwd()); print('gone')", Exit(0), "gone\n", ""),
+        ("shutil.rmtree(os.environ['TMPDIR']); print('gone')", Exit(0), "gone\n", ""),
+        ("import resource as r\nr.setrlimit(r.RLIMIT_NOFILE, (64, 64))\ntry:\n    while True: os.dup(0)\nexcept OSError: print('full')", Exit(0), "full\n", ""),
+        ("os.setsid()", Exit(1), "", "PermissionError"),
+        // Its time.
+        ("print('begun'); time.sleep(60)", Limit, "begun\n", ""),
+        ("print('begun')\nwhile True: pass", Limit, "begun\n", ""),
+        ("signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())\nwhile True: time.sleep(60)", Limit, "", ""),
+        ("for n in {*range(1, 32)} - {9, 19}: signal.signal(n, signal.SIG_IGN)\nwhile True: time.sleep(60)", Limit, "", ""),
+        ("print('begun'); os.kill(os.getpid(), signal.SIGSTOP)", Limit, "begun\n", ""),
+        ("threading.Thread(target=time.sleep, args=[60]).start()", Limit, "", ""),
+        ("os.execvp('sleep', ['sleep', '60'])", Limit, "", ""),
+        ("if os.fork() == 0: os.setsid(); time.sleep(60)\nos.wait()", Limit, "", ""),
+        ("open('/proc/self/comm', 'w').write(') Z 1 1 1')\ntime.sleep(60)", Limit, "", ""),
+        // Its guardian.
+        ("for n in {*range(1, 32)} - {9, 19}: os.kill(os.getppid(), n)\nprint('still here')", Exit(0), "still here\n", ""),
+        ("os.kill(os.getppid(), signal.SIGSTOP); print('begun'); time.sleep(60)", Limit, "begun\n", ""),
+        ("os.kill(os.getppid(), signal.SIGKILL); time.sleep(60)", Lost, "", ""),
+        ("if os.fork() == 0: os.setsid(); time.sleep(60)\nos.kill(os.getppid(), signal.SIGKILL); time.sleep(60)", Lost, "", ""),
+    ];
+    for_each(table, |(text, end, stdout, stderr)| {
+        let is_limited = matches!(end, Limit);
+        let ran = run(&bench(), &if is_limited { hurried(text) } else { source(text) });
+        let (code, error) = match end {
+            Exit(code) => (*code, Value::Null),
+            Limit => (-9, json!("stopped at the time limit of 1 s")),
+            Lost => (-9, json!("the script ended the process that watches over it; all that it started was killed")),
+        };
+        ran.is("returncode", code).is("error", error).is("timed_out", is_limited)
+            .is("stdout", *stdout).has("stderr", stderr)
+            .is("skill_name", "s").is("hint", Value::Null).is("truncated", Value::Null);
+        let is_silent = stderr.is_empty() && !ran.text("stderr").is_empty();
+        ran.demand(!is_silent, "nothing is expected on stderr");
+        if is_limited {
+            let duration = ran.result["duration_ms"].as_u64().unwrap_or_default();
+            ran.demand((1000..3000).contains(&duration), "it ran for its second");
+        }
+    });
+}
+
+/// R-RUN-3, R-RUN-5: what outlives a script is ended and counted, and at the
+/// time limit goes with it.
+#[test]
+fn nothing_outlives_a_script() {
+    let one = "1 process that the script left behind was";
+    #[rustfmt::skip]
+    let table: &[(&str, &str)] = &[
+        (one, "if os.fork() == 0: time.sleep(60)"),
+        (one, "if os.fork() == 0: os.closerange(0, 9); time.sleep(60)"),
+        (one, "if os.fork() == 0: os.kill(os.getpid(), signal.SIGSTOP)"),
+        (one, "if os.fork() == 0: os.setpgid(0, 0); open('/proc/self/comm', 'w').write(') S 1 1 ('); time.sleep(60)"),
+        // Another user's, where that is possible.
+        (one, "if os.fork() == 0: os.getuid() or os.setuid(65534); time.sleep(60)"),
+        ("10 processes that the script left behind were", "for _ in range(10): daemon()"),
+        // With a subreaper of their own.
+        ("4 processes that the script left behind were", "if os.fork() == 0: ctypes.CDLL(None).prctl(36, 1); [daemon() for _ in range(3)]; open('up', 'w'); time.sleep(60)
+while not os.path.exists('up'): time.sleep(0.01)"),
+        // Never the same process for long.
+        ("", "if os.fork() == 0:
+    end = time.time() + 10
+    while time.time() < end:
+        if os.fork(): os._exit(0)
+        os.setsid()"),
+        // Everyone starts two more.
+        ("255 processes that the script left behind were", "bomb = 'b() { if [ $1 -gt 0 ]; then b $(($1 - 1)) & b $(($1 - 1)) & fi; echo >> up; exec sleep 60; }; b 7'
+subprocess.Popen(['sh', '-c', bomb])
+while not os.path.exists('up') or os.stat('up').st_size < 255: time.sleep(0.01)"),
+    ];
+    for_each(table, |(count, text)| {
+        let end = "print(time.time()); sys.stdout.flush(); os._exit(5)";
+        let test = bench();
+        let ran = call(&test, &source(&format!("{DAEMON}{text}\n{end}")));
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let ended = ran.text("stdout").trim().parse().expect("the time");
+        let late = now.expect("a good clock").saturating_sub(seconds(ended));
+        ran.demand(late < seconds(SLACK), "the answer comes late");
+        ran.demand(is_clean(&test), "something is left");
+        ran.is("returncode", 5);
+        if !count.is_empty() {
+            ran.is("hint", format!("{count} ended"));
+        }
+
+        let forever = hurried(&format!("{DAEMON}{text}\ntime.sleep(60)"));
+        let ran = run(&bench(), &forever);
+        ran.is("timed_out", true).is("returncode", -9);
+        ran.is("hint", Value::Null);
+    });
+}
+
+/// `SCRIPT_LEFTOVERS=keep`: a daemon lives on, but not beyond a time limit.
+#[test]
+fn what_is_to_be_kept_lives_on() {
+    let test = bench().env("SCRIPT_LEFTOVERS", "keep");
+    let fork = "pid = os.fork()\nif pid == 0: os.setsid(); time.sleep(30)\nprint(pid)\n";
+    let ran = call(&test, &source(fork));
+    let pid: i32 = ran.text("stdout").trim().parse().expect("a process number");
+    let is_alone = is_alive(pid) && test.processes() == [pid];
+    // SAFETY: a plain call; the process is this test's, and lived a moment ago.
+    unsafe { libc::kill(pid, libc::SIGKILL) };
+    ran.demand(is_alone, "the daemon lives on, and nothing else");
+    ran.is("returncode", 0);
+    ran.demand(is_clean(&test), "something is left");
+    run(&test, &hurried(&format!("{fork}time.sleep(30)"))).is("timed_out", true);
+}
+
+/// R-RUN-5: head and tail are exact, memory stays flat.
+#[test]
+fn floods_are_cut_in_the_middle() {
+    let flood = "
+out, size = [open(int(fd), 'wb') for fd in sys.argv[1]], int(sys.argv[2])
+whole = b''.join(b'%015d\\n' % i for i in range(8192))
+for at in [0] if size <= len(whole) else [0, *[None] * ((size - len(whole)) >> 16), 65536]:
+    block = b'x' * 65536 if at is None else whole[:size] if size <= len(whole) else whole[at : at + 65536]
+    for stream in out: stream.write(block)
+for stream in out: stream.close()
+";
+    let lines: Vec<String> = (0..8192).map(|line| format!("{line:015}\n")).collect();
+    let whole = lines.concat();
+    let table = [
+        ("1", KEPT, None),
+        ("2", KEPT, None),
+        ("1", KEPT + 1, Some("1")),
+        ("12", KEPT + 1, Some("1")),
+        ("1", 200 << 20, Some("209,649,664")),
+        ("2", 200 << 20, Some("209,649,664")),
+        ("12", 64 << 20, Some("67,043,328")),
+    ];
+    for_each(&table, |(streams, size, missing)| {
+        let mut arguments = source(flood);
+        arguments["args"] = json!([streams, size.to_string()]);
+        let ran = run(&bench(), &arguments);
+        let end = (*size).min(whole.len());
+        let expected = match missing {
+            None => whole[..*size].to_owned(),
+            Some(missing) => format!(
+                "{}[… {missing} bytes left out …]\n{}",
+                &whole[..KEPT / 2],
+                &whole[end - KEPT / 2..end]
+            ),
+        };
+        for (stream, number) in [("stdout", '1'), ("stderr", '2')] {
+            let said = ran.text(stream);
+            let met = if streams.contains(number) {
+                said == expected
+            } else {
+                said.is_empty()
+            };
+            ran.demand(met, &format!("{stream} is wrong"));
+        }
+        ran.is("returncode", 0)
+            .is("truncated", missing.map(|_| true));
+        ran.run.memory_at_most(PEAK_KIB);
+    });
+
+    let ran = run(&bench(), &source("print('a' + 'é' * 40000, end='')"));
+    let (head, tail) = ("é".repeat(16383), "é".repeat(16384));
+    let expected = format!("a{head}\n[… 14,466 bytes left out …]\n{tail}");
+    ran.is("stdout", expected);
+
+    let endless = "while True: os.write(1, b'y' * 65536); os.write(2, b'n\\n' * 9)";
+    let ran = run(&bench(), &hurried(&format!("print('first')\n{endless}")));
+    ran.is("timed_out", true).is("truncated", true);
+    let stdout = ran.text("stdout");
+    ran.demand(stdout.starts_with("first\nyyy"), "the beginning is lost");
+    ran.demand(stdout.ends_with(&"y".repeat(KEPT / 2)), "the end is lost");
+    ran.run.memory_at_most(PEAK_KIB);
+}
+
+/// Standard input is what was given, and otherwise at its end.
+#[test]
+fn standard_input_is_exactly_what_was_given() {
+    let read = "data = sys.stdin.buffer.read(); print(len(data), data == eval(sys.argv[1]))";
+    #[rustfmt::skip]
+    let table = [
+        (read, Value::Null, "b''", "0 True\n"),
+        (read, json!(""), "b''", "0 True\n"),
+        (read, json!("a\r\nü\0\n"), "'a\\r\\nü\\0\\n'.encode()", "7 True\n"),
+        (read, json!("0123456789".repeat(100_000)), "b'0123456789' * 100000", "1000000 True\n"),
+        ("print(input(), input())", json!("1\n2"), "", "1 2\n"),
+        ("print(sys.stdin.isatty(), open('/proc/self/stat').read().split()[6])", Value::Null, "", "False 0\n"),
+        // More than a pipe holds, unread, and half read.
+        ("print('deaf')", json!("x".repeat(1 << 20)), "", "deaf\n"),
+        ("print(len(os.read(0, 10))); os.close(0); time.sleep(0.2)", json!("x".repeat(1 << 20)), "", "10\n"),
+    ];
+    for_each(&table, |(text, stdin, expected, stdout)| {
+        let mut arguments = source(text);
+        arguments["stdin"] = stdin.clone();
+        arguments["args"] = json!([expected]);
+        let ran = run(&bench(), &arguments);
+        ran.is("stdout", *stdout).is("returncode", 0);
+    });
+}
+
+/// Limits and sizes of the arguments.
+#[test]
+fn arguments_have_their_limits() {
+    let nap = "import time; print('begun'); time.sleep(30)";
+    let long = format!("{}\nexit(5)", "# 4567890abcde\n".repeat(70_000));
+    let limit = "stopped at the time limit of 1 s";
+    let words = vec!["x".repeat(1000); 1000];
+    // A return code, or an error in its place.
+    #[rustfmt::skip]
+    let table = [
+        (json!({"script": nap}), Some(-9), limit),
+        (json!({"script": nap, "timeout_seconds": 100}), Some(-9), limit),
+        (json!({"script": nap, "timeout_seconds": "1"}), Some(-9), limit),
+        (json!({"script": nap, "timeout_seconds": i64::MAX}), Some(-9), limit),
+        (json!({"script": nap, "timeout_seconds": 0}), None, "`timeout_seconds` must be 1 or more, not 0"),
+        (json!({"script": nap, "timeout_seconds": -5}), None, "`timeout_seconds` must be 1 or more, not -5"),
+        (json!({"script": nap, "timeout_seconds": 0.5}), None, "`timeout_seconds` must be an integer"),
+        (json!({"script": long}), Some(5), ""),
+        (json!({"script": "#".repeat((4 << 20) + 1)}), None, "`script` is larger than 4194304 bytes"),
+        (json!({"script": "import sys; sys.exit(len(sys.argv) - 1000)", "args": words}), Some(1), ""),
+        (json!({"script": "1", "args": [words.join(" "), words.join(" ")]}), None, "its arguments are too long: give them through `stdin`"),
+        (json!({"script": "1", "args": ["x".repeat(200_000)]}), None, "Argument list too long"),
+        (json!({"script": "1", "args": ["a\0b"]}), None, "NUL"),
+        (json!({}), None, "give `script` (Python source) or `file_path`"),
+    ];
+    assert!(long.len() > 1 << 20);
+    for_each(&table, |(arguments, code, error)| {
+        let ran = run(&bench().env("SCRIPT_TIMEOUT_SECONDS", "1"), arguments);
+        ran.has("error", error).is("returncode", *code);
+        if *code == Some(-9) {
+            ran.is("stdout", "begun\n");
+            ran.run.took_at_most(seconds(1.0 + SLACK));
+        }
+    });
+    let flag = bench().args(["--script-timeout", "1", "tool", "run_python_script"]);
+    let json = json!({"skill_name": "s", "script": nap}).to_string();
+    flag.args([json]).run().status(1).stdout_has(limit);
+}
+
+/// R-RUN-4: the ladder, and that a broken rung is an error with its fix.
+#[test]
+#[rustfmt::skip]
+fn the_interpreter_comes_from_the_ladder() {
+    type Prepare = fn(Test) -> Test;
+    // The first line of an answer is the prefix of the Python that ran, below the test's folder.
+    let good: &[(&str, Prepare, &str, Option<&str>)] = &[
+        ("venv", |test| test.venv("s"), "skills/s/venv", None),
+        (".venv", |test| test.venv_at("skills/s/.venv"), "skills/s/.venv", None),
+        ("both", |test| test.venv_at("skills/s/.venv").venv("s"), "skills/s/venv", None),
+        ("venv beats all", |test| test.venv("s").env("SCRIPT_PYTHON", "off"), "skills/s/venv", None),
+        ("a path", |test| test.venv_at("own").env("SCRIPT_PYTHON", "own/bin/python"), "own", Some("own/bin/python")),
+        ("at home", |test| test.venv_at("home/own").env("SCRIPT_PYTHON", "~/own/bin/python"), "home/own", Some("home/own/bin/python")),
+        ("by name", |test| { let bin = test.path("own/bin"); test.venv_at("own").env("PATH", bin).env("SCRIPT_PYTHON", "python") }, "own", Some("own/bin/python")),
+        ("from PATH", |test| { let path = format!("/nowhere::{}", test.path("own/bin").display()); test.venv_at("own").env("PATH", path).env_unset("SCRIPT_PYTHON") }, "own", Some("own/bin/python3")),
+    ];
+    for_each(good, |(_, prepare, prefix, interpreter)| {
+        let test = prepare(bench());
+        let ran = run(&test, &json!({"script": "import sys; print(sys.prefix)"}));
+        let shown = |path: &str| test.path(path).display().to_string();
+        ran.is("stdout", format!("{}\n", shown(prefix)));
+        ran.is("interpreter", interpreter.map(shown));
+    });
+
+    let broken = "the venv of the skill `s` is broken";
+    let bad: &[(&str, Prepare, &str, &str)] = &[
+        ("dangling", |test| test.link("skills/s/venv", "/nowhere"), broken, "venv"),
+        ("empty", |test| test.folder("skills/s/venv"), broken, "venv"),
+        ("a file", |test| test.file("skills/s/venv", ""), broken, "venv"),
+        ("python gone", |test| test.folder("skills/s/venv/lib").link("skills/s/venv/bin/python", "/nowhere").link("skills/s/venv/bin/python3", "python"), broken, "venv"),
+        ("not executable", |test| test.file("skills/s/venv/bin/python", "#!/bin/sh\n"), broken, "venv"),
+        ("a folder", |test| test.folder("skills/s/venv/bin/python"), broken, "venv"),
+        ("no fallback", |test| test.link("skills/s/venv", "/nowhere").venv_at("skills/s/.venv"), broken, "venv"),
+        (".venv", |test| test.folder("skills/s/.venv/bin"), broken, "venv"),
+        ("off", |test| test.env("SCRIPT_PYTHON", "off"), "SCRIPT_PYTHON=off", "venv"),
+        ("missing", |test| test.env("SCRIPT_PYTHON", "/nowhere/python"), "SCRIPT_PYTHON names /nowhere/python, which is no program", ""),
+        ("unknown", |test| test.env("SCRIPT_PYTHON", "python9.9"), "SCRIPT_PYTHON names python9.9", ""),
+        ("folder", |test| test.env("SCRIPT_PYTHON", "/tmp"), "SCRIPT_PYTHON names /tmp", ""),
+        ("PATH empty", |test| test.env_unset("SCRIPT_PYTHON").env("PATH", ""), "no Python was found: install python3, or set SCRIPT_PYTHON", ""),
+        ("no PATH", |test| test.env_unset("SCRIPT_PYTHON").env_unset("PATH"), "no Python was found", ""),
+        ("none in PATH", |test| { let bin = test.path("bin"); test.file("bin/python3", "").env("PATH", bin).env_unset("SCRIPT_PYTHON") }, "no Python was found", ""),
+    ];
+    for_each(bad, |(_, prepare, expected, fix)| assert_refused(&prepare(bench()), expected, fix));
+}
+
+/// No script runs, and the error says what to do.
+#[track_caller]
+fn assert_refused(test: &Test, expected: &str, venv: &str) {
+    let ran = run(test, &source("open('ran', 'w')"));
+    ran.has("error", expected).is("returncode", Value::Null);
+    if !venv.is_empty() {
+        let place = test.path("skills/s").join(venv);
+        ran.has("error", &format!("python3 -m venv {}", place.display()));
+    }
+    let is_unused = !test.exists("skills/s/ran");
+    ran.demand(is_unused, "something else ran it");
+}
+
+/// R-RUN-4: a venv that came from another machine.
+#[test]
+fn a_venv_whose_python_does_not_start_is_broken() {
+    for python in ["#!/nowhere/python\n", "\x7fELF\x02\x01\x01"] {
+        let test = bench().executable("skills/s/venv/bin/python", python);
+        assert_refused(&test, "venv/bin/python", "venv");
+    }
+}
+
+/// R-RUN-2: where a script runs, what it can import, what it can write.
+#[test]
+fn a_script_is_at_home_in_its_skill() {
+    let test = bench()
+        .venv("s")
+        .venv_module("s", "installed.py", "name = 'installed'")
+        .file("skills/s/beside.py", "name = 'beside'")
+        .file("skills/s/lib/inner.py", "name = 'inner'")
+        .file(
+            "skills/s/scripts/main.py",
+            "import beside, helper; print(beside.name, helper.name, __file__)",
+        )
+        .file("skills/s/scripts/helper.py", "name = 'helper'")
+        .env("LANG", "C")
+        .env("LC_ALL", "C")
+        .env("PYTHONUTF8", "0")
+        .env("PYTHONIOENCODING", "latin-1")
+        .env("PYTHONHOME", "/nowhere")
+        .env("PYTHONPATH", "/user/modules")
+        .env("VIRTUAL_ENV", "/user/venv")
+        .env("USERS_OWN", "ü");
+    let tell = "
+import beside, installed, lib.inner
+open('out.txt', 'w').write('ü€')
+print(json.dumps({**os.environ, 'cwd': os.getcwd(), 'python': shutil.which('python'), 'encoding': sys.stdout.encoding,
+    'modules': [beside.name, installed.name, lib.inner.name], 'modes': oct(os.umask(0o22)), 'fds': sorted(os.listdir('/proc/self/fd'))}))
+";
+    let ran = run(&test, &source(tell));
+    ran.is("stderr", "").is("returncode", 0);
+    let told: Value = serde_json::from_str(ran.text("stdout")).expect("the script prints JSON");
+    let shown = |path: &str| test.path(path).display().to_string();
+    let (skill, venv) = (shown("skills/s"), shown("skills/s/venv"));
+    let path = std::env::var("PATH").unwrap_or_default();
+    for (name, expected) in [
+        ("cwd", json!(skill)),
+        ("SKILL_DIR", json!(skill)),
+        ("SKILL_NAME", json!("s")),
+        ("USER_CWD", json!(shown(""))),
+        ("VIRTUAL_ENV", json!(venv)),
+        ("PATH", json!(format!("{venv}/bin:{path}"))),
+        ("python", json!(format!("{venv}/bin/python"))),
+        ("PYTHONPATH", json!(format!("{skill}:/user/modules"))),
+        ("PYTHONHOME", Value::Null),
+        ("encoding", json!("utf-8")),
+        ("PYTHONUNBUFFERED", json!("1")),
+        ("USERS_OWN", json!("ü")),
+        ("modules", json!(["beside", "installed", "inner"])),
+        // The fourth is the listing itself.
+        ("fds", json!(["0", "1", "2", "3"])),
+    ] {
+        let told = match name {
+            // A trailing slash is no difference.
+            "USER_CWD" => json!(format!("{}/", told[name].as_str().unwrap_or_default())),
+            _ => told[name].clone(),
+        };
+        ran.demand(told == expected, &format!("{name} is {told}"));
+    }
+    assert_eq!(test.read("skills/s/out.txt"), "ü€");
+    let ran = run(&test, &json!({"file_path": "scripts/main.py"}));
+    ran.has("stdout", "beside helper ")
+        .has("stdout", "scripts/main.py\n");
+    for cache in ["", "lib/", "scripts/", "venv/lib/"].map(|at| format!("skills/s/{at}__pycache__"))
+    {
+        assert!(!test.exists(&cache), "{cache} was written");
+    }
+}
+
+/// A script of the skill gets its words as they are, whatever it is called.
+#[test]
+#[rustfmt::skip]
+fn files_of_the_skill_run_with_their_arguments() {
+    let echo = "import json, sys; print(json.dumps(sys.argv[1:]))";
+    let words = ["a b", "ü€", "-x", "--", "--help", "", "*", "$HOME", "'\"\\", "new\nline"];
+    let all = format!("{}\n", json!(words).to_string().replace("\",\"", "\", \""));
+    let all = all.replace('ü', "\\u00fc").replace('€', "\\u20ac");
+    let inside = |test: &Test, path: &str| test.path("skills/s").join(path).display().to_string();
+    let bench = || {
+        let test = bench();
+        ["echo.py", "-c.py", "-", "--version", "sub dir/ü.py", "scripts/echo.py", "no_extension"]
+            .iter()
+            .fold(test, |test, path| test.file(&format!("skills/s/{path}"), echo))
+            .file("skills/s/notes.txt", "These are notes.\n")
+            .file("skills/s/empty.py", "")
+            .file("skills/s/package/__main__.py", echo)
+            .link("skills/s/inner.py", "echo.py")
+            .link("skills/s/out.py", "../../outside.py")
+            .file("outside.py", echo)
+            .file("skills/t/SKILL.md", DOCUMENT)
+            .file("skills/t/echo.py", echo)
+    };
+    let table: &[(&str, Result<&str, &str>)] = &[
+        ("echo.py", Ok(&all)), ("./echo.py", Ok(&all)), ("scripts/echo.py", Ok(&all)), ("-c.py", Ok(&all)), ("-", Ok(&all)),
+        ("--version", Ok(&all)), ("sub dir/ü.py", Ok(&all)), ("no_extension", Ok(&all)), ("inner.py", Ok(&all)), ("INSIDE/echo.py", Ok(&all)),
+        ("empty.py", Ok("")),
+        ("package", Err("`package` of the skill `s` cannot be run: a folder")),
+        ("out.py", Err("cannot be run")), ("../t/echo.py", Err("cannot be run")), ("../../outside.py", Err("cannot be run")),
+        ("/etc/passwd", Err("cannot be run")), ("gone.py", Err("cannot be run")),
+        ("/dev/stdin", Err("cannot be run")), ("echo.py\0", Err("cannot be run")),
+    ];
+    for_each(table, |(path, expected)| {
+        let test = bench();
+        let path = path.replace("INSIDE", &inside(&test, ""));
+        let ran = run(&test, &json!({"file_path": path, "args": words}));
+        match expected {
+            Ok(stdout) => ran.is("stdout", *stdout).is("stderr", "").is("returncode", 0),
+            Err(error) => ran.has("error", error).is("returncode", Value::Null),
+        };
+    });
+    run(&bench(), &json!({"file_path": "notes.txt"})).is("returncode", 1).has("stderr", "SyntaxError");
+}
+
+/// Near names are suggested, as `read_file_in_skill` does.
+#[test]
+fn a_script_that_is_nearly_right_is_suggested() {
+    let test = bench().file("skills/s/scripts/echo.py", "");
+    let near = "did you mean `scripts/echo.py`?";
+    for path in ["echo.py", "scripts/eco.py"] {
+        run(&test, &json!({"file_path": path})).has("error", near);
+    }
+}
+
+/// The hint is the one command that installs what is missing.
+#[test]
+#[rustfmt::skip]
+fn a_missing_module_is_answered_with_its_command() {
+    type Missing<'m> = Option<(&'m str, &'m str)>;
+    let own = "`MODULE` is not installed; this gives the skill a venv of its own with it: cd SKILL && python3 -m venv venv && venv/bin/python -m pip install ";
+    let venv = "`MODULE` is not installed in the skill's venv; this installs it: cd SKILL && SKILL/venv/bin/python -m pip install ";
+    let table: &[(bool, &str, &str, Missing)] = &[
+        (false, "import PIL.Image", "", Some(("PIL", "pillow"))),
+        (true, "from PIL import Image", "", Some(("PIL", "pillow"))),
+        (true, "import surely_missing", "", Some(("surely_missing", "surely_missing"))),
+        (true, "import surely_missing.inner", "surely-missing>=1\n", Some(("surely_missing", "-r requirements.txt"))),
+        (true, "try: import surely_missing\nexcept ImportError: print('without')", "", None),
+        (true, "import sys; print('ModuleNotFoundError: No module named x', file=sys.stdout)", "", None),
+    ];
+    for_each(table, |(has_venv, source, requirements, expected)| {
+        let test = match has_venv { true => bench().venv("s"), false => bench() };
+        let test = match *requirements { "" => test, text => test.file("skills/s/requirements.txt", text) };
+        let ran = run(&test, &json!({"script": source}));
+        let hint = expected.map(|(module, package)| {
+            let text = format!("{}{package}", if *has_venv { venv } else { own }).replace("MODULE", module);
+            text.replace("SKILL", &test.path("skills/s").display().to_string())
+        });
+        ran.is("hint", hint);
+    });
+}
+
+/// R-CFG-4: the key, under whatever name, and what only `.env` defines never
+/// reach a script.
+#[test]
+fn a_script_does_not_get_the_key() {
+    let test = bench()
+        .env("LLM_API_KEY", CANARY)
+        .env("OPENAI_API_KEY", CANARY)
+        .env("PROXY_LINE", format!("http://user:{CANARY}@host/"))
+        .env("USERS_OWN", "stays")
+        .dotenv("ONLY_HERE=hidden\nLLM_MODEL_NAME=m\n");
+    let ran = run(&test, &source("print(json.dumps(dict(os.environ)))"));
+    let environment: Value = serde_json::from_str(ran.text("stdout")).expect("JSON");
+    #[rustfmt::skip]
+    let absent = ["LLM_API_KEY", "OPENAI_API_KEY", "PROXY_LINE", "ONLY_HERE", "LLM_MODEL_NAME"];
+    for name in absent {
+        let met = environment[name].is_null();
+        ran.demand(met, &format!("{name} reached the script"));
+    }
+    let (own, is_shown) = (
+        &environment["USERS_OWN"],
+        ran.text("stdout").contains("[secret]"),
+    );
+    ran.demand(own == "stays", "the user's own is gone");
+    ran.demand(!is_shown, "something had to be masked");
+}
+
+/// Where a script finds the key by itself, the result does not show it.
+#[track_caller]
+fn assert_masked(key: &str) {
+    let find = "text = open(os.environ['USER_CWD'] + '/.env').read()\nprint(text); print('x' + text, file=sys.stderr); sys.exit(text)";
+    // A key in single quotes stands for itself.
+    let test = bench().dotenv(&format!("LLM_API_KEY='{key}'\n"));
+    let ran = run(&test, &source(find));
+    for stream in ["stdout", "stderr"] {
+        let is_masked = ran.text(stream).contains("[secret]") && !ran.text(stream).contains(key);
+        ran.demand(is_masked, &format!("the key shows in {stream}"));
+    }
+}
+
+#[test]
+fn a_key_that_a_script_finds_is_masked() {
+    assert_masked(CANARY);
+    assert_masked("sk-ключ-0123456789/+==");
+}
+
+#[test]
+fn a_key_with_quotes_that_a_script_finds_is_masked() {
+    assert_masked("sk-\"quoted\"-0123456789");
+    assert_masked("sk-back\\slash-0123456789");
+}
+
+/// R-CFG-4: `/proc` does not tell the key to an ordinary user's script. Root
+/// sees everything, so root runs this as somebody else.
+#[test]
+fn the_environment_of_the_runner_is_closed_to_its_scripts() {
+    let spy = "
+pid, own, seen = os.getppid(), os.getuid(), []
+while pid > 1:
+    status = dict(line.split(':', 1) for line in open(f'/proc/{pid}/status').read().splitlines())
+    name = status['Name'].strip()
+    if name.startswith('skills-') and str(own) in status['Uid'].split():
+        for file in ['environ', 'mem', 'maps', 'auxv', 'root/', 'fd/']:
+            path = f'/proc/{pid}/{file}'
+            try: seen.append((name, file, len(os.listdir(path) if file.endswith('/') else open(path, 'rb').read(9))))
+            except OSError: seen.append('closed')
+    pid = int(status['PPid'])
+print(len(seen), {*seen})
+";
+    let mut call = source(spy);
+    call["skill_name"] = "s".into();
+    let test = bench().file("call.json", call.to_string());
+    let test = test.env("LLM_API_KEY", CANARY).mode("tmp", 0o777);
+    let line = "skills-runner tool run_python_script - < call.json";
+    // SAFETY: always succeeds.
+    let test = if unsafe { libc::geteuid() } == 0 {
+        let change = "setpriv --reuid=65534 --regid=65534 --clear-groups";
+        let python = "/usr/bin/python3";
+        let try_out = format!("{change} skills-runner --version && {change} {python} -c 1");
+        if Test::new().shell(&try_out).run().status != 0 {
+            println!("skipped: as root this needs setpriv, {python}, and a build that all may run");
+            return;
+        }
+        let test = test.env("SCRIPT_PYTHON", python);
+        test.shell(&format!("{change} {line}"))
+    } else {
+        test.shell(line)
+    };
+    // Guardian and runner, six files each.
+    let run = test.run().success();
+    let met = run.stdout_json()["stdout"] == "12 {'closed'}\n";
+    run.demand(met, "a script can look into its runner");
+}
+
+/// A script that starts ten daemons and does something before it waits.
+fn family(then: &str) -> Value {
+    let start = "for _ in range(10): daemon()\nopen('ready', 'w').close()";
+    let mut call = source(&format!("{DAEMON}{start}\n{then}\ntime.sleep(60)\n"));
+    call["skill_name"] = "s".into();
+    call
+}
+
+/// Waits until the script and its daemons are there.
+#[track_caller]
+fn wait_for_family(test: &Test) {
+    let is_ready = wait_until(seconds(15.0), || test.exists("skills/s/ready"));
+    assert!(is_ready && test.processes().len() > 10, "the script runs");
+}
+
+/// Interrupted, terminated, hung up, killed: the program ends by that signal,
+/// and all that its scripts started ends with it.
+#[test]
+fn the_runner_takes_its_scripts_along() {
+    let signals = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGKILL];
+    let table: Vec<_> = ["tool", "go", "chat"]
+        .into_iter()
+        .flat_map(|way| signals.map(|signal| (way, signal)))
+        // In a conversation Ctrl+C ends the turn and no more.
+        .filter(|row| *row != ("chat", libc::SIGINT))
+        .collect();
+    for_each(&table, |&(way, signal)| {
+        let call = family("");
+        let replies = (way != "tool").then(|| Reply::call("run_python_script", &call));
+        let server = Server::start(replies);
+        let test = bench().endpoint(&server);
+        let running = match way {
+            "tool" => tool(&test, &call).spawn(),
+            way => test.again().args([way]).stdin("go\n").spawn(),
+        };
+        wait_for_family(&test);
+        let since = Instant::now();
+        running.signal(signal);
+        let run = running.wait().status(-signal).stdout_is_empty();
+        run.demand(since.elapsed() < seconds(0.5 + 1.0), "it ends late");
+        if signal == libc::SIGKILL {
+            // Nobody is left to tidy up.
+            let _ = fs::remove_dir_all(test.path("tmp"));
+        }
+        run.demand(is_clean(&test), "something is left");
+    });
+}
+
+/// A script that kills the runner itself ends with it.
+#[test]
+fn who_kills_the_runner_dies_with_it() {
+    let kill = "parent = open(f'/proc/{os.getppid()}/stat').read().rsplit(')')[1].split()[1]
+os.kill(int(parent), signal.SIGKILL)";
+    let test = bench();
+    let run = tool(&test, &family(kill)).run().status(-libc::SIGKILL);
+    let is_gone = wait_until(seconds(SLACK), || test.processes().is_empty());
+    run.demand(is_gone, "something is left");
+}
+
+/// R-TOOL-1, at a terminal: Ctrl+C ends the script with the program, and what a
+/// script prints cannot drive the terminal.
+#[test]
+fn a_terminal_is_in_command() {
+    let colour = json!({"skill_name": "s", "script": "print('\\x1b]0;title\\x07\\x1b[31mred')"});
+    let calls = [colour, family("")];
+    let server = Server::start(calls.map(|call| Reply::call("run_python_script", &call)));
+    let test = bench().endpoint(&server);
+    let mut terminal = test.again().args(["go"]).terminal();
+    terminal.expect("← exit 0").expect("→ run_python_script s:");
+    wait_for_family(&test);
+    let since = Instant::now();
+    terminal.ctrl('c');
+    let run = terminal.wait_exit().status(-libc::SIGINT);
+    run.demand(since.elapsed() < seconds(0.5 + 1.0), "it ends late");
+    let is_driven = ["\x1b]0;", "\x1b[31mred"].map(|codes| run.terminal.contains(codes));
+    run.demand(is_driven == [false; 2], "a script drives the terminal");
+    run.demand(is_clean(&test), "something is left");
+}
+
+/// `--timeout` ends the run, a script included.
+#[test]
+fn the_time_of_the_whole_run_ends_a_script() {
+    let call = family("");
+    let server = Server::start([Reply::call("run_python_script", &call)]);
+    let test = bench().endpoint(&server);
+    let ways = [test.again().args(["go"]), tool(&test, &call)];
+    for_each(&ways, |way| {
+        let run = way.clone().args(["--timeout", "1"]).run().status(3);
+        let run = run
+            .took_at_least(seconds(1.0))
+            .took_at_most(seconds(1.0 + SLACK));
+        run.stdout_is_empty().stderr_has("--timeout");
+    });
+    assert!(is_clean(&test), "something is left");
+    server.finish();
+}
+
+/// R-TOOL-2: through an endpoint the model gets the same results, the user a line
+/// for each, and the run goes on.
+#[test]
+fn the_model_is_told_what_a_person_would_see() {
+    // A call, the line that shows its result to the user, and what the model gets of it.
+    #[rustfmt::skip]
+    let table = [
+        (source("print('x' * 70000)"), "← exit 0, 70001 bytes", ("truncated", json!(true))),
+        (hurried("print('begun'); time.sleep(30)"), "← stopped at the time limit of 1 s, 6 bytes", ("stdout", json!("begun\n"))),
+        (source("if os.fork() == 0: time.sleep(60)\nsys.exit(4)"), "← exit 4, 0 bytes", ("hint", json!("1 process that the script left behind was ended"))),
+        (source("print('\\0\\x1b[2J' + open(os.environ['USER_CWD'] + '/.env').read())"), "← exit 0", ("stdout", json!("\0\x1b[2JKEY=[secret]\n\n"))),
+        (source("os.kill(os.getppid(), signal.SIGKILL); time.sleep(30)"), "← the script ended the process", ("returncode", json!(-9))),
+        (json!({"script": "print(input())", "stdin": "given"}), "← exit 0, 6 bytes", ("stdout", json!("given\n"))),
+    ];
+    let calls = table.clone().map(|(mut call, ..)| {
+        call["skill_name"] = "s".into();
+        call.to_string()
+    });
+    let calls = calls
+        .iter()
+        .map(|call| ("run_python_script", call.as_str()));
+    let server = Server::start([Reply::calls(calls), Reply::text("done")]);
+    let test = bench().endpoint(&server).dotenv(&format!("KEY={CANARY}\n"));
+    let run = test.again().args(["go"]).run().success().stdout("done\n");
+    let raw = run.stderr.contains(['\x1b', '\0']);
+    run.demand(!raw, "control characters are shown raw");
+    run.demand(is_clean(&test), "something is left");
+    let shown: Vec<&str> = run
+        .stderr
+        .lines()
+        .filter(|line| line.starts_with('←'))
+        .collect();
+    assert_eq!(shown.len(), table.len(), "a line for each result");
+    let last = server.finish().pop().expect("two requests");
+    for (number, (_, line, (key, expected))) in table.iter().enumerate() {
+        assert!(
+            shown[number].starts_with(line),
+            "{} is not {line}",
+            shown[number]
+        );
+        let result = last.tool_json(&format!("call_{}", number + 1));
+        assert_eq!(result[key], *expected, "{key} of {result}");
+    }
+}
+
+/// R-RUN-7: several runners share a skill, each with its own results.
+#[test]
+fn ten_runners_share_a_skill() {
+    let test = bench()
+        .venv("s")
+        .file("skills/s/shared.py", "def twice(n): return 2 * n\n");
+    let meet = "
+import shared
+number = int(sys.argv[1])
+open(f'own-{number}', 'w').write('x')
+end = time.time() + 10
+while len([name for name in os.listdir() if name.startswith('own-')]) < 10 and time.time() < end: time.sleep(0.01)
+if os.fork() == 0: time.sleep(60)
+print(shared.twice(number), sys.stdin.read(), __file__)
+";
+    let start = |number: u32| {
+        let mut call = source(meet);
+        call["args"] = json!([number]);
+        call["stdin"] = json!(format!("in {number}"));
+        tool(&test, &call).spawn()
+    };
+    let running: Vec<Running> = (0..10).map(start).collect();
+    let mut files: Vec<String> = Vec::new();
+    for (number, running) in running.into_iter().enumerate() {
+        let run = running.wait().success();
+        let result = run.stdout_json();
+        let stdout = result["stdout"].as_str().unwrap_or_default();
+        let own = stdout.strip_prefix(&format!("{} in {number} ", 2 * number));
+        run.demand(own.is_some(), "each gets its own result");
+        let hint = &result["hint"] == "1 process that the script left behind was ended";
+        run.demand(hint, "each ends its own");
+        files.extend(own.map(str::to_owned));
+    }
+    files.sort();
+    files.dedup();
+    assert_eq!(files.len(), 10, "each has a source of its own");
+    assert!(is_clean(&test), "something is left");
+}
