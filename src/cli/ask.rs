@@ -2,7 +2,6 @@
 
 use crate::agent::{self, Answer, Tally};
 use crate::cli::args::{Typed, usage};
-use crate::cli::chat;
 use crate::cli::setup::{Run, Start};
 use crate::config::Needs;
 use crate::conversation::Conversation;
@@ -15,15 +14,15 @@ use crate::world::input::{Input, ReadError, Source, Whole};
 use crate::world::output::Output;
 use crate::world::patience::Patience;
 
+/// Whether nothing is asked and a person sits there: then a conversation begins.
+pub fn is_conversation(typed: &Typed) -> bool {
+    let is_terminal = || Input::open().is_ok_and(|input| input.source() == Source::Terminal);
+    typed.words.is_empty() && typed.stdin && is_terminal()
+}
+
 /// Asks, and prints the answer.
 pub fn run(typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
     let mut input = Input::open().ok();
-    let is_terminal = input
-        .as_ref()
-        .is_some_and(|input| input.source() == Source::Terminal);
-    if typed.words.is_empty() && typed.stdin && is_terminal {
-        return chat::run(typed, start, output);
-    }
     // Wrong usage is told before anything else, wrong settings before waiting for input.
     if typed.words.is_empty() && (!typed.stdin || input.is_none()) {
         return Err(no_prompt());

@@ -74,8 +74,8 @@ fn fail(error: &Error, output: &mut Output) -> Ending {
 
 fn dispatch(typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
     match typed.command {
-        Command::Ask => ask::run(typed, start, output),
-        Command::Chat => chat::run(typed, start, output),
+        Command::Ask if !ask::is_conversation(&typed) => ask::run(typed, start, output),
+        Command::Ask | Command::Chat => chat::run(typed, start, output),
         Command::Tool => tool::run(typed, start, output),
         Command::Demo => {
             no_words("demo", &typed.words)?;

@@ -10,6 +10,7 @@
 //! Only children that `run` itself started are ever waited for or killed, so a
 //! host program may have threads and children of its own.
 
+mod blocked;
 mod exec;
 mod leash;
 mod streams;

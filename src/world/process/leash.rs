@@ -16,9 +16,10 @@ use std::time::Instant;
 use std::{fs, mem, process, ptr};
 
 use crate::limits;
-use libc::{c_int, pid_t, sigset_t};
+use libc::{c_int, pid_t};
 use wait_timeout::ChildExt;
 
+use super::blocked::Blocked;
 use super::exec::Exec;
 use super::streams::poll;
 use super::{Job, Leftovers};
@@ -188,41 +189,6 @@ pub(super) fn kill_adopted() {
             // SAFETY: one number, and no room for a status.
             unsafe { libc::waitpid(child, ptr::null_mut(), libc::WNOHANG) };
         }
-    }
-}
-
-/// Signals that are held back from this thread until this is dropped.
-pub(super) struct Blocked {
-    pub(super) before: sigset_t,
-}
-
-impl Blocked {
-    /// One signal, or all.
-    pub(super) fn new(signal: Option<c_int>) -> Blocked {
-        // SAFETY: zeroed, then filled, structures of this stack.
-        unsafe {
-            let (mut set, mut before): (sigset_t, sigset_t) = (mem::zeroed(), mem::zeroed());
-            match signal {
-                Some(signal) => {
-                    libc::sigemptyset(&raw mut set);
-                    libc::sigaddset(&raw mut set, signal);
-                }
-                None => {
-                    libc::sigfillset(&raw mut set);
-                }
-            }
-            libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, &raw mut before);
-            Blocked { before }
-        }
-    }
-}
-
-impl Drop for Blocked {
-    fn drop(&mut self) {
-        // SAFETY: the set was filled by the call that blocked.
-        unsafe {
-            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.before, ptr::null_mut())
-        };
     }
 }
 

@@ -12,7 +12,7 @@ use std::{mem, ptr};
 use crate::limits;
 use libc::{c_int, sigset_t};
 
-use super::leash::Blocked;
+use super::blocked::Blocked;
 use crate::world::capture::{Caps, Capture};
 
 /// The script's standard input and what it has still to get.
