@@ -23,6 +23,8 @@ pub struct Answer {
     pub text: String,
     /// Whether all of it is there.
     pub finish: Finish,
+    /// Why not, where more is known.
+    pub cause: Option<Error>,
 }
 
 /// What turns cost, added up.
@@ -71,6 +73,7 @@ pub fn turn(
             return Ok(Answer {
                 text,
                 finish: reply.finish,
+                cause: reply.cause,
             });
         }
         for call in &calls {

@@ -108,7 +108,6 @@ impl Config {
                 .variable("TMPDIR")
                 .map_or_else(|| PathBuf::from("/tmp"), PathBuf::from),
         };
-        reader.report_file_faults();
         if reader.problems.is_empty() {
             Ok(Config {
                 endpoint,
@@ -241,9 +240,9 @@ impl Reader<'_> {
             }
             return None;
         };
-        if key.has_control_character() {
+        if !key.is_sendable() {
             self.problems.push(format!(
-                "{name} ({origin}) holds a line break or another control character: copy it again"
+                "{name} ({origin}) holds a line break or another character that no key has: copy it again"
             ));
             return None;
         }
@@ -301,6 +300,8 @@ impl Reader<'_> {
         if text == "none" {
             return None;
         }
+        // Pasted from a header.
+        let text = text.strip_prefix("Bearer ").unwrap_or(&text).trim();
         Some((Secret::new(text)?, origin))
     }
 
@@ -402,27 +403,6 @@ impl Reader<'_> {
             self.problems.push(format!(
                 "{name} is not set: set it in the environment or in .env, for example {example}"
             ));
-        }
-    }
-
-    fn report_file_faults(&mut self) {
-        for file in self.settings.files() {
-            let faults = &file.contents.faults;
-            for fault in faults.iter().take(limits::NAMES) {
-                self.warnings.push(format!(
-                    "skipped {} line {}: {}",
-                    file.path.display(),
-                    fault.line,
-                    fault.message
-                ));
-            }
-            if faults.len() > limits::NAMES {
-                let more = faults.len() - limits::NAMES;
-                self.warnings.push(format!(
-                    "skipped {more} more lines of {}",
-                    file.path.display()
-                ));
-            }
         }
     }
 }

@@ -96,6 +96,7 @@ mod tests {
             name: format!("skill-{number:05}"),
             description: description.to_string(),
             alias: None,
+            findings: Vec::new(),
             fault: None,
         };
         Catalogue {

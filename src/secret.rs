@@ -51,9 +51,9 @@ impl Secret {
             .any(|window| window == self.0.as_bytes())
     }
 
-    /// Whether it holds a character that no HTTP header can carry.
-    pub fn has_control_character(&self) -> bool {
-        self.0.chars().any(char::is_control)
+    /// Whether every character of it can stand in an HTTP header.
+    pub fn is_sendable(&self) -> bool {
+        self.0.chars().all(|c| c.is_ascii_graphic() || c == ' ')
     }
 }
 

@@ -80,6 +80,14 @@ pub fn answer(
 /// Prints the end of an answer; one that is not whole is an error after it.
 pub fn finish(answer: &Answer, output: &mut Output) -> Result<()> {
     output.answer(&answer.text);
+    if let Some(cause) = &answer.cause {
+        let message = cause.message().replacen("an answer", "the whole answer", 1);
+        let error = Error::new(Kind::Truncated, message);
+        return Err(match cause.hint() {
+            Some(hint) => error.with_hint(hint),
+            None => error,
+        });
+    }
     let (cause, hint) = match answer.finish {
         Finish::Complete => return Ok(()),
         Finish::Length => (

@@ -42,7 +42,7 @@ struct Chat<'c> {
     model: &'c dyn Model,
     tools: &'c Tools<'c>,
     run: &'c Run,
-    /// The failure of the last turn, for the exit status of a piped conversation.
+    /// The last failure of a turn, for the exit status of a piped conversation.
     failure: Option<Error>,
     is_terminal: bool,
 }
@@ -115,6 +115,11 @@ impl Chat<'_> {
                 }
             };
             warned = false;
+            if self.is_terminal && line.len() >= limits::TERMINAL_LINE_BYTES {
+                output.warn(
+                    "the terminal takes no longer line: its end is missing (use a file or a pipe)",
+                );
+            }
             match self.take_line(&line, output) {
                 Line::Leave => return Ok(()),
                 Line::Nothing => {}
@@ -177,14 +182,12 @@ impl Chat<'_> {
             &mut tally,
             &mut |event| output.show(&event),
         );
-        self.failure = match answer.and_then(|answer| ask::finish(&answer, output)) {
-            Ok(()) => None,
-            Err(error) => match error.kind() {
+        if let Err(error) = answer.and_then(|answer| ask::finish(&answer, output)) {
+            match error.kind() {
                 Kind::Interrupted(signal) if self.goes_on(signal) => {
                     self.run.patience.interrupt.take();
                     self.conversation.close();
-                    output.warn("interrupted; /retry is not needed, just ask again");
-                    None
+                    output.warn("interrupted; the conversation goes on");
                 }
                 Kind::Interrupted(_) => return Err(error),
                 Kind::Limit if self.run.patience.check().is_err() => return Err(error),
@@ -193,10 +196,10 @@ impl Chat<'_> {
                     if self.conversation.awaits_answer() && self.is_terminal {
                         output.note("/retry sends it again");
                     }
-                    Some(error)
+                    self.failure = Some(error);
                 }
-            },
-        };
+            }
+        }
         output.outcome()
     }
 }

@@ -56,7 +56,9 @@ impl Run {
     /// Reads the settings and makes sense of them.
     pub fn new(typed: Typed, start: &Start, needs: Needs, output: &mut Output) -> Result<Run> {
         let settings = settings(&typed, start)?;
+        report_faults(&settings, output);
         let mut config = Config::resolve(&settings, &start.folder, needs)?;
+        output.hide(config.secret.clone());
         for warning in &config.warnings {
             output.warn(warning);
         }
@@ -122,6 +124,9 @@ impl Run {
             ));
         }
         for skill in &catalogue.skills {
+            for finding in &skill.findings {
+                output.note(&format!("the skill `{}`: {finding}", skill.name));
+            }
             if let Some(fault) = &skill.fault {
                 output.note(&format!(
                     "the skill `{}` cannot be used: {fault}",
@@ -202,6 +207,25 @@ fn settings(typed: &Typed, start: &Start) -> Result<Settings> {
         }
     }
     Ok(settings)
+}
+
+/// Tells the lines of environment files that were skipped.
+fn report_faults(settings: &Settings, output: &mut Output) {
+    for file in settings.files() {
+        let (path, faults) = (file.path.display(), &file.contents.faults);
+        for fault in faults.iter().take(limits::NAMES) {
+            output.warn(&format!(
+                "skipped {path} line {}: {}",
+                fault.line, fault.message
+            ));
+        }
+        if faults.len() > limits::NAMES {
+            output.warn(&format!(
+                "skipped {} more lines of {path}",
+                faults.len() - limits::NAMES
+            ));
+        }
+    }
 }
 
 /// Reads an environment file; `None` where there is none.

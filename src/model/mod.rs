@@ -4,7 +4,7 @@
 //! asks an endpoint, [`scripted::ScriptedModel`] plays prepared replies for
 //! `demo` and for tests. Nothing here knows what tools do.
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::event::Listener;
 use crate::message::{Assistant, Message};
 use crate::tool::{ToolDefinition, Usage};
@@ -47,6 +47,8 @@ pub struct Reply {
     pub message: Assistant,
     /// How it ended.
     pub finish: Finish,
+    /// Why it is not whole, where more is known than `finish` says.
+    pub cause: Option<Error>,
     /// Tokens, where the endpoint tells.
     pub usage: Option<Usage>,
 }

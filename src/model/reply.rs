@@ -265,6 +265,7 @@ impl Assembler {
         Ok(Reply {
             message,
             finish,
+            cause: None,
             usage: self.usage,
         })
     }

@@ -47,6 +47,7 @@ impl Model for ScriptedModel {
         Ok(Reply {
             message,
             finish: Finish::Complete,
+            cause: None,
             usage: None,
         })
     }

@@ -10,6 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::limits;
+use crate::skills::frontmatter::{Frontmatter, Severity};
 use crate::text;
 use crate::world::confined::{self, Refusal, Root, Tree, WalkLimits};
 
@@ -33,6 +34,8 @@ pub struct Summary {
     pub description: String,
     /// Another name, from the frontmatter.
     pub alias: Option<String>,
+    /// What is wrong with the document and stops nothing, with its line.
+    pub findings: Vec<String>,
     /// Why the skill cannot be used, if it cannot.
     pub fault: Option<String>,
 }
@@ -285,6 +288,7 @@ fn summary(folder: &Path, name: &str) -> Summary {
         name: name.to_string(),
         description: String::new(),
         alias: None,
+        findings: Vec::new(),
         fault: Some(fault),
     };
     let opened = Root::open(&folder.join(name)).and_then(|root| open_document(&root));
@@ -294,18 +298,30 @@ fn summary(folder: &Path, name: &str) -> Summary {
         Err(refusal) => return empty(format!("SKILL.md cannot be read: {refusal}")),
     };
     match read_metadata(&file) {
-        Ok((alias, description)) => Summary {
-            alias: alias.filter(|alias| alias != name),
+        Ok((matter, description)) => Summary {
+            alias: matter.name().filter(|alias| alias != name),
             description: text::cut(&description, limits::DESCRIPTION_BYTES).into_owned(),
+            findings: findings(&matter, &file_name),
             name: name.to_string(),
             fault: None,
         },
-        Err(error) => empty(format!("{file_name} cannot be read: {error}")),
+        Err(refusal) => empty(format!("{file_name} cannot be read: {refusal}")),
     }
 }
 
+/// The faults of a frontmatter; what was repaired is no fault.
+fn findings(matter: &Frontmatter, file_name: &str) -> Vec<String> {
+    let faults = matter
+        .diagnostics
+        .iter()
+        .filter(|finding| finding.severity == Severity::Error);
+    faults
+        .map(|fault| format!("{file_name} line {}: {}", fault.line, fault.message))
+        .collect()
+}
+
 /// Name and description, from as little of the document as it takes.
-fn read_metadata(file: &fs::File) -> Result<(Option<String>, String), Refusal> {
+fn read_metadata(file: &fs::File) -> Result<(Frontmatter, String), Refusal> {
     let mut head = confined::read_whole(file, limits::FRONTMATTER_BYTES)?;
     let matter = match frontmatter::parse_head(&head.bytes, !head.more) {
         Some(matter) => matter,
@@ -322,7 +338,7 @@ fn read_metadata(file: &fs::File) -> Result<(Option<String>, String), Refusal> {
             frontmatter::first_line_of_text(&String::from_utf8_lossy(body)).map(str::to_string)
         });
     let description = description.map(|text| text::one_line(&text, limits::DESCRIPTION_BYTES));
-    Ok((matter.name(), description.unwrap_or_default()))
+    Ok((matter, description.unwrap_or_default()))
 }
 
 /// `SKILL.md` itself first, then any other letter case.

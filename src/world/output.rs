@@ -4,11 +4,13 @@
 //! terminal, whole to anything else. Standard error carries the rest, one
 //! line a thing. Nothing from a model or a tool reaches a terminal raw.
 
+use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 
 use crate::error::{Error, Kind, Result};
 use crate::event::Event;
 use crate::limits;
+use crate::secret::Secret;
 use crate::text::{one_line, printable};
 use crate::tool::milliseconds;
 
@@ -41,6 +43,8 @@ pub struct Output {
     /// A carriage return that may belong to a line feed in the next piece.
     held_return: bool,
     failure: Option<io::Error>,
+    /// Masked in everything that is printed: servers quote what they were sent.
+    secret: Option<Secret>,
 }
 
 const DIM: &str = "\x1b[2m";
@@ -59,7 +63,13 @@ impl Output {
             is_thinking: false,
             held_return: false,
             failure: None,
+            secret: None,
         }
+    }
+
+    /// From now on this is never printed.
+    pub fn hide(&mut self, secret: Option<Secret>) {
+        self.secret = secret;
     }
 
     /// Shows what happens.
@@ -117,6 +127,7 @@ impl Output {
         if self.streams {
             self.close_line();
         } else {
+            let text = self.masked(text).into_owned();
             self.write(text.as_bytes());
             self.write(b"\n");
         }
@@ -182,7 +193,7 @@ impl Output {
 
     fn stream(&mut self, text: &str) {
         self.end_thought();
-        let mut text = std::borrow::Cow::Borrowed(text);
+        let mut text = Cow::Owned::<str>(self.masked(text).into_owned());
         if std::mem::take(&mut self.held_return) {
             text = format!("\r{text}").into();
         }
@@ -201,10 +212,11 @@ impl Output {
     fn think(&mut self, text: &str) {
         if !self.is_thinking {
             self.close_line();
-            self.is_thinking = true;
         }
         let (on, off) = if self.color { (DIM, PLAIN) } else { ("", "") };
-        let shown = format!("{on}{}{off}", printable(text));
+        let mark = if self.is_thinking { "" } else { "(thinking) " };
+        self.is_thinking = true;
+        let shown = format!("{on}{mark}{}{off}", printable(&self.masked(text)));
         let _ = io::stderr().write_all(shown.as_bytes());
     }
 
@@ -227,7 +239,8 @@ impl Output {
     fn line(&mut self, color: &str, text: &str) {
         self.close_line();
         let mut shown = String::new();
-        for line in printable(text).lines() {
+        let text = self.masked(text).into_owned();
+        for line in printable(&text).lines() {
             let indent = &line[..line.len() - line.trim_start().len()];
             let line = one_line(line, limits::LINE_BYTES);
             let is_colored = self.color && !color.is_empty();
@@ -236,6 +249,13 @@ impl Output {
         }
         // Nobody to tell, if this fails.
         let _ = io::stderr().write_all(shown.as_bytes());
+    }
+
+    fn masked<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        match &self.secret {
+            Some(secret) => secret.mask(text),
+            None => Cow::Borrowed(text),
+        }
     }
 
     fn write(&mut self, bytes: &[u8]) {

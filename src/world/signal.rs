@@ -62,7 +62,7 @@ impl Interrupt {
         Interrupt { read_end: None }
     }
 
-    /// Handles SIGINT, SIGTERM and SIGHUP for the whole process from now on.
+    /// Handles SIGINT, SIGTERM, SIGHUP and SIGQUIT for the whole process from now on.
     /// A signal that was ignored when the program started stays so: `nohup`, or
     /// a job that a shell script put into the background.
     pub fn install() -> io::Result<Interrupt> {
@@ -75,7 +75,7 @@ impl Interrupt {
         }
         // The write end lives as long as the process: the handler may run at any moment.
         WRITE_END.store(ends[1], Ordering::Relaxed);
-        for number in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+        for number in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT] {
             // SAFETY: plain sigaction calls with zeroed, then filled, structures.
             unsafe {
                 let mut old: libc::sigaction = std::mem::zeroed();

@@ -244,6 +244,14 @@ fn the_exit_status_of_a_piped_conversation() {
         .run()
         .status(77);
     server.finish();
+    let server = Server::start([Reply::error(401, "no"), Reply::text("yes")]);
+    let run = Test::new()
+        .endpoint(&server)
+        .args(["chat"])
+        .stdin("hi\nho\n")
+        .run();
+    run.status(77).stdout("yes\n");
+    server.finish();
     let server = Server::start([]);
     let running = Test::new()
         .endpoint(&server)

@@ -95,6 +95,15 @@ fn a_broken_line_of_the_file_is_told_and_skipped() {
     let run = Test::new().dotenv(&text).args(["hi"]).run();
     run.success().stderr_has(".env line 1");
     server.finish();
+    // Also where something else is wrong.
+    let run = Test::new()
+        .dotenv("LLM_MODEL_NAME=\"a b\nthis = fine\nthis is not\n")
+        .args(["hi"])
+        .run();
+    run.status(78)
+        .stderr_has(".env line 1")
+        .stderr_has(".env line 3")
+        .stderr_has("LLM_MODEL_NAME is not set");
     Test::new()
         .dotenv("A=1\nB=\0\n")
         .args(["hi"])

@@ -151,14 +151,6 @@ fn nonsense_is_told() {
         ),
         (Reply::text(""), 1, "the answer is empty"),
         (
-            Reply::sse([
-                "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}",
-                "data: {broken",
-            ]),
-            1,
-            "no chat completion",
-        ),
-        (
             Reply::sse(["data: {\"error\":{\"message\":\"exploded\"}}"]),
             1,
             "exploded",
@@ -197,6 +189,36 @@ fn a_cut_stream_is_no_success() {
     server.finish();
 }
 
+/// Nonsense or an error in the middle: what came is there, and the cause told.
+#[test]
+fn a_stream_that_breaks_after_text_is_cut_off() {
+    let text = "data: {\"choices\":[{\"delta\":{\"content\":\"The answer\"}}]}";
+    for (event, words) in [
+        ("data: {broken", "no chat completion"),
+        ("data: {\"error\":{\"message\":\"exploded\"}}", "exploded"),
+    ] {
+        let (server, run) = ask([Reply::sse([text, event])]);
+        run.status(4)
+            .stdout("The answer\n")
+            .stderr_has("the whole answer")
+            .stderr_has(words);
+        server.finish();
+    }
+}
+
+/// A server that quotes what it was sent does not give the key away.
+#[test]
+fn the_key_is_masked_wherever_it_turns_up() {
+    let quoting =
+        || Reply::from_fn(|request| Reply::error(401, request.header("authorization").unwrap()));
+    let (server, run) = ask([quoting()]);
+    run.status(77).stderr_has("Bearer [secret]");
+    server.finish();
+    let (server, run) = ask([Reply::text(crate::harness::CANARY)]);
+    run.success().stdout("[secret]\n");
+    server.finish();
+}
+
 #[test]
 fn an_answer_at_the_token_limit_is_cut_off() {
     let (server, run) = ask([Reply::text("The first half").finish_reason("length")]);
@@ -227,7 +249,9 @@ fn silence_ends_at_its_limit() {
         .env("LLM_TIMEOUT_SECONDS", "1")
         .args(["hi"])
         .run();
-    run.status(4).took_at_most(seconds(2.5));
+    run.status(4)
+        .stderr_has("nothing came for 1 s")
+        .took_at_most(seconds(2.5));
     server.finish();
 }
 

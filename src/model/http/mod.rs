@@ -138,16 +138,27 @@ impl HttpModel {
         let mut assembler = Assembler::default();
         let result = self.assemble(&mut reader, &mut assembler, listener);
         *told = assembler.has_told();
-        match result {
-            Ok(()) => {}
+        let (failure, is_stop) = match result {
+            Ok(()) => (None, false),
+            Err(Interruption::Broken(error)) => {
+                let is_stop = stop_of(&error).is_some();
+                (Some(self.broken(error.into())), is_stop)
+            }
+            Err(Interruption::Fault(fault)) => (Some(self.faulty(fault, &parts.headers)), false),
+        };
+        let cause = match failure {
+            Some(failure) if is_stop || !*told => return Err(failure),
             // What has been said stays said: the answer is cut off, not lost.
-            Err(Interruption::Broken(error)) if *told && stop_of(&error).is_none() => {}
-            Err(Interruption::Broken(error)) => return Err(self.broken(error.into())),
-            Err(Interruption::Fault(fault)) => return Err(self.faulty(fault, &parts.headers)),
-        }
-        let reply = assembler
+            failure => failure.map(|failure| failure.error),
+        };
+        let mut reply = assembler
             .finish(listener)
             .map_err(|fault| self.faulty(fault, &parts.headers))?;
+        if cause.is_some() {
+            reply.finish = Finish::Cut;
+            reply.message.calls.clear();
+            reply.cause = cause;
+        }
         let said_nothing = reply.message.content.is_empty();
         match reply.finish {
             Finish::Cut if said_nothing => Err(Failure::passing(

@@ -212,7 +212,9 @@ fn execute(
         confine: None,
     };
     match run(&job) {
-        Ok(outcome) => Report::of(skill, python, limit, &outcome).into_result(),
+        Ok(outcome) => {
+            Report::of(skill, python, limit, scripts.keep_leftovers, &outcome).into_result()
+        }
         Err(error) => failure(
             "no Python",
             &python.explain(&skill.name, &error.to_string()),

@@ -39,6 +39,7 @@ impl<'r> Report<'r> {
         skill: &'r Skill,
         python: &Interpreter,
         limit: Duration,
+        keep: bool,
         outcome: &Outcome,
     ) -> Report<'r> {
         let returncode = match outcome.ending {
@@ -66,7 +67,7 @@ impl<'r> Report<'r> {
         Report {
             skill_name: &skill.name,
             returncode,
-            hint: hint(skill, python, &stderr, outcome),
+            hint: hint(skill, python, keep, &stderr, outcome),
             stdout: outcome.stdout.text(),
             stderr,
             timed_out: outcome.timed_out,
@@ -88,7 +89,8 @@ impl<'r> Report<'r> {
             Some(error) => error.clone(),
             None => format!("exit {}", self.returncode),
         };
-        let said = if self.stdout.trim().is_empty() {
+        let failed = self.returncode != 0 && !self.stderr.trim().is_empty();
+        let said = if failed || self.stdout.trim().is_empty() {
             last_line(&self.stderr)
         } else {
             &self.stdout
@@ -113,17 +115,31 @@ fn last_line(text: &str) -> &str {
 
 /// What would help: the command that installs a missing module, a word about
 /// what was left running.
-fn hint(skill: &Skill, python: &Interpreter, stderr: &str, outcome: &Outcome) -> Option<String> {
+fn hint(
+    skill: &Skill,
+    python: &Interpreter,
+    keep: bool,
+    stderr: &str,
+    outcome: &Outcome,
+) -> Option<String> {
     let failed = outcome.ending != Ending::Exited(0);
     if let Some(module) = missing_module(stderr).filter(|_| failed) {
         return Some(install_command(skill, python, module));
     }
     match outcome.left_behind {
         0 => None,
-        1 => Some("1 process that the script left behind was ended".into()),
-        count => Some(format!(
-            "{count} processes that the script left behind were ended"
-        )),
+        count => {
+            let processes = if count == 1 { "process" } else { "processes" };
+            let fate = match (keep, count) {
+                (true, 1) => "lives on (SCRIPT_LEFTOVERS=keep)",
+                (true, _) => "live on (SCRIPT_LEFTOVERS=keep)",
+                (false, 1) => "was ended",
+                (false, _) => "were ended",
+            };
+            Some(format!(
+                "{count} {processes} that the script left behind {fate}"
+            ))
+        }
     }
 }
 
