@@ -74,6 +74,8 @@ pub const SUMMARY_CHARS: usize = 200;
 pub const PIPE_READ_BYTES: usize = 4 << 10;
 /// A line on standard error.
 pub const LINE_BYTES: usize = 1200;
+/// The help's width.
+pub const HELP_COLUMNS: usize = 90;
 /// What a terminal takes of one line, as the kernel bounds it.
 pub const TERMINAL_LINE_BYTES: usize = 4095;
 /// A line of a conversation.

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::cli::args::{COMMANDS, OPTIONS};
+use crate::limits;
 use crate::settings::SETTINGS;
 
 /// The version line.
@@ -12,15 +13,16 @@ const USAGE: &str = "\
 Give any OpenAI-compatible language model skills.
 
 Usage:
-  skills-runner [OPTIONS] [PROMPT]...          one question, one answer
-  command | skills-runner [OPTIONS] [PROMPT]   standard input is the question, or is added to it
-  skills-runner                                on a terminal: a conversation
+  skills-runner [OPTIONS] [PROMPT]...         one question, one answer
+  command | skills-runner [OPTIONS] [PROMPT]  standard input is or joins the question
+  skills-runner                               on a terminal: a conversation
 ";
 
 const STATUSES: &str = "
 Exit status:
-  0 answered, 1 failed, 2 wrong usage, 3 stopped by --max-steps or --timeout, 4 the answer was cut off,
-  75 temporary (try again later), 77 credentials refused, 78 configuration missing or invalid
+  0 answered, 1 failed, 2 wrong usage, 3 stopped by --max-steps or --timeout,
+  4 the answer was cut off, 75 temporary (try again later), 77 credentials refused,
+  78 configuration missing or invalid
 
 The first command to try, without any account: skills-runner demo
 ";
@@ -61,6 +63,7 @@ pub fn text() -> String {
     help
 }
 
+/// A table of two columns; what does not fit into a line goes on below.
 fn section(help: &mut String, title: &str, rows: impl Iterator<Item = (String, String)>) {
     let rows: Vec<_> = rows.collect();
     let width = rows
@@ -68,8 +71,43 @@ fn section(help: &mut String, title: &str, rows: impl Iterator<Item = (String, S
         .map(|(name, _)| name.chars().count())
         .max()
         .unwrap_or(0);
+    let room = limits::HELP_COLUMNS.saturating_sub(width + 4);
     let _ = writeln!(help, "\n{title}:");
     for (name, about) in rows {
-        let _ = writeln!(help, "  {name:width$}  {about}");
+        let mut name = name.as_str();
+        for line in wrap(&about, room) {
+            let _ = writeln!(help, "  {name:width$}  {line}");
+            name = "";
+        }
+    }
+}
+
+/// Lines of whole words, each at most `room` characters if its words are.
+fn wrap(text: &str, room: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let line = lines.len() - 1;
+        let is_full = lines[line].chars().count() + 1 + word.chars().count() > room;
+        match lines[line].is_empty() {
+            true => lines[line].push_str(word),
+            false if is_full => lines.push(word.to_string()),
+            false => {
+                lines[line].push(' ');
+                lines[line].push_str(word);
+            }
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_help_fits_a_terminal() {
+        for line in text().lines() {
+            assert!(line.chars().count() <= limits::HELP_COLUMNS, "{line}");
+        }
     }
 }

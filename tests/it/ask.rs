@@ -303,3 +303,25 @@ fn limits_end_a_run() {
         .took_at_most(seconds(1.5));
     server.finish();
 }
+
+/// A skill whose document has faults is used all the same, and they are told.
+#[test]
+fn faults_of_a_frontmatter_are_told_with_their_line() {
+    let server = Server::start([Reply::text("ok")]);
+    let run = Test::new()
+        .skill("plain", "Just text.\n")
+        .skill("half", "---\nname: half\n---\nBody.\n")
+        .folder("skills/empty")
+        .endpoint(&server)
+        .args(["hi"])
+        .run();
+    run.success()
+        .stderr_has("the skill `plain`: SKILL.md line 1: no valid frontmatter")
+        .stderr_has("missing field 'description'")
+        .stderr_has("the skill `empty` cannot be used: it has no SKILL.md");
+    let system = server.finish()[0].system().to_string();
+    assert!(
+        system.contains("- plain: Just text.\n") && system.contains("- half: Body.\n"),
+        "{system}"
+    );
+}

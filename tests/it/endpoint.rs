@@ -280,7 +280,7 @@ fn endless_replies_are_bounded() {
 /// Signals end a waiting request at once, by the signal itself.
 #[test]
 fn signals_end_a_waiting_request_at_once() {
-    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT] {
         let server = Server::start([Reply::nothing().hang()]);
         let running = Test::new().endpoint(&server).args(["hi"]).spawn();
         server.wait_for_requests(1);

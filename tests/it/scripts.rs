@@ -275,6 +275,7 @@ fn what_is_to_be_kept_lives_on() {
     // SAFETY: a plain call; the process is this test's, and lived a moment ago.
     unsafe { libc::kill(pid, libc::SIGKILL) };
     ran.demand(is_alone, "the daemon lives on, and nothing else");
+    ran.has("hint", "1 process that the script left behind lives on");
     ran.is("returncode", 0);
     ran.demand(is_clean(&test), "something is left");
     run(&test, &hurried(&format!("{fork}time.sleep(30)"))).is("timed_out", true);
