@@ -41,6 +41,8 @@ pub const QUOTED_BYTES: usize = 300;
 pub const ARGUMENTS_BYTES: usize = 1 << 20;
 /// What the model says in one message, reasoning included.
 pub const MESSAGE_BYTES: usize = 8 << 20;
+/// A tool's name, as the strictest endpoints bound it.
+pub const TOOL_NAME_CHARS: usize = 64;
 /// Calls in one message.
 pub const CALLS: usize = 128;
 /// Bytes read from a connection at once.

@@ -44,6 +44,16 @@ impl Secret {
         self.0.len() >= crate::limits::SECRET_BYTES
     }
 
+    /// How many bytes at the end of a text may be the beginning of the secret,
+    /// whose rest comes with the next piece.
+    pub fn beginning_at_end(&self, text: &str) -> usize {
+        let longest = self.0.len().saturating_sub(1).min(text.len());
+        (1..=longest)
+            .rev()
+            .find(|&length| text.as_bytes().ends_with(&self.0.as_bytes()[..length]))
+            .unwrap_or(0)
+    }
+
     /// Whether it stands somewhere in these bytes.
     pub fn is_within(&self, bytes: &[u8]) -> bool {
         bytes
@@ -77,6 +87,10 @@ mod tests {
         );
         assert_eq!(key.mask("nothing here"), "nothing here");
         assert_eq!(Secret::new(""), None);
+        assert_eq!(
+            ["x sk-ca", "sk-", "x", "sk-canary"].map(|text| key.beginning_at_end(text)),
+            [5, 3, 0, 0]
+        );
         let quoted = Secret::new("a\"b\\c").unwrap();
         assert_eq!(quoted.mask(r#"{"x":"a\"b\\c"}"#), r#"{"x":"[secret]"}"#);
     }

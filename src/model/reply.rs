@@ -114,7 +114,14 @@ impl Assembler {
         self.take_delta(&choice.message, listener)?;
         let finish = choice.finish_reason.text();
         if !finish.is_empty() {
-            self.finish = Some(finish.into_owned());
+            // What says that something is missing stays said.
+            if !self
+                .finish
+                .as_deref()
+                .is_some_and(|known| judge(known) != Finish::Complete)
+            {
+                self.finish = Some(finish.into_owned());
+            }
         }
         Ok(())
     }
@@ -211,13 +218,19 @@ impl Assembler {
         position: usize,
         together: usize,
     ) -> Option<usize> {
+        // The same id under another index, or twice in one list, is another call.
+        let is_known = |(at, slot): (usize, &Slot)| {
+            let same_index = index.is_none() || slot.index.is_none() || slot.index == index;
+            let same_place = index.is_some() || together == 1 || at == position;
+            slot.call.id == id && same_index && same_place
+        };
         if !id.is_empty()
-            && let Some(known) = self.slots.iter().position(|slot| slot.call.id == id)
+            && let Some(known) = self.slots.iter().enumerate().position(is_known)
         {
             return Some(known);
         }
         let begins_another = |slot: &Slot| {
-            let other_id = !id.is_empty() && !slot.call.id.is_empty();
+            let other_id = !id.is_empty() && !slot.call.id.is_empty() && slot.call.id != id;
             let other_name =
                 !name.is_empty() && !slot.call.name.is_empty() && slot.depth.is_complete();
             other_id || other_name
@@ -242,11 +255,13 @@ impl Assembler {
         let mut size = Ok(());
         think.finish(&mut |piece| size = self.take_piece(&piece, listener));
         size?;
+        let is_half =
+            |slot: &Slot| !slot.call.arguments.trim().is_empty() && !slot.depth.is_complete();
         let finish = match self.finish.as_deref() {
-            Some("length" | "max_tokens" | "model_context_window_exceeded") => Finish::Length,
-            Some("content_filter") => Finish::Filtered,
             None if !self.done => Finish::Cut,
-            _ => Finish::Complete,
+            // A connection that breaks after the reason looks like an end.
+            Some(_) if !self.done && self.slots.iter().any(is_half) => Finish::Cut,
+            reason => reason.map_or(Finish::Complete, judge),
         };
         let mut message = Assistant {
             content: self.content,
@@ -257,6 +272,9 @@ impl Assembler {
             message
                 .calls
                 .retain(|call| !call.name.is_empty() || !call.arguments.is_empty());
+            for call in &mut message.calls {
+                call.name = sendable_name(&call.name);
+            }
             complete_ids(&mut message.calls);
             if let (Some(field), false) = (self.reasoning_field, message.calls.is_empty()) {
                 message.opaque.insert(field.into(), self.reasoning.into());
@@ -274,6 +292,38 @@ impl Assembler {
     /// value's own end is one.
     pub fn mark_whole(&mut self) {
         self.done = true;
+    }
+}
+
+/// What a finish reason means. Unknown ones are taken for an end, but for those
+/// that say otherwise.
+fn judge(reason: &str) -> Finish {
+    let reason = reason.to_ascii_lowercase();
+    let says_otherwise = |word: &&str| reason.contains(*word);
+    match reason.as_str() {
+        "length" | "max_tokens" | "model_context_window_exceeded" => Finish::Length,
+        "content_filter" => Finish::Filtered,
+        _ if ["error", "abort", "cancel", "insufficient"]
+            .iter()
+            .any(says_otherwise) =>
+        {
+            Finish::Cut
+        }
+        _ => Finish::Complete,
+    }
+}
+
+/// A tool's name as every endpoint takes it back: letters, digits, `_` and `-`.
+/// What some models append after `<|` is not part of it.
+fn sendable_name(name: &str) -> String {
+    let name = name.split("<|").next().unwrap_or_default().trim();
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    let plain = name.chars().map(|c| if is_plain(c) { c } else { '-' });
+    let plain: String = plain.take(limits::TOOL_NAME_CHARS).collect();
+    if plain.is_empty() {
+        "unnamed".into()
+    } else {
+        plain
     }
 }
 
@@ -464,6 +514,36 @@ mod tests {
     }
 
     #[test]
+    fn calls_with_the_same_id_stay_apart() {
+        let f = r#""id":"a","function":{"name":"f","arguments":"{}"}"#;
+        let g = r#""id":"a","function":{"name":"g","arguments":"{}"}"#;
+        let expected = [call("a", "f", "{}"), call("call00001", "g", "{}")];
+        let by_index = [
+            format!(r#"[{{"index":0,{f}}}]"#),
+            format!(r#"[{{"index":1,{g}}}]"#),
+        ];
+        assert_eq!(calls(&[&by_index[0], &by_index[1]]), expected);
+        assert_eq!(calls(&[&format!("[{{{f}}},{{{g}}}]")]), expected);
+    }
+
+    #[test]
+    fn names_are_made_fit_to_be_sent_back() {
+        let table = [
+            ("list_skills", "list_skills"),
+            ("list_skills<|channel|>x", "list_skills"),
+            ("list skills", "list-skills"),
+            ("", "unnamed"),
+        ];
+        for (name, expected) in table {
+            assert_eq!(sendable_name(name), expected);
+        }
+        assert_eq!(
+            sendable_name(&"x".repeat(5000)).len(),
+            limits::TOOL_NAME_CHARS
+        );
+    }
+
+    #[test]
     fn only_a_finish_reason_or_the_marker_proves_the_end() {
         let text = r#"{"choices":[{"delta":{"content":"a"}}]}"#;
         let stop = r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#;
@@ -473,6 +553,19 @@ mod tests {
             (&[text, stop], Finish::Complete),
             (&[text, "[DONE]"], Finish::Complete),
             (&[text, length, "[DONE]"], Finish::Length),
+            (&[text, length, stop, "[DONE]"], Finish::Length),
+            (
+                &[text, r#"{"choices":[{"finish_reason":"MAX_TOKENS"}]}"#],
+                Finish::Length,
+            ),
+            (
+                &[text, r#"{"choices":[{"finish_reason":"error"}]}"#, "[DONE]"],
+                Finish::Cut,
+            ),
+            (
+                &[text, r#"{"choices":[{"finish_reason":"eos"}]}"#],
+                Finish::Complete,
+            ),
         ];
         for (chunks, finish) in table {
             let reply = assemble(chunks).unwrap();
@@ -484,6 +577,7 @@ mod tests {
         }
         let half = r#"{"choices":[{"delta":{"tool_calls":[{"id":"a","function":{"name":"f","arguments":"{"}}]}}]}"#;
         assert!(assemble(&[half, length]).unwrap().message.calls.is_empty());
+        assert!(assemble(&[half, stop]).unwrap().message.calls.is_empty());
         assert!(assemble(&[half]).unwrap().message.calls.is_empty());
     }
 

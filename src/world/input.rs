@@ -117,7 +117,14 @@ impl Input {
                 return Ok(Some(String::from_utf8_lossy(&line).into_owned()));
             }
             searched = self.rest.len();
-            if self.at_end || self.rest.len() > most {
+            if self.rest.len() > most {
+                let text = format!("a line is longer than {most} bytes");
+                return Err(ReadError::Io(io::Error::new(
+                    io::ErrorKind::InvalidData,
+                    text,
+                )));
+            }
+            if self.at_end {
                 let line = std::mem::take(&mut self.rest);
                 return Ok((!line.is_empty()).then(|| String::from_utf8_lossy(&line).into_owned()));
             }

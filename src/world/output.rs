@@ -40,8 +40,8 @@ pub struct Output {
     /// The terminal's cursor stands behind text, not at the beginning of a line.
     is_line_open: bool,
     is_thinking: bool,
-    /// A carriage return that may belong to a line feed in the next piece.
-    held_return: bool,
+    /// The end of what has streamed, as long as the next piece may change it.
+    held: String,
     failure: Option<io::Error>,
     /// Masked in everything that is printed: servers quote what they were sent.
     secret: Option<Secret>,
@@ -61,7 +61,7 @@ impl Output {
             color: color_wanted && io::stderr().is_terminal(),
             is_line_open: false,
             is_thinking: false,
-            held_return: false,
+            held: String::new(),
             failure: None,
             secret: None,
         }
@@ -193,15 +193,20 @@ impl Output {
 
     fn stream(&mut self, text: &str) {
         self.end_thought();
-        let mut text = Cow::Owned::<str>(self.masked(text).into_owned());
-        if std::mem::take(&mut self.held_return) {
-            text = format!("\r{text}").into();
-        }
-        if text.ends_with('\r') {
-            self.held_return = true;
-            text.to_mut().pop();
-        }
-        let shown = printable(&text);
+        let text = std::mem::take(&mut self.held) + text;
+        let mut text = self.masked(&text).into_owned();
+        // What the next piece may complete waits for it: the key, a line's end.
+        let secret = self
+            .secret
+            .as_ref()
+            .map_or(0, |secret| secret.beginning_at_end(&text));
+        let held = secret.max(usize::from(text.ends_with('\r')));
+        self.held = text.split_off(text.floor_char_boundary(text.len() - held));
+        self.write_shown(&text);
+    }
+
+    fn write_shown(&mut self, text: &str) {
+        let shown = printable(text);
         if !shown.is_empty() {
             self.is_line_open = !shown.ends_with('\n');
             self.write(shown.as_bytes());
@@ -228,7 +233,8 @@ impl Output {
 
     fn close_line(&mut self) {
         self.end_thought();
-        self.held_return = false;
+        let held = std::mem::take(&mut self.held);
+        self.write_shown(held.trim_end_matches('\r'));
         if std::mem::take(&mut self.is_line_open) {
             self.write(b"\n");
             self.flush();

@@ -1,6 +1,8 @@
 //! One question, one answer: streams, statuses, wrong usage.
 
-use crate::harness::{Reply, Server, Test, seconds};
+use serde_json::json;
+
+use crate::harness::{Reply, Server, Test, event, last_event, seconds};
 
 /// R-CLI-1: standard output carries the answer and nothing else.
 #[test]
@@ -324,4 +326,22 @@ fn faults_of_a_frontmatter_are_told_with_their_line() {
         system.contains("- plain: Just text.\n") && system.contains("- half: Body.\n"),
         "{system}"
     );
+}
+
+/// A key that comes in pieces does not show on a terminal either.
+#[test]
+fn a_key_in_pieces_is_masked_on_a_terminal() {
+    let (one, two) = crate::harness::CANARY.split_at(9);
+    let events = [
+        json!({"content": one}),
+        json!({"content": two}),
+        json!({"content": " end"}),
+    ];
+    let mut stream: Vec<String> = events.iter().map(event).collect();
+    stream.push(last_event("stop"));
+    let server = Server::start([Reply::sse(stream)]);
+    let mut terminal = Test::new().endpoint(&server).args(["hi"]).terminal();
+    terminal.expect("[secret] end");
+    terminal.wait_exit().success();
+    server.finish();
 }
