@@ -125,9 +125,8 @@ impl<'w> Tools<'w> {
     }
 }
 
-/// The tool with this name. What some models append after `<|` is not part of it.
+/// The tool with this name.
 pub fn find(name: &str) -> Option<&'static dyn Tool> {
-    let name = name.split("<|").next().unwrap_or_default().trim();
     TABLE.iter().copied().find(|tool| tool.name() == name)
 }
 
@@ -206,6 +205,5 @@ mod tests {
     fn unknown_names_are_answered_with_the_nearest() {
         assert!(unknown("get_skills").contains("did you mean `get_skill`?"));
         assert!(unknown("fly").contains("the tools are: list_skills, get_skill"));
-        assert!(find("get_skill<|channel|>analysis").is_some());
     }
 }
