@@ -73,6 +73,44 @@ impl fmt::Debug for Secret {
     }
 }
 
+/// Everything that is to be masked in a run: the key, the values of extra
+/// headers. What is too short to be told from a word is not kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Secrets(Vec<Secret>);
+
+impl Secrets {
+    /// The text with every occurrence of any of them masked.
+    pub fn mask<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        self.0.iter().fold(Cow::Borrowed(text), |text, secret| {
+            match secret.mask(&text) {
+                Cow::Borrowed(_) => text,
+                Cow::Owned(masked) => Cow::Owned(masked),
+            }
+        })
+    }
+
+    /// How many bytes at the end of a text may be the beginning of one of them.
+    pub fn beginning_at_end(&self, text: &str) -> usize {
+        let lengths = self.0.iter().map(|secret| secret.beginning_at_end(text));
+        lengths.max().unwrap_or(0)
+    }
+
+    /// Whether one of them stands somewhere in these bytes.
+    pub fn is_within(&self, bytes: &[u8]) -> bool {
+        self.0.iter().any(|secret| secret.is_within(bytes))
+    }
+}
+
+impl Extend<Secret> for Secrets {
+    fn extend<T: IntoIterator<Item = Secret>>(&mut self, secrets: T) {
+        let worth_masking = secrets.into_iter().filter(Secret::is_worth_masking);
+        self.0.extend(worth_masking);
+        // The longest first: one may be the beginning of another.
+        self.0
+            .sort_by_key(|secret| std::cmp::Reverse(secret.0.len()));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -93,5 +131,19 @@ mod tests {
         );
         let quoted = Secret::new("a\"b\\c").unwrap();
         assert_eq!(quoted.mask(r#"{"x":"a\"b\\c"}"#), r#"{"x":"[secret]"}"#);
+    }
+
+    #[test]
+    fn several_secrets_are_masked_the_longest_first() {
+        let mut secrets = Secrets::default();
+        secrets
+            .extend(["sk-canary", "sk-canary-2", "short"].map(|text| Secret::new(text).unwrap()));
+        assert_eq!(
+            secrets.mask("sk-canary-2 sk-canary short"),
+            "[secret] [secret] short"
+        );
+        assert_eq!(secrets.beginning_at_end("x sk-canary-"), 10);
+        assert!(secrets.is_within(b"(sk-canary)") && !secrets.is_within(b"short"));
+        assert_eq!(Secrets::default().mask("x"), "x");
     }
 }

@@ -2,8 +2,6 @@
 //! read here, and a run's parts are made.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -14,10 +12,10 @@ use crate::dotenv::{self, Variable};
 use crate::error::{Error, Kind, Result};
 use crate::instructions;
 use crate::limits;
-use crate::secret::Secret;
 use crate::settings::{EnvFile, Settings};
 use crate::skills::Skills;
 use crate::tools::{Tools, Workbench};
+use crate::world::files;
 use crate::world::output::Output;
 use crate::world::patience::Patience;
 use crate::world::signal::Interrupt;
@@ -44,8 +42,6 @@ pub struct Run {
     pub config: Config,
     /// The skills.
     pub skills: Skills,
-    /// The key, to be masked in results.
-    pub secret: Option<Secret>,
     /// The user's folder.
     pub folder: PathBuf,
     /// Signals and the deadline.
@@ -58,7 +54,7 @@ impl Run {
         let settings = settings(&typed, start)?;
         report_faults(&settings, output);
         let mut config = Config::resolve(&settings, &start.folder, needs)?;
-        output.hide(config.secret.clone());
+        output.hide(config.secrets.clone());
         for warning in &config.warnings {
             output.warn(warning);
         }
@@ -78,12 +74,10 @@ impl Run {
             deadline,
         };
         let folder = start.folder.clone();
-        let secret = config.secret.clone();
         Ok(Run {
             typed,
             config,
             skills,
-            secret,
             folder,
             patience,
         })
@@ -94,7 +88,7 @@ impl Run {
         Workbench {
             skills: &self.skills,
             scripts: self.typed.scripts.then_some(&self.config.scripts),
-            secret: self.secret.as_ref(),
+            secrets: &self.config.secrets,
             patience: &self.patience,
         }
     }
@@ -157,7 +151,7 @@ impl Run {
         let Some(path) = value.strip_prefix('@') else {
             return Ok(value.to_string());
         };
-        let bytes = read_file(&self.folder.join(path), limits::INSTRUCTIONS_BYTES)
+        let bytes = files::read_whole(&self.folder.join(path), limits::INSTRUCTIONS_BYTES)
             .map_err(|cause| usage(format!("failed to read the instructions `{path}`: {cause}")))?;
         String::from_utf8(bytes)
             .map_err(|_| usage(format!("the instructions `{path}` are not UTF-8 text")))
@@ -249,7 +243,7 @@ fn read_env_file(
             format!("failed to read {}: {cause}", shown(name)),
         )
     };
-    let bytes = read_file(path, limits::ENV_FILE_BYTES).map_err(|cause| failure(&cause))?;
+    let bytes = files::read_whole(path, limits::ENV_FILE_BYTES).map_err(|cause| failure(&cause))?;
     let contents = dotenv::parse_bytes(&bytes, look_up)
         .map_err(|fault| failure(&format!("line {}: {}", fault.line, fault.message)))?;
     // The same without the environment: what differs holds something of it.
@@ -273,32 +267,6 @@ fn read_env_file(
         contents,
         dependent,
     }))
-}
-
-/// A regular file, whole, if it is not larger than `most`.
-fn read_file(path: &Path, most: usize) -> std::result::Result<Vec<u8>, String> {
-    use std::os::unix::fs::OpenOptionsExt;
-    // A FIFO must not hang the start.
-    let file = File::options()
-        .read(true)
-        .custom_flags(libc::O_NONBLOCK)
-        .open(path)
-        .map_err(|error| error.to_string())?;
-    if !file
-        .metadata()
-        .map_err(|error| error.to_string())?
-        .is_file()
-    {
-        return Err("it is not a regular file".into());
-    }
-    let mut bytes = Vec::new();
-    file.take(most as u64 + 1)
-        .read_to_end(&mut bytes)
-        .map_err(|error| error.to_string())?;
-    if bytes.len() > most {
-        return Err(format!("it is larger than {most} bytes"));
-    }
-    Ok(bytes)
 }
 
 fn shown(path: &OsStr) -> std::path::Display<'_> {

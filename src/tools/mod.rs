@@ -5,11 +5,13 @@
 //! model can mend, never an error that ends the run. Nothing here knows which
 //! model asks.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value};
 
 use crate::config::Scripts;
 use crate::limits;
-use crate::secret::Secret;
+use crate::secret::Secrets;
 use crate::skills::Skills;
 use crate::text;
 use crate::tool::{ToolCall, ToolDefinition, ToolResult, parse_arguments};
@@ -32,7 +34,7 @@ pub struct Workbench<'w> {
     /// How scripts run; `None`: they do not.
     pub scripts: Option<&'w Scripts>,
     /// What is masked in every result.
-    pub secret: Option<&'w Secret>,
+    pub secrets: &'w Secrets,
     /// Signals and the deadline of the run.
     pub patience: &'w Patience,
 }
@@ -103,9 +105,7 @@ impl<'w> Tools<'w> {
             _ => call.arguments.clone(),
         };
         let line = text::one_line(&line, limits::SUMMARY_CHARS);
-        self.bench
-            .secret
-            .map_or(line.clone(), |secret| secret.mask(&line).into_owned())
+        self.bench.secrets.mask(&line).into_owned()
     }
 
     /// Runs a call. Whatever is wrong with it is told in the result.
@@ -114,13 +114,14 @@ impl<'w> Tools<'w> {
             Ok((tool, arguments)) => tool.run(&arguments, &self.bench),
             Err(message) => ToolResult::failure(message),
         };
-        match self.bench.secret {
-            Some(secret) => ToolResult {
-                content: secret.mask(&result.content).into_owned(),
-                summary: secret.mask(&result.summary).into_owned(),
-                ok: result.ok,
-            },
-            None => result,
+        let mask = |text: String| match self.bench.secrets.mask(&text) {
+            Cow::Borrowed(_) => text,
+            Cow::Owned(masked) => masked,
+        };
+        ToolResult {
+            content: mask(result.content),
+            summary: mask(result.summary),
+            ok: result.ok,
         }
     }
 }

@@ -3,6 +3,7 @@
 
 pub mod capture;
 pub mod confined;
+pub mod files;
 mod guardian;
 pub mod harden;
 pub mod input;

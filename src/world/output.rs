@@ -10,7 +10,7 @@ use std::io::{self, IsTerminal, Write};
 use crate::error::{Error, Kind, Result};
 use crate::event::Event;
 use crate::limits;
-use crate::secret::Secret;
+use crate::secret::Secrets;
 use crate::text::{one_line, printable};
 use crate::tool::milliseconds;
 
@@ -44,7 +44,7 @@ pub struct Output {
     held: String,
     failure: Option<io::Error>,
     /// Masked in everything that is printed: servers quote what they were sent.
-    secret: Option<Secret>,
+    secrets: Secrets,
 }
 
 const DIM: &str = "\x1b[2m";
@@ -63,13 +63,13 @@ impl Output {
             is_thinking: false,
             held: String::new(),
             failure: None,
-            secret: None,
+            secrets: Secrets::default(),
         }
     }
 
-    /// From now on this is never printed.
-    pub fn hide(&mut self, secret: Option<Secret>) {
-        self.secret = secret;
+    /// From now on these are never printed.
+    pub fn hide(&mut self, secrets: Secrets) {
+        self.secrets = secrets;
     }
 
     /// Shows what happens.
@@ -196,10 +196,7 @@ impl Output {
         let text = std::mem::take(&mut self.held) + text;
         let mut text = self.masked(&text).into_owned();
         // What the next piece may complete waits for it: the key, a line's end.
-        let secret = self
-            .secret
-            .as_ref()
-            .map_or(0, |secret| secret.beginning_at_end(&text));
+        let secret = self.secrets.beginning_at_end(&text);
         let held = secret.max(usize::from(text.ends_with('\r')));
         self.held = text.split_off(text.floor_char_boundary(text.len() - held));
         self.write_shown(&text);
@@ -258,10 +255,7 @@ impl Output {
     }
 
     fn masked<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        match &self.secret {
-            Some(secret) => secret.mask(text),
-            None => Cow::Borrowed(text),
-        }
+        self.secrets.mask(text)
     }
 
     fn write(&mut self, bytes: &[u8]) {

@@ -10,48 +10,42 @@ use ureq::http::HeaderMap;
 use crate::error::{Error, Kind};
 use crate::limits;
 use crate::model::fault::{Failure, Refusal, interpret};
-use crate::model::http::HttpModel;
+use crate::model::http::client::Client;
 use crate::model::reply::Fault;
 use crate::model::retry;
 use crate::text::one_line;
 use crate::world::patience::Stop;
 
-impl HttpModel {
+impl Client {
+    /// The meaning of a reply whose status is not 200, and its body as far as it came.
     pub(super) fn refused(
         &self,
+        url: &str,
         status: u16,
         headers: &HeaderMap,
         reader: &mut dyn Read,
-    ) -> Failure {
-        self.silence.set(self.endpoint.idle_limit);
+    ) -> (Failure, Vec<u8>) {
+        self.expect_more();
         let mut body = Vec::new();
         // What came of the body serves, even if its end did not.
         let result = reader
             .take(limits::ERROR_BODY_BYTES as u64)
             .read_to_end(&mut body);
         if let Some(stop) = result.err().as_ref().and_then(stop_of) {
-            return Failure::lasting(stop);
+            return (Failure::lasting(stop), body);
         }
-        let failure = self.interpret(status, headers, &body);
-        let names_usage = self.stream && memmem(&body, b"stream_options");
-        if matches!(status, 400 | 422) && names_usage && self.stream_usage.replace(false) {
-            return Failure {
-                retryable: true,
-                retry_after: Some(Duration::ZERO),
-                ..failure
-            };
-        }
-        failure
+        (self.interpret(url, status, headers, &body), body)
     }
 
-    pub(super) fn faulty(&self, fault: Fault, headers: &HeaderMap) -> Failure {
+    /// The meaning of a reply that is none, in spite of its status.
+    pub(super) fn faulty(&self, url: &str, fault: Fault, headers: &HeaderMap) -> Failure {
         match fault {
             Fault::Refused(value) => {
                 let text = match &value {
                     serde_json::Value::String(text) => text.clone(),
                     other => other.to_string(),
                 };
-                let mut failure = self.interpret(200, headers, text.as_bytes());
+                let mut failure = self.interpret(url, 200, headers, text.as_bytes());
                 if text.trim_start().starts_with('<') {
                     failure.error = failure.error.with_hint(
                         "that is no API: check LLM_API_BASE_URL, most endpoints want a path such as /v1 at its end",
@@ -62,12 +56,12 @@ impl HttpModel {
             other => {
                 let reason = Error::from(other);
                 let text = format!("the reply is no chat completion: {}", reason.message());
-                Failure::lasting(self.error(Kind::Protocol, &text))
+                Failure::lasting(no_answer(url, Kind::Protocol, &text))
             }
         }
     }
 
-    pub(super) fn interpret(&self, status: u16, headers: &HeaderMap, body: &[u8]) -> Failure {
+    fn interpret(&self, url: &str, status: u16, headers: &HeaderMap, body: &[u8]) -> Failure {
         let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
         let asked = header("retry-after-ms")
             .and_then(|value| value.trim().parse().ok().map(Duration::from_millis))
@@ -76,7 +70,7 @@ impl HttpModel {
             });
         let mut failure = interpret(&Refusal {
             status,
-            url: self.shown_url(),
+            url: shown(url),
             body,
             location: header("location"),
             request_id: header("x-request-id"),
@@ -92,68 +86,65 @@ impl HttpModel {
         }
         failure
     }
+}
 
-    /// No reply at all: network, time, signals.
-    pub(super) fn broken(&self, error: ureq::Error) -> Failure {
-        let error = match error {
-            ureq::Error::Io(error) => error,
-            ureq::Error::Timeout(_) => io::Error::new(
-                io::ErrorKind::TimedOut,
-                format!("no connection within {} s", limits::CONNECT.as_secs()),
-            ),
-            ureq::Error::Protocol(_)
-            | ureq::Error::Http(_)
-            | ureq::Error::LargeResponseHeader(..) => {
-                let text = format!("the reply is no HTTP: {error}");
-                return Failure::lasting(self.error(Kind::Protocol, &text));
-            }
-            ureq::Error::Rustls(error) => io::Error::new(io::ErrorKind::InvalidData, error),
-            other => io::Error::other(other),
-        };
-        if let Some(stop) = stop_of(&error) {
-            return Failure::lasting(stop);
+/// No reply at all: network, time, signals.
+pub(super) fn broken(url: &str, error: ureq::Error) -> Failure {
+    let error = match error {
+        ureq::Error::Io(error) => error,
+        ureq::Error::Timeout(_) => io::Error::new(
+            io::ErrorKind::TimedOut,
+            format!("no connection within {} s", limits::CONNECT.as_secs()),
+        ),
+        ureq::Error::Protocol(_) | ureq::Error::Http(_) | ureq::Error::LargeResponseHeader(..) => {
+            let text = format!("the reply is no HTTP: {error}");
+            return Failure::lasting(no_answer(url, Kind::Protocol, &text));
         }
-        if let Some(Stop::Silence(limit)) = Stop::within(&error) {
-            // Not tried again: a local model would read the whole prompt once more.
-            let text = format!("nothing came for {} s", limit.as_secs());
-            let error = self.error(Kind::Temporary, &text);
-            return Failure::lasting(
-                error.with_hint("a slow model needs a larger LLM_TIMEOUT_SECONDS"),
-            );
-        }
-        if error.kind() == io::ErrorKind::InvalidData {
-            let text = format!("no secure connection: {error}");
-            return Failure::lasting(self.error(Kind::Endpoint, &text));
-        }
-        let text = match error.kind() {
-            io::ErrorKind::UnexpectedEof => {
-                "the connection was closed before the reply was complete".into()
-            }
-            _ => one_line(&error.to_string(), limits::QUOTED_BYTES),
-        };
-        let failure = self.error(Kind::Temporary, &text);
-        Failure::passing(match error.kind() {
-            io::ErrorKind::ConnectionRefused => {
-                failure.with_hint("is the server running, and is LLM_API_BASE_URL its address?")
-            }
-            io::ErrorKind::NotFound => failure.with_hint("check the host name in LLM_API_BASE_URL"),
-            _ => failure,
-        })
+        ureq::Error::Rustls(error) => io::Error::new(io::ErrorKind::InvalidData, error),
+        other => io::Error::other(other),
+    };
+    if let Some(stop) = stop_of(&error) {
+        return Failure::lasting(stop);
     }
+    if let Some(Stop::Silence(limit)) = Stop::within(&error) {
+        // Not tried again: a local model would read the whole prompt once more.
+        let text = format!("nothing came for {} s", limit.as_secs());
+        let error = no_answer(url, Kind::Temporary, &text);
+        return Failure::lasting(
+            error.with_hint("a slow model needs a larger LLM_TIMEOUT_SECONDS"),
+        );
+    }
+    if error.kind() == io::ErrorKind::InvalidData {
+        let text = format!("no secure connection: {error}");
+        return Failure::lasting(no_answer(url, Kind::Endpoint, &text));
+    }
+    let text = match error.kind() {
+        io::ErrorKind::UnexpectedEof => {
+            "the connection was closed before the reply was complete".into()
+        }
+        _ => one_line(&error.to_string(), limits::QUOTED_BYTES),
+    };
+    let failure = no_answer(url, Kind::Temporary, &text);
+    Failure::passing(match error.kind() {
+        io::ErrorKind::ConnectionRefused => {
+            failure.with_hint("is the server running, and is LLM_API_BASE_URL its address?")
+        }
+        io::ErrorKind::NotFound => failure.with_hint("check the host name in LLM_API_BASE_URL"),
+        _ => failure,
+    })
+}
 
-    pub(super) fn error(&self, kind: Kind, cause: &str) -> Error {
-        Error::new(
-            kind,
-            format!("failed to get an answer from {}: {cause}", self.shown_url()),
-        )
-    }
+/// An error in the words that every failed request shares.
+pub(super) fn no_answer(url: &str, kind: Kind, cause: &str) -> Error {
+    Error::new(
+        kind,
+        format!("failed to get an answer from {}: {cause}", shown(url)),
+    )
+}
 
-    /// The address without its query, which may hold what should not be shown.
-    pub(super) fn shown_url(&self) -> &str {
-        self.url
-            .split_once('?')
-            .map_or(&self.url, |(before, _)| before)
-    }
+/// The address without its query, which may hold what should not be shown.
+pub(super) fn shown(url: &str) -> &str {
+    url.split_once('?').map_or(url, |(before, _)| before)
 }
 
 /// The error of a run that is to stop, if this I/O error says so.
@@ -162,10 +153,4 @@ pub(super) fn stop_of(error: &io::Error) -> Option<Error> {
         Stop::Silence(_) => None,
         stop => Some(stop.into()),
     }
-}
-
-fn memmem(haystack: &[u8], needle: &[u8]) -> bool {
-    haystack
-        .windows(needle.len())
-        .any(|window| window == needle)
 }

@@ -1,16 +1,12 @@
 //! The model behind an endpoint that speaks OpenAI's chat completions.
 //!
-//! One request, up to three tries, one reply. `ureq` is configured as narrowly
-//! as possible: statuses are no errors (their bodies tell what is wrong),
-//! redirects are not followed (they would carry the key to another host), and
-//! all waiting is ours. This is the only place where a secret is revealed.
+//! One request, up to three tries, one reply. How requests travel is
+//! `client.rs`, what failures mean is `failure.rs`.
 
 use std::cell::Cell;
 use std::io::{self, Read};
-use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use ureq::Agent;
 use ureq::http::Response;
 
 use crate::config::Endpoint;
@@ -25,20 +21,18 @@ use crate::model::{Finish, Model, Reply, Request, retry};
 use crate::text::one_line;
 use crate::world::patience::Patience;
 
+mod client;
 mod failure;
 mod transport;
 
-use failure::stop_of;
-use transport::{PatientResolver, Shared, SilenceLimit};
+use client::Client;
+use failure::{broken, no_answer, shown, stop_of};
 
 /// Asks an endpoint.
 #[derive(Debug)]
 pub struct HttpModel {
-    endpoint: Endpoint,
+    client: Client,
     url: String,
-    patience: Patience,
-    silence: Arc<SilenceLimit>,
-    agent: Agent,
     stream: bool,
     /// Off once the endpoint has refused `stream_options`.
     stream_usage: Cell<bool>,
@@ -48,31 +42,9 @@ impl HttpModel {
     /// A model that has not connected yet. With `stream`, replies are asked
     /// for piece by piece.
     pub fn new(endpoint: Endpoint, stream: bool, patience: Patience) -> HttpModel {
-        let silence = Arc::new(SilenceLimit::new(endpoint.idle_limit));
-        let shared = Shared {
-            patience: patience.clone(),
-            silence: Arc::clone(&silence),
-        };
-        let config = Agent::config_builder()
-            .http_status_as_error(false)
-            .max_redirects(0)
-            .max_redirects_will_error(false)
-            .proxy(None)
-            .timeout_resolve(Some(limits::CONNECT))
-            .timeout_connect(Some(limits::CONNECT))
-            .input_buffer_size(limits::READ_BYTES)
-            .output_buffer_size(limits::READ_BYTES)
-            .user_agent(concat!("skills-runner/", env!("CARGO_PKG_VERSION")))
-            .build();
-        let connector = transport::connector(shared.clone());
-        let agent = Agent::with_parts(config, connector, PatientResolver(shared));
-        let url = endpoint.address.chat_completions();
         HttpModel {
-            endpoint,
-            url,
-            patience,
-            silence,
-            agent,
+            url: endpoint.address.chat_completions(),
+            client: Client::new(endpoint, patience),
             stream,
             stream_usage: Cell::new(true),
         }
@@ -85,42 +57,30 @@ impl HttpModel {
         told: &mut bool,
     ) -> std::result::Result<Reply, Failure> {
         let body = Body {
-            model: &self.endpoint.model,
+            model: &self.client.endpoint.model,
             messages: request.messages,
             tools: request.tools,
             stream: self.stream,
             stream_usage: self.stream_usage.get(),
         };
-        let body = serde_json::to_vec(&body)
-            .map_err(|error| Failure::lasting(self.error(Kind::Protocol, &error.to_string())))?;
+        let body = serde_json::to_vec(&body).map_err(|error| {
+            Failure::lasting(no_answer(&self.url, Kind::Protocol, &error.to_string()))
+        })?;
         listener(Event::Request {
-            url: self.shown_url(),
+            url: shown(&self.url),
             bytes: body.len(),
         });
         let start = Instant::now();
-        let response = self.send(&body).map_err(|error| self.broken(error))?;
+        let response = self
+            .client
+            .post(&self.url, &body)
+            .map_err(|error| broken(&self.url, error))?;
         let reply = self.read(response, listener, told)?;
         listener(Event::Response {
             duration: start.elapsed(),
             usage: reply.usage,
         });
         Ok(reply)
-    }
-
-    fn send(&self, body: &[u8]) -> std::result::Result<Response<ureq::Body>, ureq::Error> {
-        // A slow start is normal where a local model reads a long prompt.
-        self.silence
-            .set(self.endpoint.idle_limit * limits::FIRST_BYTE_FACTOR);
-        let mut request = self.agent.post(&self.url).content_type("application/json");
-        if let Some(key) = &self.endpoint.key {
-            let key = key.reveal();
-            request = if self.endpoint.address.wants_api_key_header() {
-                request.header("api-key", key)
-            } else {
-                request.header("authorization", format!("Bearer {key}"))
-            };
-        }
-        request.send(body)
     }
 
     fn read(
@@ -133,7 +93,15 @@ impl HttpModel {
         let (parts, mut body) = response.into_parts();
         let mut reader = body.as_reader().take(limits::RESPONSE_BYTES);
         if status != 200 {
-            return Err(self.refused(status, &parts.headers, &mut reader));
+            let (mut failure, body) =
+                self.client
+                    .refused(&self.url, status, &parts.headers, &mut reader);
+            let names_usage = self.stream && is_within(b"stream_options", &body);
+            if matches!(status, 400 | 422) && names_usage && self.stream_usage.replace(false) {
+                failure.retryable = true;
+                failure.retry_after = Some(Duration::ZERO);
+            }
+            return Err(failure);
         }
         let mut assembler = Assembler::default();
         let result = self.assemble(&mut reader, &mut assembler, listener);
@@ -142,9 +110,12 @@ impl HttpModel {
             Ok(()) => (None, false),
             Err(Interruption::Broken(error)) => {
                 let is_stop = stop_of(&error).is_some();
-                (Some(self.broken(error.into())), is_stop)
+                (Some(broken(&self.url, error.into())), is_stop)
             }
-            Err(Interruption::Fault(fault)) => (Some(self.faulty(fault, &parts.headers)), false),
+            Err(Interruption::Fault(fault)) => (
+                Some(self.client.faulty(&self.url, fault, &parts.headers)),
+                false,
+            ),
         };
         let cause = match failure {
             Some(failure) if is_stop || !*told => return Err(failure),
@@ -153,7 +124,7 @@ impl HttpModel {
         };
         let mut reply = assembler
             .finish(listener)
-            .map_err(|fault| self.faulty(fault, &parts.headers))?;
+            .map_err(|fault| self.client.faulty(&self.url, fault, &parts.headers))?;
         if cause.is_some() {
             reply.finish = Finish::Cut;
             reply.message.calls.clear();
@@ -161,15 +132,18 @@ impl HttpModel {
         }
         let said_nothing = reply.message.content.is_empty();
         match reply.finish {
-            Finish::Cut if said_nothing => Err(Failure::passing(
-                self.error(Kind::Temporary, "the reply ended before anything was said"),
-            )),
-            Finish::Filtered if said_nothing => Err(Failure::lasting(self.error(
+            Finish::Cut if said_nothing => Err(Failure::passing(no_answer(
+                &self.url,
+                Kind::Temporary,
+                "the reply ended before anything was said",
+            ))),
+            Finish::Filtered if said_nothing => Err(Failure::lasting(no_answer(
+                &self.url,
                 Kind::Endpoint,
                 "the endpoint's content filter withheld the answer",
             ))),
             Finish::Complete if said_nothing && reply.message.calls.is_empty() => Err(
-                Failure::lasting(self.error(Kind::Protocol, "the answer is empty")),
+                Failure::lasting(no_answer(&self.url, Kind::Protocol, "the answer is empty")),
             ),
             _ => Ok(reply),
         }
@@ -189,7 +163,7 @@ impl HttpModel {
         let first = loop {
             let count = reader.read(&mut buffer[filled..])?;
             if count > 0 {
-                self.silence.set(self.endpoint.idle_limit);
+                self.client.expect_more();
             }
             filled += count;
             match buffer[..filled]
@@ -228,7 +202,7 @@ impl HttpModel {
             if assembler.is_done() {
                 // The connection can serve the next request only if the body is
                 // read to its end, but that is not worth waiting for.
-                self.silence.set(limits::AFTER_DONE);
+                self.client.expect_end();
                 while matches!(reader.read(buffer), Ok(1..)) {}
                 return Ok(());
             }
@@ -243,13 +217,13 @@ impl HttpModel {
 
 impl Model for HttpModel {
     fn name(&self) -> &str {
-        &self.endpoint.model
+        &self.client.endpoint.model
     }
 
     fn complete(&self, request: &Request<'_>, listener: &mut Listener<'_>) -> Result<Reply> {
         let mut attempt = 1;
         loop {
-            self.patience.check()?;
+            self.client.patience.check()?;
             let mut told = false;
             let failure = match self.try_once(request, listener, &mut told) {
                 Ok(reply) => return Ok(reply),
@@ -265,7 +239,7 @@ impl Model for HttpModel {
                 delay,
                 reason: failure.error.message(),
             });
-            self.patience.pause(delay)?;
+            self.client.patience.pause(delay)?;
         }
     }
 }
@@ -332,4 +306,8 @@ fn malformed(body: &[u8]) -> Fault {
         &String::from_utf8_lossy(body),
         limits::QUOTED_BYTES,
     ))
+}
+
+fn is_within(word: &[u8], bytes: &[u8]) -> bool {
+    bytes.windows(word.len()).any(|window| window == word)
 }

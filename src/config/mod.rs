@@ -2,31 +2,23 @@
 //!
 //! Everything is checked before the first request, and all problems are told
 //! at once, each with the variable, where its value came from, and the fix.
-//! Nothing here reads the environment or a file: that has been done.
+//! Nothing here reads the environment: that has been done.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::address::Address;
 use crate::error::{Error, Kind, Result};
 use crate::limits;
-use crate::secret::Secret;
+use crate::secret::Secrets;
 use crate::settings::{self, Origin, Settings};
 
-/// Whom to ask.
-#[derive(Clone, Debug)]
-pub struct Endpoint {
-    /// Where requests go.
-    pub address: Address,
-    /// The model's name, as the endpoint knows it.
-    pub model: String,
-    /// The credential; `None` sends none.
-    pub key: Option<Secret>,
-    /// Longest silence while a reply is read.
-    pub idle_limit: Duration,
-}
+mod endpoint;
+mod network;
+
+pub use endpoint::Endpoint;
+pub use network::{Network, Proxy, ProxyScheme, RootFile};
 
 /// Which interpreter runs the scripts of a skill that has no venv.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,8 +57,8 @@ pub struct Config {
     pub skills_folders: Vec<PathBuf>,
     /// How scripts run.
     pub scripts: Scripts,
-    /// The key, to be masked wherever a tool's result shows it.
-    pub secret: Option<Secret>,
+    /// The key and all else that is masked wherever it would show.
+    pub secrets: Secrets,
     /// Things the user should know that stop nothing.
     pub warnings: Vec<String>,
 }
@@ -95,14 +87,14 @@ impl Config {
             Needs::Skills => None,
         };
         // A key that is set is kept from scripts and masked also where no endpoint is needed.
-        let secret = reader.secret(settings::LLM_API_KEY).map(|(key, _)| key);
-        let secret = secret.filter(Secret::is_worth_masking);
+        let mut secrets = Secrets::default();
+        secrets.extend(reader.secret(settings::LLM_API_KEY).map(|(key, _)| key));
         let skills_folders = reader.skills_folders();
         let scripts = Scripts {
             limit: reader.seconds(settings::SCRIPT_TIMEOUT_SECONDS, limits::SCRIPT_SECONDS),
             python: reader.python(),
             keep_leftovers: reader.choice(settings::SCRIPT_LEFTOVERS, &["kill", "keep"]) == Some(1),
-            environment: script_environment(settings, secret.as_ref()),
+            environment: script_environment(settings, &secrets),
             user_folder: user_folder.to_path_buf(),
             temporary_folder: settings
                 .variable("TMPDIR")
@@ -113,7 +105,7 @@ impl Config {
                 endpoint,
                 skills_folders,
                 scripts,
-                secret,
+                secrets,
                 warnings: reader.warnings,
             })
         } else {
@@ -165,12 +157,12 @@ fn all_at_once(problems: &[String], needs: Needs) -> Error {
 }
 
 /// The user's environment without our credentials, under whatever name they stand.
-fn script_environment(settings: &Settings, key: Option<&Secret>) -> Vec<(OsString, OsString)> {
+fn script_environment(settings: &Settings, secrets: &Secrets) -> Vec<(OsString, OsString)> {
     let is_secret = |name: &OsStr, value: &OsStr| {
         settings::SETTINGS
             .iter()
             .any(|row| row.secret && name == row.name)
-            || key.is_some_and(|key| key.is_within(value.as_bytes()))
+            || secrets.is_within(value.as_bytes())
     };
     settings
         .environment()
@@ -189,122 +181,6 @@ struct Reader<'s> {
 }
 
 impl Reader<'_> {
-    fn endpoint(&mut self) -> Option<Endpoint> {
-        let address = self.address();
-        let model = self.text(settings::LLM_MODEL_NAME).map(|(model, _)| model);
-        if model.is_none() {
-            self.missing(
-                settings::LLM_MODEL_NAME,
-                "gpt-4.1-mini, or with Ollama qwen3",
-            );
-        }
-        let key = self.key(address.as_ref());
-        self.refuse_leaks(address.as_ref());
-        let idle_limit = self.seconds(settings::LLM_TIMEOUT_SECONDS, limits::IDLE_SECONDS);
-        Some(Endpoint {
-            address: address?.0,
-            model: model?,
-            key,
-            idle_limit,
-        })
-    }
-
-    fn address(&mut self) -> Option<(Address, Origin)> {
-        let Some((text, origin)) = self.text(settings::LLM_API_BASE_URL) else {
-            self.missing(
-                settings::LLM_API_BASE_URL,
-                "https://api.openai.com/v1, or with Ollama http://localhost:11434/v1",
-            );
-            return None;
-        };
-        match Address::parse(&text) {
-            Ok(address) => Some((address, origin)),
-            Err(fault) => {
-                let name = settings::LLM_API_BASE_URL;
-                self.problems
-                    .push(format!("{name} ({origin}) is no usable address: {fault}"));
-                None
-            }
-        }
-    }
-
-    fn key(&mut self, address: Option<&(Address, Origin)>) -> Option<Secret> {
-        let name = settings::LLM_API_KEY;
-        let loopback = address.is_some_and(|(address, _)| address.is_loopback());
-        let Some((key, origin)) = self.secret(name) else {
-            if self.text(name).is_none() && !loopback {
-                self.problems.push(format!(
-                    "{name} is not set: set it in the environment or in .env (`none` for an \
-                     endpoint that wants no key)"
-                ));
-            }
-            return None;
-        };
-        if !key.is_sendable() {
-            self.problems.push(format!(
-                "{name} ({origin}) holds a line break or another character that no key has: copy it again"
-            ));
-            return None;
-        }
-        let (address, address_origin) = address?;
-        // A folder somebody else filled could name an address that catches the key.
-        if is_foreign(address_origin) && is_own(&origin) && !loopback {
-            self.problems.push(format!(
-                "{name} ({origin}) is not sent to {}, which only {address_origin} names: set {} where the \
-                 key is set, or pass the file with --env-file if you trust it",
-                address.host(),
-                settings::LLM_API_BASE_URL,
-            ));
-        }
-        if !address.is_encrypted() && !loopback {
-            self.warnings.push(format!(
-                "{name} goes to {} over plain http: anybody on the way can read it",
-                address.host()
-            ));
-        }
-        Some(key)
-    }
-
-    /// The same for everything else that is sent: a foreign file must not put
-    /// the user's variables into the address or the model's name.
-    fn refuse_leaks(&mut self, address: Option<&(Address, Origin)>) {
-        let Some((address, origin)) = address else {
-            return;
-        };
-        if !is_foreign(origin) || address.is_loopback() {
-            return;
-        }
-        for name in [settings::LLM_API_BASE_URL, settings::LLM_MODEL_NAME] {
-            if let Some((
-                _,
-                Origin::File {
-                    trusted: false,
-                    is_dependent: true,
-                    line,
-                    ..
-                },
-            )) = self.text(name)
-            {
-                self.problems.push(format!(
-                    "{name} (.env line {line}) puts environment variables into what is sent to {}, which only \
-                     .env names: pass the file with --env-file if you trust it",
-                    address.host()
-                ));
-            }
-        }
-    }
-
-    /// The setting as a secret, trimmed; `none` and unset give `None`.
-    fn secret(&mut self, name: &'static str) -> Option<(Secret, Origin)> {
-        let (text, origin) = self.text(name)?;
-        if text == "none" {
-            return None;
-        }
-        // Pasted from a header.
-        let text = text.strip_prefix("Bearer ").unwrap_or(&text).trim();
-        Some((Secret::new(text)?, origin))
-    }
-
     fn skills_folders(&mut self) -> Vec<PathBuf> {
         match self.settings.value(settings::SKILLS_FOLDER_PATH) {
             Some((value, _)) => value

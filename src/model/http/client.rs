@@ -1,0 +1,94 @@
+//! How requests travel: `ureq` on our own connections.
+//!
+//! `ureq` is configured as narrowly as possible: statuses are no errors (their
+//! bodies tell what is wrong), redirects are not followed (they would carry
+//! the key to another host), and all waiting is ours. This is the only place
+//! where a secret is revealed.
+
+use std::sync::Arc;
+
+use ureq::http::Response;
+use ureq::{Agent, RequestBuilder};
+
+use crate::config::Endpoint;
+use crate::limits;
+use crate::model::http::transport::{self, PatientResolver, Shared, SilenceLimit};
+use crate::world::patience::Patience;
+
+/// A client of one endpoint. It keeps its connection open between requests.
+#[derive(Debug)]
+pub struct Client {
+    /// Whom it asks.
+    pub endpoint: Endpoint,
+    /// Signals and the deadline of the run.
+    pub patience: Patience,
+    silence: Arc<SilenceLimit>,
+    agent: Agent,
+}
+
+impl Client {
+    /// A client that has not connected yet.
+    pub fn new(endpoint: Endpoint, patience: Patience) -> Client {
+        let silence = Arc::new(SilenceLimit::new(endpoint.idle_limit));
+        let shared = Shared {
+            patience: patience.clone(),
+            silence: Arc::clone(&silence),
+        };
+        let config = Agent::config_builder()
+            .http_status_as_error(false)
+            .max_redirects(0)
+            .max_redirects_will_error(false)
+            .proxy(None)
+            .timeout_resolve(Some(limits::CONNECT))
+            .timeout_connect(Some(limits::CONNECT))
+            .input_buffer_size(limits::READ_BYTES)
+            .output_buffer_size(limits::READ_BYTES)
+            .user_agent(concat!("skills-runner/", env!("CARGO_PKG_VERSION")))
+            .build();
+        let connector = transport::connector(shared.clone());
+        let agent = Agent::with_parts(config, connector, PatientResolver(shared));
+        Client {
+            endpoint,
+            patience,
+            silence,
+            agent,
+        }
+    }
+
+    /// Sends a request with a JSON body and waits for the beginning of the reply.
+    pub fn post(&self, url: &str, body: &[u8]) -> Result<Response<ureq::Body>, ureq::Error> {
+        self.expect_first();
+        self.with_headers(self.agent.post(url))
+            .content_type("application/json")
+            .send(body)
+    }
+
+    /// The first byte may take long: a slow start is normal where a local
+    /// model reads a long prompt.
+    fn expect_first(&self) {
+        self.silence
+            .set(self.endpoint.idle_limit * limits::FIRST_BYTE_FACTOR);
+    }
+
+    /// From the first byte on, silence may last as long as the user allows.
+    pub fn expect_more(&self) {
+        self.silence.set(self.endpoint.idle_limit);
+    }
+
+    /// Everything is there; only the end of the body is to come.
+    pub fn expect_end(&self) {
+        self.silence.set(limits::AFTER_DONE);
+    }
+
+    fn with_headers<B>(&self, request: RequestBuilder<B>) -> RequestBuilder<B> {
+        let Some(key) = &self.endpoint.key else {
+            return request;
+        };
+        let key = key.reveal();
+        if self.endpoint.address.wants_api_key_header() {
+            request.header("api-key", key)
+        } else {
+            request.header("authorization", format!("Bearer {key}"))
+        }
+    }
+}
