@@ -19,6 +19,8 @@ pub const CONNECT: Duration = Duration::from_secs(10);
 pub const MAX_SECONDS: u64 = 31_536_000;
 /// Tries of one request, the first included.
 pub const TRIES: u32 = 3;
+/// Changes to one request that an endpoint does not take as it is.
+pub const CHANGES: u32 = 10;
 /// The first pause between two tries; it doubles.
 pub const RETRY_PAUSE: Duration = Duration::from_millis(500);
 /// The longest pause of our own choosing.
@@ -45,6 +47,10 @@ pub const MESSAGE_BYTES: usize = 8 << 20;
 pub const TOOL_NAME_CHARS: usize = 64;
 /// Calls in one message.
 pub const CALLS: usize = 128;
+/// No text has more bytes a token than this, but for long runs of one character.
+pub const BYTES_PER_TOKEN_MOST: usize = 12;
+/// Requests shorter than this are not looked at for what the endpoint left unread.
+pub const TRUNCATION_BYTES: usize = 16 << 10;
 /// Bytes read from a connection at once.
 pub const READ_BYTES: usize = 64 << 10;
 /// Addresses kept of one host name.

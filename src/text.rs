@@ -59,6 +59,51 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     Cow::Owned(clean)
 }
 
+/// The text as every endpoint takes it: without escape sequences of a terminal
+/// and with a replacement for control characters other than tab, line feed and
+/// carriage return, which some refuse.
+pub fn sendable(text: &str) -> Cow<'_, str> {
+    let is_refused = |c: char| c < ' ' && !matches!(c, '\t' | '\n' | '\r');
+    if !text.contains(is_refused) {
+        return Cow::Borrowed(text);
+    }
+    let mut clean = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(is_refused) {
+        clean.push_str(&rest[..at]);
+        let sequence = escape_sequence(&rest[at..]);
+        if sequence == 0 {
+            clean.push('\u{fffd}');
+        }
+        rest = &rest[at + sequence.max(1)..];
+    }
+    clean.push_str(rest);
+    Cow::Owned(clean)
+}
+
+/// The length of the escape sequence (ECMA-48) at the beginning of the text;
+/// 0 if there is none that is complete.
+fn escape_sequence(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    match bytes {
+        // Control sequences, such as colours: parameters, then one final byte.
+        [0x1b, b'[', rest @ ..] => {
+            let end = rest.iter().position(|byte| !matches!(byte, 0x20..=0x3f));
+            let is_final = |end: &usize| matches!(rest[*end], 0x40..=0x7e);
+            end.filter(is_final).map_or(0, |end| end + 3)
+        }
+        // Commands to the terminal, such as a title or a link, end with BEL or ESC \\.
+        [0x1b, b']', ..] => {
+            let bell = text.find('\x07').map(|at| at + 1);
+            let terminator = text[1..].find("\x1b\\").map(|at| at + 3);
+            bell.into_iter().chain(terminator).min().unwrap_or(0)
+        }
+        [0x1b, b'0'..=b'~', ..] => 2,
+        [0x1b, b'(' | b')', b'0'..=b'~', ..] => 3,
+        _ => 0,
+    }
+}
+
 /// C0 and C1 controls, and the characters that turn the direction of writing
 /// around, so that a line can look like another one.
 fn commands_terminal(c: char) -> bool {
@@ -159,5 +204,23 @@ mod tests {
         assert_eq!(near("calc"), ["calculator"]);
         assert!(near("weather").is_empty());
         assert!(near("").is_empty());
+    }
+
+    #[test]
+    fn what_is_sent_holds_no_commands_to_a_terminal() {
+        let table = [
+            ("plain\ttext\r\n", "plain\ttext\r\n"),
+            ("\x1b[1;31mred\x1b[0m", "red"),
+            ("\x1b]0;title\x07after", "after"),
+            ("\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\", "link"),
+            ("\x1b(Bx\x1b7", "x"),
+            ("a\0b\x08", "a\u{fffd}b\u{fffd}"),
+            ("cut \x1b[", "cut \u{fffd}["),
+            ("cut \x1b", "cut \u{fffd}"),
+            ("\x1b[31é", "\u{fffd}[31é"),
+        ];
+        for (text, expected) in table {
+            assert_eq!(sendable(text), expected, "{text:?}");
+        }
     }
 }

@@ -99,11 +99,15 @@ pub fn finish(answer: &Answer, output: &mut Output) -> Result<()> {
             "the endpoint's content filter stepped in",
             "ask in other words",
         ),
+        Finish::UnparsedCall => (
+            "the model called a tool, but the server handed the call on as text",
+            "the server needs a parser for this model's calls: vLLM --enable-auto-tool-choice --tool-call-parser NAME, llama.cpp --jinja",
+        ),
     };
-    let kind = if answer.finish == Finish::Filtered {
-        Kind::Endpoint
-    } else {
-        Kind::Truncated
+    let kind = match answer.finish {
+        Finish::Filtered => Kind::Endpoint,
+        Finish::UnparsedCall => Kind::Protocol,
+        _ => Kind::Truncated,
     };
     Err(Error::new(kind, format!("failed to get the whole answer: {cause}")).with_hint(hint))
 }

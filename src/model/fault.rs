@@ -18,6 +18,17 @@ pub struct Failure {
     pub retryable: bool,
     /// How long the server wants to be left alone.
     pub retry_after: Option<Duration>,
+    /// What the endpoint answered, where it answered at all.
+    pub answer: Option<Answer>,
+}
+
+/// A refusal as it came.
+#[derive(Debug)]
+pub struct Answer {
+    /// The HTTP status, or the one that an error inside of a reply names.
+    pub status: u16,
+    /// The body, as far as it was read.
+    pub body: Vec<u8>,
 }
 
 impl Failure {
@@ -27,16 +38,25 @@ impl Failure {
             error,
             retryable: false,
             retry_after: None,
+            answer: None,
         }
     }
 
     /// A failure that may be over soon.
     pub fn passing(error: Error) -> Failure {
         Failure {
-            error,
             retryable: true,
-            retry_after: None,
+            ..Failure::lasting(error)
         }
+    }
+
+    /// Whether these words stand in what the endpoint answered.
+    pub fn says(&self, words: &str) -> bool {
+        let answer = self.answer.as_ref();
+        answer.is_some_and(|answer| {
+            let text = String::from_utf8_lossy(&answer.body);
+            text.to_ascii_lowercase().contains(words)
+        })
     }
 }
 
@@ -53,14 +73,18 @@ pub struct Refusal<'r> {
     pub location: Option<&'r str>,
     /// The server's id of the request, for its support.
     pub request_id: Option<&'r str>,
-    /// `Retry-After`, read.
+    /// How long the server wants to be left alone.
     pub retry_after: Option<Duration>,
 }
 
 /// Makes the error of a refusal.
 pub fn interpret(refusal: &Refusal<'_>) -> Failure {
     let words = words(refusal.body);
-    let (kind, retryable, hint) = judge(refusal, &words.to_lowercase());
+    let effective = Refusal {
+        status: effective_status(refusal),
+        ..*refusal
+    };
+    let (kind, retryable, hint) = judge(&effective, &words.to_lowercase());
     let status = match refusal.status {
         200 => "the endpoint reports an error".to_string(),
         status => format!("status {status}{}", reason_phrase(status)),
@@ -81,72 +105,139 @@ pub fn interpret(refusal: &Refusal<'_>) -> Failure {
         error,
         retryable,
         retry_after: refusal.retry_after,
+        answer: Some(Answer {
+            status: effective.status,
+            body: refusal.body.to_vec(),
+        }),
+    }
+}
+
+/// The status that counts: an error inside of a reply often names its own.
+fn effective_status(refusal: &Refusal<'_>) -> u16 {
+    let named = || {
+        let value: Value = serde_json::from_slice(refusal.body).ok()?;
+        let value = value.get(0).unwrap_or(&value);
+        let error = value.get("error").unwrap_or(value);
+        let code = ["code", "status"]
+            .iter()
+            .find_map(|key| match &error[key] {
+                Value::Number(code) => code.as_u64(),
+                Value::String(code) => code.parse().ok(),
+                _ => None,
+            })?;
+        u16::try_from(code)
+            .ok()
+            .filter(|code| (400..600).contains(code))
+    };
+    match refusal.status {
+        200 => named().unwrap_or(200),
+        status => status,
     }
 }
 
 /// Kind, whether another try may help, and the remedy. `words` in lower case.
 fn judge(refusal: &Refusal<'_>, words: &str) -> (Kind, bool, Option<String>) {
-    let hint = |text: &str| Some(text.to_string());
-    if is_context_overflow(words) {
+    let has = |phrases: &[&str]| phrases.iter().any(|phrase| words.contains(phrase));
+    let lasting = |hint: &str| (Kind::Endpoint, false, Some(hint.to_string()));
+    if is_context_overflow(words) || refusal.status == 413 {
         let text = "the conversation is longer than the model's context window: start a new one or shorten the prompt";
-        return (Kind::Context, false, hint(text));
+        return (Kind::Context, false, Some(text.into()));
     }
-    let is_billing = [
-        "insufficient_quota",
-        "check your plan",
-        "billing",
-        "payment required",
-    ]
-    .iter()
-    .any(|phrase| words.contains(phrase));
+    if let Some(hint) = tools_hint(words) {
+        return lasting(hint);
+    }
     match refusal.status {
-        401 | 403 => (
-            Kind::Auth,
-            false,
-            hint("check LLM_API_KEY and that LLM_API_BASE_URL is its endpoint"),
-        ),
-        402 => (
-            Kind::Endpoint,
-            false,
-            hint("the account has no credit left"),
-        ),
-        429 if is_billing => (
-            Kind::Endpoint,
-            false,
-            hint("the account's quota is used up"),
-        ),
-        408 | 409 | 429 | 500..=599 => (Kind::Temporary, true, None),
-        _ if words.contains("overloaded") => (Kind::Temporary, true, None),
-        300..=399 => {
-            let target = refusal
-                .location
-                .unwrap_or("another address")
-                .trim_end_matches("/chat/completions");
-            (
-                Kind::Endpoint,
-                false,
-                Some(format!(
-                    "redirects are not followed: set LLM_API_BASE_URL to {target}"
-                )),
-            )
+        401 | 403 => {
+            let hint = "check LLM_API_KEY and that LLM_API_BASE_URL is its endpoint";
+            (Kind::Auth, false, Some(hint.into()))
         }
-        404 if words.contains("model") => (Kind::Endpoint, false, hint("check LLM_MODEL_NAME")),
-        404 | 405 => (
-            Kind::Endpoint,
-            false,
-            hint("check LLM_API_BASE_URL: most endpoints want a path such as /v1 at its end"),
-        ),
+        402 if words.contains("max_tokens") => {
+            lasting("lower max_tokens in LLM_EXTRA_BODY, or add credit to the account")
+        }
+        402 => lasting("the account has no credit left"),
+        407 => lasting("the proxy wants a login: http://user:password@host:port"),
+        429 if has(&USED_UP) || (has(&BILLING) && refusal.retry_after.is_none()) => {
+            lasting("the account's quota is used up")
+        }
+        408 | 409 | 429 | 500..=599 => (Kind::Temporary, true, None),
+        _ if has(&OVERLOADED) => (Kind::Temporary, true, None),
+        300..=399 => {
+            let target = refusal.location.unwrap_or("another address");
+            let target = target.split_once('?').map_or(target, |(before, _)| before);
+            let target = target.trim_end_matches("/chat/completions");
+            let target = one_line(target, limits::QUOTED_BYTES);
+            lasting(&format!(
+                "redirects are not followed: set LLM_API_BASE_URL to {target}"
+            ))
+        }
+        404 if words.contains("model") => {
+            lasting("check LLM_MODEL_NAME; `skills-runner doctor` lists near names")
+        }
+        404 | 405 => lasting(&address_hint(refusal.url)),
         _ => (Kind::Endpoint, false, None),
+    }
+}
+
+/// No money, no answer: waiting does not help.
+const USED_UP: [&str; 5] = [
+    "insufficient_quota",
+    "insufficient balance",
+    "insufficient credit",
+    "credit balance is too low",
+    "payment required",
+];
+
+/// The same, unless the endpoint says when to come back.
+const BILLING: [&str; 2] = ["check your plan", "billing"];
+
+/// What passes, whatever the status.
+const OVERLOADED: [&str; 4] = [
+    "overloaded",
+    "over capacity",
+    "temporarily unavailable",
+    "server is busy",
+];
+
+/// What helps when a server or a model cannot call tools.
+fn tools_hint(words: &str) -> Option<&'static str> {
+    let has = |phrases: &[&str]| phrases.iter().any(|phrase| words.contains(phrase));
+    if has(&["--enable-auto-tool-choice", "--tool-call-parser"]) {
+        return Some(
+            "start vLLM with --enable-auto-tool-choice and the --tool-call-parser of the model",
+        );
+    }
+    if words.contains("--jinja") {
+        return Some("start llama.cpp's server with --jinja");
+    }
+    let cannot = [
+        "does not support tools",
+        "does not support tool",
+        "support tool use",
+        "does not support function",
+        "tool use is not supported",
+        "tools are not supported",
+        "tool calling is not supported",
+    ];
+    has(&cannot).then_some("this model cannot call tools: take one that can (LLM_MODEL_NAME)")
+}
+
+/// What to do about an address that no endpoint listens on.
+pub fn address_hint(url: &str) -> String {
+    let base = url.trim_end_matches("/chat/completions");
+    let path = base.split_once("://").map_or(base, |(_, rest)| rest);
+    if path.contains("/v1") || path.contains("/openai/") {
+        "check LLM_API_BASE_URL: the path in it is not the endpoint's".into()
+    } else {
+        format!("check LLM_API_BASE_URL: did you mean {base}/v1?")
     }
 }
 
 /// The ways in which endpoints say that the conversation is too long.
 fn is_context_overflow(words: &str) -> bool {
-    const PHRASES: [&str; 16] = [
+    const PHRASES: [&str; 17] = [
         "prompt is too long",
         "input is too long for requested model",
         "exceeds the context window",
-        "maximum prompt length is",
         "reduce the length of the messages",
         "maximum context length",
         "exceeds the available context size",
@@ -156,11 +247,21 @@ fn is_context_overflow(words: &str) -> bool {
         "model_context_window_exceeded",
         "context_length_exceeded",
         "context length exceeded",
+        "context_length exceeded",
+        "context length_exceeded",
         "too many tokens",
         "token limit exceeded",
         "exceeds the maximum number of tokens",
     ];
+    let before_number = |phrase: &str| {
+        words.match_indices(phrase).any(|(at, _)| {
+            let after = words[at + phrase.len()..].trim_start();
+            after.starts_with(|c: char| c.is_ascii_digit())
+        })
+    };
     PHRASES.iter().any(|phrase| words.contains(phrase))
+        || before_number("maximum prompt length is")
+        || before_number("exceeds the limit of")
         || (words.contains("input token count") && words.contains("exceeds the maximum"))
 }
 
@@ -199,6 +300,10 @@ fn find_message(value: &Value, depth: usize) -> Option<String> {
         .iter()
         .filter_map(|key| fields.get(*key))
         .find_map(|inner| find_message(inner, depth + 1))
+        .map(|message| match raw_words(fields) {
+            Some(raw) if !message.contains(&raw) => format!("{message}: {raw}"),
+            _ => message,
+        })
         .map(|message| {
             match fields
                 .get("code")
@@ -211,6 +316,12 @@ fn find_message(value: &Value, depth: usize) -> Option<String> {
         }),
         _ => None,
     }
+}
+
+/// What the provider behind a gateway said (`error.metadata.raw`).
+fn raw_words(fields: &serde_json::Map<String, Value>) -> Option<String> {
+    let raw = fields.get("metadata")?.get("raw")?.as_str()?;
+    Some(words(raw.as_bytes())).filter(|words| !words.is_empty())
 }
 
 fn page_title(page: &str) -> Option<String> {
@@ -295,6 +406,32 @@ mod tests {
                 false,
             ),
             (301, "", Kind::Endpoint, false),
+            (413, "", Kind::Context, false),
+            (
+                429,
+                "You exceeded your current quota, please check your plan",
+                Kind::Endpoint,
+                false,
+            ),
+            (
+                200,
+                r#"{"error":{"message":"x","code":503}}"#,
+                Kind::Temporary,
+                true,
+            ),
+            (
+                200,
+                r#"{"error":{"message":"x","code":"401"}}"#,
+                Kind::Auth,
+                false,
+            ),
+            (200, r#"{"error":{"message":"x"}}"#, Kind::Endpoint, false),
+            (
+                404,
+                "No endpoints found that support tool use",
+                Kind::Endpoint,
+                false,
+            ),
         ];
         for (status, body, kind, retryable) in table {
             let failure = refusal(status, body);
@@ -316,6 +453,14 @@ mod tests {
             (r#"{"detail":[{"loc":["body"],"msg":"m"}]}"#, "m"),
             (r#"{"object":"error","message":"m"}"#, "m"),
             (r#"{"errors":["m"]}"#, "m"),
+            (
+                r#"{"object":"error","message":{"detail":[{"msg":"m"}]}}"#,
+                "m",
+            ),
+            (
+                r#"{"error":{"message":"Provider returned error","code":429,"metadata":{"raw":"{\"error\":\"m\"}"}}}"#,
+                "Provider returned error: m",
+            ),
             ("plain\n words ", "plain words"),
             (
                 "<html><head><title> Sign in </title>",
@@ -339,5 +484,47 @@ mod tests {
                 .ends_with("LLM_API_BASE_URL to https://h/v1"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn every_phrase_for_a_full_context_is_known() {
+        for words in [
+            "prompt is too long: 5 tokens",
+            "Input is too long for requested model.",
+            "the request exceeds the context window",
+            "The input token count (5) exceeds the maximum number",
+            "This model's maximum prompt length is 131072",
+            "Please reduce the length of the messages",
+            "maximum context length is 8192 tokens",
+            "Input length 5 exceeds the limit of 4",
+            "the request exceeds the available context size",
+            "it is greater than the context length",
+            "context window exceeds limit",
+            "exceeded model token limit",
+            "too large for model with 8192 maximum context length",
+            "model_context_window_exceeded",
+            "context_length_exceeded",
+            "too many tokens",
+            "token limit exceeded",
+        ] {
+            let failure = refusal(400, words);
+            assert_eq!(failure.error.kind(), Kind::Context, "{words}");
+        }
+        assert_ne!(
+            refusal(400, "an image exceeds the limit of the server")
+                .error
+                .kind(),
+            Kind::Context
+        );
+    }
+
+    #[test]
+    fn an_address_without_its_path_is_guessed() {
+        for (url, hint) in [
+            ("http://h/chat/completions", "did you mean http://h/v1?"),
+            ("http://h/v1/chat/completions", "not the endpoint's"),
+        ] {
+            assert!(address_hint(url).contains(hint), "{url}");
+        }
     }
 }

@@ -9,13 +9,18 @@ use crate::event::Listener;
 use crate::message::{Assistant, Message};
 use crate::tool::{ToolDefinition, Usage};
 
+mod body;
+mod calls;
+mod dialect;
 mod fault;
 pub mod http;
+mod mend;
 mod reply;
 mod retry;
 pub mod scripted;
 mod sse;
 mod think;
+mod unparsed;
 mod wire;
 
 /// What is asked.
@@ -38,6 +43,8 @@ pub enum Finish {
     Cut,
     /// The endpoint's content filter stepped in.
     Filtered,
+    /// The text is a tool call that the server did not recognize as one.
+    UnparsedCall,
 }
 
 /// What came back.

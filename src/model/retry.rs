@@ -16,15 +16,124 @@ pub fn pause(attempt: u32, asked: Option<Duration>) -> Duration {
     base + base.mul_f64(chance() / 4.0)
 }
 
-/// What `Retry-After` asks for: seconds, also with a fraction, or a date.
-pub fn parse_retry_after(value: &str, now: SystemTime) -> Option<Duration> {
+/// How long a server wants to be left alone, wherever it says so: in a header
+/// of one of many names, in the body's `RetryInfo`, or in its words.
+pub fn asked<'h>(
+    header: &dyn Fn(&str) -> Option<&'h str>,
+    body: &[u8],
+    now: SystemTime,
+) -> Option<Duration> {
+    let milliseconds = |value: &str| Some(Duration::from_millis(value.trim().parse().ok()?));
+    header("retry-after-ms")
+        .and_then(milliseconds)
+        .or_else(|| header("retry-after").and_then(|value| parse(value, now)))
+        .or_else(|| used_up(header, now))
+        .or_else(|| in_body(body, now))
+}
+
+/// The limit that is used up says when it is whole again.
+fn used_up<'h>(header: &dyn Fn(&str) -> Option<&'h str>, now: SystemTime) -> Option<Duration> {
+    let limits = ["", "-requests", "-tokens"];
+    let resets = limits.iter().filter_map(|limit| {
+        let remaining = header(&format!("x-ratelimit-remaining{limit}"));
+        let is_used_up = match remaining {
+            Some(remaining) => remaining.trim() == "0",
+            None => limit.is_empty(),
+        };
+        let reset = header(&format!("x-ratelimit-reset{limit}")).filter(|_| is_used_up)?;
+        parse(reset, now)
+    });
+    resets.max()
+}
+
+/// `RetryInfo` of Google's errors (`"retryDelay": "34s"`), the headers that a
+/// gateway quotes, or "try again in 1.2s".
+fn in_body(body: &[u8], now: SystemTime) -> Option<Duration> {
+    let text = String::from_utf8_lossy(body).to_lowercase();
+    let field = |name: &str| {
+        let after = &text[text.find(name)? + name.len()..];
+        parse(
+            after
+                .trim_start_matches(['"', ':', ' '])
+                .split('"')
+                .next()?,
+            now,
+        )
+    };
+    let phrase = |words: &str| {
+        let after = text[text.find(words)? + words.len()..].trim_start();
+        let end = after.find(|c: char| !c.is_ascii_alphanumeric() && c != '.');
+        let end = end.unwrap_or(after.len());
+        let (amount, mut unit) = (&after[..end], "");
+        if amount
+            .bytes()
+            .all(|byte| byte.is_ascii_digit() || byte == b'.')
+        {
+            // "in 20 seconds", "in 2 minutes"
+            unit = after[end..].trim_start();
+        }
+        match unit.as_bytes() {
+            [b'm', b'i', b'n', ..] => parse(&format!("{amount}m"), now),
+            [b'm', b's' | b'i', ..] => parse(&format!("{amount}ms"), now),
+            _ => parse(amount.trim_end_matches('.'), now),
+        }
+    };
+    field("\"retrydelay\"")
+        .or_else(|| field("\"x-ratelimit-reset\""))
+        .or_else(|| {
+            ["try again in ", "retry in ", "retry after "]
+                .iter()
+                .find_map(|w| phrase(w))
+        })
+}
+
+/// A time to wait: seconds, also with a fraction; `1m2.5s`, `340ms`; a date;
+/// or the moment since 1970, in seconds or milliseconds.
+fn parse(value: &str, now: SystemTime) -> Option<Duration> {
     let value = value.trim();
-    if let Ok(seconds) = value.parse::<f64>() {
-        return Duration::try_from_secs_f64(seconds).ok();
+    let since_1970 = now.duration_since(UNIX_EPOCH).ok()?;
+    if let Ok(number) = value.parse::<f64>() {
+        let (seconds, milliseconds) = (
+            Duration::try_from_secs_f64(number).ok()?,
+            Duration::try_from_secs_f64(number / 1e3).ok()?,
+        );
+        // Nobody asks for decades: a number that large is a moment.
+        let decades = since_1970 / 2;
+        return Some(if milliseconds > decades {
+            milliseconds.saturating_sub(since_1970)
+        } else if seconds > decades {
+            seconds.saturating_sub(since_1970)
+        } else {
+            seconds
+        });
     }
-    let date = parse_http_date(value)?;
-    let now = now.duration_since(UNIX_EPOCH).ok()?.as_secs();
-    Some(Duration::from_secs(date.saturating_sub(now)))
+    if let Some(date) = parse_http_date(value) {
+        return Some(Duration::from_secs(date).saturating_sub(since_1970));
+    }
+    parse_units(value)
+}
+
+/// `1h2m3.5s`, `340ms`.
+fn parse_units(value: &str) -> Option<Duration> {
+    let (mut rest, mut sum) = (value, Duration::ZERO);
+    while !rest.is_empty() {
+        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+        let number: f64 = rest[..end].parse().ok()?;
+        let after = &rest[end..];
+        let unit_end = after
+            .find(|c: char| c.is_ascii_digit())
+            .unwrap_or(after.len());
+        let seconds = match &after[..unit_end] {
+            "ms" => number / 1e3,
+            "s" | "sec" | "secs" | "seconds" => number,
+            "m" | "min" => number * 60.0,
+            "h" => number * 60.0 * 60.0,
+            _ => return None,
+        };
+        sum += Duration::try_from_secs_f64(seconds).ok()?;
+        rest = &after[unit_end..];
+    }
+    (!value.is_empty()).then_some(sum)
 }
 
 /// Seconds since 1970 of `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110, 5.6.7).
@@ -93,26 +202,97 @@ mod tests {
     }
 
     #[test]
-    fn retry_after_is_seconds_or_a_date() {
-        let now = UNIX_EPOCH + Duration::from_secs(784_111_777);
+    fn a_time_to_wait_is_read_in_every_form() {
+        let now = UNIX_EPOCH + Duration::from_secs(1_800_000_000);
         let table = [
             ("5", Some(5_000)),
             (" 1.5 ", Some(1_500)),
             ("0", Some(0)),
-            ("Sun, 06 Nov 1994 08:49:47 GMT", Some(10_000)),
-            ("Sun, 06 Nov 1994 08:49:27 GMT", Some(0)),
+            ("6s", Some(6_000)),
+            ("1m2s", Some(62_000)),
+            ("1h0m0.5s", Some(3_600_500)),
+            ("340ms", Some(340)),
+            ("1800000007", Some(7_000)),
+            ("1800000007500", Some(7_500)),
+            ("1799999999", Some(0)),
+            ("Fri, 15 Jan 2027 08:00:10 GMT", Some(10_000)),
+            ("Fri, 15 Jan 2027 07:59:59 GMT", Some(0)),
             (
-                "Thu, 29 Feb 2024 00:00:00 GMT",
-                Some((1_709_164_800 - 784_111_777) * 1000),
+                "Tue, 29 Feb 2028 00:00:00 GMT",
+                Some((1_835_395_200 - 1_800_000_000) * 1000),
             ),
             ("-1", None),
+            ("nan", None),
             ("soon", None),
+            ("5 apples", None),
             ("Sun, 06 anF 1994 08:49:37 GMT", None),
             ("Sun, 99 Nov 1994 08:49:37 GMT", None),
+            ("", None),
         ];
         for (value, milliseconds) in table {
             let expected = milliseconds.map(Duration::from_millis);
-            assert_eq!(parse_retry_after(value, now), expected, "{value}");
+            assert_eq!(parse(value, now), expected, "{value}");
+        }
+    }
+
+    #[test]
+    fn what_the_server_asks_for_is_found_wherever_it_stands() {
+        type Row = (
+            &'static [(&'static str, &'static str)],
+            &'static str,
+            Option<u64>,
+        );
+        let now = UNIX_EPOCH + Duration::from_secs(1_800_000_000);
+        let table: &[Row] = &[
+            (
+                &[("retry-after-ms", "250"), ("retry-after", "9")],
+                "",
+                Some(250),
+            ),
+            (
+                &[("retry-after", "9"), ("x-ratelimit-reset", "99")],
+                "",
+                Some(9_000),
+            ),
+            (&[("x-ratelimit-reset", "1800000012")], "", Some(12_000)),
+            (
+                &[
+                    ("x-ratelimit-remaining-requests", "0"),
+                    ("x-ratelimit-reset-requests", "8.64s"),
+                    ("x-ratelimit-remaining-tokens", "100"),
+                    ("x-ratelimit-reset-tokens", "1m"),
+                ],
+                "",
+                Some(8_640),
+            ),
+            (&[("x-ratelimit-reset-tokens", "1m")], "", None),
+            (
+                &[],
+                r#"[{"error":{"details":[{"@type":"x.RetryInfo","retryDelay": "34s"}]}}]"#,
+                Some(34_000),
+            ),
+            (
+                &[],
+                r#"{"error":{"metadata":{"headers":{"X-RateLimit-Reset":"1800000003000"}}}}"#,
+                Some(3_000),
+            ),
+            (&[], "Please try again in 1.2s. Visit", Some(1_200)),
+            (&[], "Please try again in 6m0s.", Some(360_000)),
+            (&[], "try again in 20 seconds", Some(20_000)),
+            (&[], "Please retry in 34.07s.", Some(34_070)),
+            (&[], "retry after 2 minutes", Some(120_000)),
+            (&[], "try again in 340ms,", Some(340)),
+            (&[], "try again in a while", None),
+            (&[], "no", None),
+        ];
+        for (headers, body, milliseconds) in table {
+            let header = |name: &str| headers.iter().find(|(n, _)| *n == name).map(|(_, v)| *v);
+            let expected = milliseconds.map(Duration::from_millis);
+            assert_eq!(
+                asked(&header, body.as_bytes(), now),
+                expected,
+                "{headers:?} {body}"
+            );
         }
     }
 }

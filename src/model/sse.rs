@@ -1,8 +1,8 @@
 //! Server-sent events: a stream of bytes in, the data of each event out.
 //!
 //! The format is the one of the HTML standard, section "Server-sent events",
-//! as far as endpoints use it: `data` lines, comments, blank lines. Lines may
-//! end with LF or CRLF and may be cut anywhere by the network, also inside a
+//! as far as endpoints use it: `data` lines, comments, blank lines. Lines end
+//! with LF, CRLF or CR and may be cut anywhere by the network, also inside a
 //! character. Events that lie whole in the bytes read are not copied.
 
 use crate::limits;
@@ -19,6 +19,8 @@ pub struct Splitter {
     /// Data lines of the event that is being read.
     data: Vec<u8>,
     has_data: bool,
+    /// The last byte was a CR: an LF after it belongs to the same line's end.
+    after_cr: bool,
 }
 
 impl Splitter {
@@ -28,21 +30,35 @@ impl Splitter {
         mut bytes: &[u8],
         on_data: &mut dyn FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        if std::mem::take(&mut self.after_cr) && bytes.first() == Some(&b'\n') {
+            bytes = &bytes[1..];
+        }
         if !self.rest.is_empty() {
             let Some(end) = line_end(bytes) else {
                 return Ok(self.keep(bytes)?);
             };
             self.keep(&bytes[..end])?;
-            bytes = &bytes[end + 1..];
+            bytes = self.after_end(bytes, end);
             let line = std::mem::take(&mut self.rest);
             self.line(&line, &[], on_data)?;
         }
         while let Some(end) = line_end(bytes) {
-            let (line, after) = (&bytes[..end], &bytes[end + 1..]);
+            let (line, after) = (&bytes[..end], self.after_end(bytes, end));
             let used = self.line(line, after, on_data)?;
             bytes = &after[used..];
         }
         Ok(self.keep(bytes)?)
+    }
+
+    /// What follows the line that ends at `end`.
+    fn after_end<'b>(&mut self, bytes: &'b [u8], end: usize) -> &'b [u8] {
+        let is_cr = bytes[end] == b'\r';
+        self.after_cr = is_cr && end + 1 == bytes.len();
+        let is_pair = is_cr && bytes.get(end + 1) == Some(&b'\n');
+        &bytes[end + 1 + usize::from(is_pair)..]
     }
 
     /// The stream is over: gives what the last, unfinished event held.
@@ -63,7 +79,7 @@ impl Splitter {
         Ok(())
     }
 
-    /// One line without its LF; `after` is what follows it. Returns how much of
+    /// One line without its end; `after` is what follows it. Returns how much of
     /// `after` was used up.
     fn line<E: From<TooLarge>>(
         &mut self,
@@ -71,7 +87,6 @@ impl Splitter {
         after: &[u8],
         on_data: &mut dyn FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<usize, E> {
-        let line = line.strip_suffix(b"\r").unwrap_or(line);
         if line.is_empty() {
             self.dispatch(on_data)?;
             return Ok(0);
@@ -108,7 +123,7 @@ impl Splitter {
 }
 
 fn line_end(bytes: &[u8]) -> Option<usize> {
-    bytes.iter().position(|&byte| byte == b'\n')
+    bytes.iter().position(|&byte| matches!(byte, b'\n' | b'\r'))
 }
 
 #[cfg(test)]
@@ -137,6 +152,8 @@ mod tests {
             (": comment\n\ndata: a\n\n", &["a"]),
             ("event: x\nid: 1\ndata: a\nretry: 5\n\n", &["a"]),
             ("data: a\ndata: b\n\n", &["a\nb"]),
+            ("data: a\r\rdata: b\rdata: c\r\r", &["a", "b\nc"]),
+            ("data: a\r\n\rdata: b\n\r", &["a", "b"]),
             ("data: a", &["a"]),
             ("data: a\n", &["a"]),
             ("\n\n\ndata:\n\n", &[""]),

@@ -94,6 +94,24 @@ impl ThinkFilter {
     }
 }
 
+/// What is said in a text whose thoughts end without having begun: where the
+/// server puts the opening tag into the prompt, only the closing one comes, on
+/// a line of its own.
+pub fn split_unopened(text: String) -> String {
+    let close = |line: &str| line.trim_end() == CLOSE;
+    let mut after = 0;
+    for line in text.split_inclusive('\n') {
+        if line.contains(OPEN) {
+            break;
+        }
+        after += line.len();
+        if close(line) {
+            return text[after..].trim_start().to_string();
+        }
+    }
+    text
+}
+
 /// How many bytes at the end may be the beginning of the closing tag.
 fn tag_prefix_at_end(text: &str) -> usize {
     (1..CLOSE.len())
@@ -143,6 +161,23 @@ mod tests {
                 .collect();
             let pieces: Vec<&str> = pieces.iter().map(String::as_str).collect();
             assert_eq!(filter(&pieces), expected, "{text:?} by character");
+        }
+    }
+
+    #[test]
+    fn thoughts_that_never_began_end_on_a_line_of_their_own() {
+        for (text, said) in [
+            ("thought\n</think>\n\nanswer", "answer"),
+            ("</think>\r\nanswer", "answer"),
+            (
+                "the tag `</think>` ends thoughts",
+                "the tag `</think>` ends thoughts",
+            ),
+            ("so:\n<think>\n</think>\n", "so:\n<think>\n</think>\n"),
+            ("answer", "answer"),
+            ("thought\n</think>", ""),
+        ] {
+            assert_eq!(split_unopened(text.into()), said);
         }
     }
 }

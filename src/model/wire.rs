@@ -1,173 +1,15 @@
-//! The JSON of chat completions: what is sent, and the forms in which a
-//! reply's pieces come.
+//! The JSON of a reply, and the forms in which its pieces come.
 //!
-//! Sending is minimal, because endpoints refuse fields they do not know:
-//! only what the OpenAI reference lists and every dialect takes. Reading is
-//! tolerant, because endpoints send anything: every field may be missing,
-//! null, or of another type than it should be.
+//! Reading is tolerant, because endpoints send anything: every field may be
+//! missing, null, or of another type than it should be.
 
 use std::borrow::Cow;
 use std::fmt;
 
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
-use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 use serde_json::Value;
 
-use crate::message::{Assistant, Message};
-use crate::tool::{ToolCall, ToolDefinition, Usage};
-
-// What is sent.
-
-/// The body of a request; nothing of the conversation is copied.
-#[derive(Debug)]
-pub struct Body<'b> {
-    pub model: &'b str,
-    pub messages: &'b [Message],
-    pub tools: &'b [ToolDefinition],
-    pub stream: bool,
-    /// Ask for token counts at the end of a stream.
-    pub stream_usage: bool,
-}
-
-impl Serialize for Body<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("model", self.model)?;
-        map.serialize_entry("messages", &Messages(self.messages))?;
-        if !self.tools.is_empty() {
-            map.serialize_entry("tools", &Tools(self.tools))?;
-        }
-        if self.stream {
-            map.serialize_entry("stream", &true)?;
-            if self.stream_usage {
-                map.serialize_entry(
-                    "stream_options",
-                    &serde_json::json!({"include_usage": true}),
-                )?;
-            }
-        }
-        map.end()
-    }
-}
-
-struct Messages<'m>(&'m [Message]);
-
-impl Serialize for Messages<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.0.iter().map(WireMessage))
-    }
-}
-
-struct WireMessage<'m>(&'m Message);
-
-impl Serialize for WireMessage<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        match self.0 {
-            Message::System(text) => {
-                map.serialize_entry("role", "system")?;
-                map.serialize_entry("content", text)?;
-            }
-            Message::User(text) => {
-                map.serialize_entry("role", "user")?;
-                map.serialize_entry("content", text)?;
-            }
-            Message::Assistant(said) => serialize_assistant(&mut map, said)?,
-            Message::Tool {
-                call_id, content, ..
-            } => {
-                map.serialize_entry("role", "tool")?;
-                map.serialize_entry("tool_call_id", call_id)?;
-                map.serialize_entry("content", content)?;
-            }
-        }
-        map.end()
-    }
-}
-
-fn serialize_assistant<M: SerializeMap>(map: &mut M, said: &Assistant) -> Result<(), M::Error> {
-    map.serialize_entry("role", "assistant")?;
-    if said.content.is_empty() {
-        // Null only beside calls; an empty string is refused by some endpoints.
-        map.serialize_entry("content", &())?;
-    } else {
-        map.serialize_entry("content", &said.content)?;
-    }
-    for (key, value) in &said.opaque {
-        map.serialize_entry(key, value)?;
-    }
-    if !said.calls.is_empty() {
-        map.serialize_entry("tool_calls", &Calls(&said.calls))?;
-    }
-    Ok(())
-}
-
-struct Calls<'c>(&'c [ToolCall]);
-
-impl Serialize for Calls<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut calls = serializer.serialize_seq(Some(self.0.len()))?;
-        for call in self.0 {
-            calls.serialize_element(&WireCall(call))?;
-        }
-        calls.end()
-    }
-}
-
-struct WireCall<'c>(&'c ToolCall);
-
-impl Serialize for WireCall<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(serde::Serialize)]
-        struct Function<'f> {
-            name: &'f str,
-            arguments: &'f str,
-        }
-        let call = self.0;
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("id", &call.id)?;
-        map.serialize_entry("type", "function")?;
-        map.serialize_entry(
-            "function",
-            &Function {
-                name: &call.name,
-                arguments: &call.arguments,
-            },
-        )?;
-        for (key, value) in &call.opaque {
-            map.serialize_entry(key, value)?;
-        }
-        map.end()
-    }
-}
-
-struct Tools<'t>(&'t [ToolDefinition]);
-
-impl Serialize for Tools<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(serde::Serialize)]
-        struct Function<'f> {
-            name: &'f str,
-            description: &'f str,
-            parameters: &'f Value,
-        }
-        #[derive(serde::Serialize)]
-        struct Tool<'t> {
-            r#type: &'static str,
-            function: Function<'t>,
-        }
-        serializer.collect_seq(self.0.iter().map(|tool| Tool {
-            r#type: "function",
-            function: Function {
-                name: &tool.name,
-                description: &tool.description,
-                parameters: &tool.parameters,
-            },
-        }))
-    }
-}
-
-// What comes.
+use crate::tool::Usage;
 
 /// One event of a stream, or a whole reply: the two have the same form, but
 /// for `delta` and `message`.
@@ -211,6 +53,10 @@ pub struct Delta<'c> {
     pub reasoning_content: Loose<'c>,
     #[serde(borrow)]
     pub reasoning: Loose<'c>,
+    #[serde(borrow)]
+    pub reasoning_text: Loose<'c>,
+    #[serde(borrow)]
+    pub reasoning_details: Loose<'c>,
     #[serde(borrow, deserialize_with = "null_is_default")]
     pub tool_calls: Vec<CallDelta<'c>>,
 }
@@ -382,49 +228,6 @@ impl<'de: 'c, 'c> Deserialize<'de> for Loose<'c> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
-
-    #[test]
-    fn a_request_holds_what_every_dialect_takes_and_no_more() {
-        let call = ToolCall {
-            id: "a".into(),
-            name: "t".into(),
-            arguments: "{}".into(),
-            ..ToolCall::default()
-        };
-        let messages = [
-            Message::System("s".into()),
-            Message::User("u".into()),
-            Message::Assistant(Assistant {
-                calls: vec![call],
-                ..Assistant::default()
-            }),
-            Message::Tool {
-                call_id: "a".into(),
-                name: "t".into(),
-                content: "r".into(),
-            },
-            Message::assistant("done"),
-        ];
-        let body = Body {
-            model: "m",
-            messages: &messages,
-            tools: &[],
-            stream: false,
-            stream_usage: true,
-        };
-        assert_eq!(
-            serde_json::to_value(&body).unwrap(),
-            json!({"model": "m", "messages": [
-                {"role": "system", "content": "s"},
-                {"role": "user", "content": "u"},
-                {"role": "assistant", "content": null, "tool_calls":
-                    [{"id": "a", "type": "function", "function": {"name": "t", "arguments": "{}"}}]},
-                {"role": "tool", "tool_call_id": "a", "content": "r"},
-                {"role": "assistant", "content": "done"},
-            ]})
-        );
-    }
 
     #[test]
     fn a_value_of_any_type_is_read_where_text_is_due() {

@@ -30,6 +30,8 @@ pub enum Stop {
     Deadline,
     /// Nothing happened for this long.
     Silence(Duration),
+    /// Something came all the time, but not all of it within this time.
+    Dripping(Duration),
 }
 
 /// What a descriptor is waited for.
@@ -143,6 +145,7 @@ impl fmt::Display for Stop {
             Stop::Interrupted(_) => f.write_str("interrupted"),
             Stop::Deadline => f.write_str("the time for the whole run (--timeout) is over"),
             Stop::Silence(limit) => write!(f, "nothing came for {} s", limit.as_secs_f32()),
+            Stop::Dripping(limit) => write!(f, "only a part came within {} s", limit.as_secs_f32()),
         }
     }
 }
@@ -169,7 +172,9 @@ impl From<Stop> for Error {
         match stop {
             Stop::Interrupted(signal) => Error::interrupted(signal),
             Stop::Deadline => Error::new(Kind::Limit, format!("stopped: {stop}")),
-            Stop::Silence(_) => Error::new(Kind::Temporary, format!("failed to wait: {stop}")),
+            Stop::Silence(_) | Stop::Dripping(_) => {
+                Error::new(Kind::Temporary, format!("failed to wait: {stop}"))
+            }
         }
     }
 }

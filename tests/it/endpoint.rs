@@ -93,11 +93,6 @@ fn lasting_failures_are_tried_once() {
             "LLM_MODEL_NAME",
         ),
         (
-            Reply::status(404).body("<html><title>nginx</title>"),
-            1,
-            "/v1",
-        ),
-        (
             Reply::status(308).header("Location", "https://other.example/v1/chat/completions"),
             1,
             "https://other.example/v1",
@@ -113,6 +108,23 @@ fn lasting_failures_are_tried_once() {
         run.status(status).stdout_is_empty().stderr_has(words);
         assert_eq!(server.finish().len(), 1, "{words}");
     }
+}
+
+/// Row 22: where nothing listens, a whole answer is asked for once, in case it
+/// was the stream that is not there.
+#[test]
+fn an_address_that_is_none_is_guessed() {
+    let page = || Reply::status(404).body("<html><title>nginx</title>");
+    let (server, run) = ask([page(), page()]);
+    run.status(1)
+        .stderr_has("status 404 Not Found: an HTML page, “nginx”")
+        .stderr_has("hint: check LLM_API_BASE_URL");
+    let streams: Vec<bool> = server
+        .finish()
+        .iter()
+        .map(|request| request.json["stream"] == true)
+        .collect();
+    assert_eq!(streams, [true, false]);
 }
 
 /// A reply that is none: said with address and the server's own words.

@@ -990,7 +990,7 @@ fn text_comes_as_it_is() {
         "tab\tand  spaces  \n",
         "\u{feff}with a mark\n",
         "grüße, 日本語, 😀, e\u{301}\n",
-        "\u{1b}[31mred\u{1b}[0m\u{7}\u{8}\n\u{2028}\u{202e}\u{200b}\u{fffd}\n",
+        "\u{2028}\u{202e}\u{200b}\u{fffd}\n",
         "{\"json\": [1, 2]}\n<html>&amp;</html>\na,b\n1,\"2\n3\"\n",
         "RIFF is a word, GIF89 another, PK a third\n",
         "[lines 1 to 2; Go on with offset 3]\n",
@@ -1008,6 +1008,16 @@ fn text_comes_as_it_is() {
         let came = start_of(&content);
         assert!(content == *text, "{:?} came as {came:?}", start_of(text));
     }
+}
+
+/// Row 57: what commands a terminal makes some endpoints refuse the request.
+#[test]
+fn control_characters_are_not_sent() {
+    let test = Test::new()
+        .skill("s", "x\n")
+        .file("skills/s/a", "\u{1b}[31mred\u{1b}[0m\u{7}\u{b}\tend\r\n");
+    let contents = results(&test, PLAIN, &[(READ, of("s", "a"))]);
+    assert_eq!(contents, ["red\u{fffd}\u{fffd}\tend\r\n"]);
 }
 
 /// R-READ-1: what is no text is told by type and size, and never shown.

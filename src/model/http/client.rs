@@ -66,13 +66,18 @@ impl Client {
     /// The first byte may take long: a slow start is normal where a local
     /// model reads a long prompt.
     fn expect_first(&self) {
-        self.silence
-            .set(self.endpoint.idle_limit * limits::FIRST_BYTE_FACTOR);
+        let limit = self.endpoint.idle_limit * limits::FIRST_BYTE_FACTOR;
+        self.silence.set_whole(limit);
     }
 
     /// From the first byte on, silence may last as long as the user allows.
     pub fn expect_more(&self) {
         self.silence.set(self.endpoint.idle_limit);
+    }
+
+    /// The words of a refusal are short: all of them have to come in that time.
+    pub fn expect_words(&self) {
+        self.silence.set_whole(self.endpoint.idle_limit);
     }
 
     /// Everything is there; only the end of the body is to come.

@@ -3,38 +3,41 @@
 //! may help.
 
 use std::io::{self, Read};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use ureq::http::HeaderMap;
+use ureq::http::response::Parts;
 
 use crate::error::{Error, Kind};
 use crate::limits;
-use crate::model::fault::{Failure, Refusal, interpret};
+use crate::model::fault::{Answer, Failure, Refusal, address_hint, interpret};
 use crate::model::http::client::Client;
 use crate::model::reply::Fault;
 use crate::model::retry;
 use crate::text::one_line;
 use crate::world::patience::Stop;
 
+/// Where servers put their id of a request.
+const REQUEST_IDS: [&str; 4] = [
+    "x-request-id",
+    "request-id",
+    "apim-request-id",
+    "x-amzn-requestid",
+];
+
 impl Client {
-    /// The meaning of a reply whose status is not 200, and its body as far as it came.
-    pub(super) fn refused(
-        &self,
-        url: &str,
-        status: u16,
-        headers: &HeaderMap,
-        reader: &mut dyn Read,
-    ) -> (Failure, Vec<u8>) {
-        self.expect_more();
+    /// The meaning of a reply whose status is no success.
+    pub(super) fn refused(&self, url: &str, parts: &Parts, reader: &mut dyn Read) -> Failure {
+        self.expect_words();
         let mut body = Vec::new();
         // What came of the body serves, even if its end did not.
         let result = reader
             .take(limits::ERROR_BODY_BYTES as u64)
             .read_to_end(&mut body);
         if let Some(stop) = result.err().as_ref().and_then(stop_of) {
-            return (Failure::lasting(stop), body);
+            return Failure::lasting(stop);
         }
-        (self.interpret(url, status, headers, &body), body)
+        self.interpret(url, parts.status.as_u16(), &parts.headers, &body)
     }
 
     /// The meaning of a reply that is none, in spite of its status.
@@ -47,9 +50,8 @@ impl Client {
                 };
                 let mut failure = self.interpret(url, 200, headers, text.as_bytes());
                 if text.trim_start().starts_with('<') {
-                    failure.error = failure.error.with_hint(
-                        "that is no API: check LLM_API_BASE_URL, most endpoints want a path such as /v1 at its end",
-                    );
+                    let hint = format!("that is no API: {}", address_hint(shown(url)));
+                    failure.error = failure.error.with_hint(hint);
                 }
                 failure
             }
@@ -63,17 +65,13 @@ impl Client {
 
     fn interpret(&self, url: &str, status: u16, headers: &HeaderMap, body: &[u8]) -> Failure {
         let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-        let asked = header("retry-after-ms")
-            .and_then(|value| value.trim().parse().ok().map(Duration::from_millis))
-            .or_else(|| {
-                header("retry-after").and_then(|v| retry::parse_retry_after(v, SystemTime::now()))
-            });
+        let asked = retry::asked(&header, body, SystemTime::now());
         let mut failure = interpret(&Refusal {
             status,
             url: shown(url),
             body,
             location: header("location"),
-            request_id: header("x-request-id"),
+            request_id: REQUEST_IDS.iter().find_map(|name| header(name)),
             retry_after: asked,
         });
         if let Some(asked) =
@@ -86,6 +84,16 @@ impl Client {
         }
         failure
     }
+}
+
+/// The meaning of a success without a body.
+pub(super) fn nothing(url: &str) -> Failure {
+    let mut failure = Failure::passing(no_answer(url, Kind::Temporary, "the reply is empty"));
+    failure.answer = Some(Answer {
+        status: 200,
+        body: Vec::new(),
+    });
+    failure
 }
 
 /// No reply at all: network, time, signals.
@@ -106,10 +114,9 @@ pub(super) fn broken(url: &str, error: ureq::Error) -> Failure {
     if let Some(stop) = stop_of(&error) {
         return Failure::lasting(stop);
     }
-    if let Some(Stop::Silence(limit)) = Stop::within(&error) {
+    if let Some(stop @ (Stop::Silence(_) | Stop::Dripping(_))) = Stop::within(&error) {
         // Not tried again: a local model would read the whole prompt once more.
-        let text = format!("nothing came for {} s", limit.as_secs());
-        let error = no_answer(url, Kind::Temporary, &text);
+        let error = no_answer(url, Kind::Temporary, &stop.to_string());
         return Failure::lasting(
             error.with_hint("a slow model needs a larger LLM_TIMEOUT_SECONDS"),
         );
@@ -150,7 +157,7 @@ pub(super) fn shown(url: &str) -> &str {
 /// The error of a run that is to stop, if this I/O error says so.
 pub(super) fn stop_of(error: &io::Error) -> Option<Error> {
     match Stop::within(error)? {
-        Stop::Silence(_) => None,
+        Stop::Silence(_) | Stop::Dripping(_) => None,
         stop => Some(stop.into()),
     }
 }

@@ -1,10 +1,11 @@
 //! The model behind an endpoint that speaks OpenAI's chat completions.
 //!
-//! One request, up to three tries, one reply. How requests travel is
-//! `client.rs`, what failures mean is `failure.rs`.
+//! One request, up to three tries, one reply; a request that the endpoint does
+//! not take is changed and sent again. How requests travel is `client.rs`, how
+//! replies are read `reading.rs`, what failures mean `failure.rs`.
 
-use std::cell::Cell;
-use std::io::{self, Read};
+use std::cell::{Cell, RefCell};
+use std::io::Read;
 use std::time::{Duration, Instant};
 
 use ureq::http::Response;
@@ -13,20 +14,26 @@ use crate::config::Endpoint;
 use crate::error::{Kind, Result};
 use crate::event::{Event, Listener};
 use crate::limits;
+use crate::message::Message;
+use crate::model::body::Body;
+use crate::model::dialect::Dialect;
 use crate::model::fault::Failure;
-use crate::model::reply::{Assembler, Fault};
-use crate::model::sse::Splitter;
-use crate::model::wire::Body;
-use crate::model::{Finish, Model, Reply, Request, retry};
-use crate::text::one_line;
+use crate::model::reply::Assembler;
+use crate::model::{Finish, Model, Reply, Request, retry, unparsed};
 use crate::world::patience::Patience;
 
 mod client;
 mod failure;
+mod reading;
 mod transport;
 
 use client::Client;
-use failure::{broken, no_answer, shown, stop_of};
+use failure::{broken, no_answer, nothing, shown, stop_of};
+use reading::Interruption;
+
+/// What a model is told whose call the endpoint itself could not read.
+const BROKEN_CALL_NOTE: &str = "Your last tool call could not be read. Call the tool again, with its exact name and with \
+                                arguments that are valid JSON.";
 
 /// Asks an endpoint.
 #[derive(Debug)]
@@ -34,8 +41,24 @@ pub struct HttpModel {
     client: Client,
     url: String,
     stream: bool,
-    /// Off once the endpoint has refused `stream_options`.
-    stream_usage: Cell<bool>,
+    /// What the endpoint has turned out not to take.
+    dialect: RefCell<Dialect>,
+    /// The endpoint does not stream: whole answers are asked for.
+    is_whole: Cell<bool>,
+    has_warned: Cell<bool>,
+}
+
+/// What is done differently in the next try of the same request.
+#[derive(Debug, Default)]
+struct Changes {
+    /// How often something was changed.
+    count: u32,
+    /// How often the endpoint could not read its own model's call.
+    broken_calls: u32,
+    /// Messages for this request only, which say what was wrong.
+    aside: Vec<Message>,
+    /// This request is the first that does without a stream.
+    tries_whole: bool,
 }
 
 impl HttpModel {
@@ -46,24 +69,38 @@ impl HttpModel {
             url: endpoint.address.chat_completions(),
             client: Client::new(endpoint, patience),
             stream,
-            stream_usage: Cell::new(true),
+            dialect: RefCell::default(),
+            is_whole: Cell::new(false),
+            has_warned: Cell::new(false),
+        }
+    }
+
+    fn body<'b>(
+        &'b self,
+        request: &Request<'b>,
+        aside: &'b [Message],
+        dialect: &'b Dialect,
+    ) -> Body<'b> {
+        Body {
+            model: &self.client.endpoint.model,
+            messages: request.messages,
+            aside,
+            tools: request.tools,
+            stream: self.stream && !self.is_whole.get(),
+            extra: &self.client.endpoint.extra_body,
+            dialect,
         }
     }
 
     fn try_once(
         &self,
         request: &Request<'_>,
+        aside: &[Message],
         listener: &mut Listener<'_>,
         told: &mut bool,
     ) -> std::result::Result<Reply, Failure> {
-        let body = Body {
-            model: &self.client.endpoint.model,
-            messages: request.messages,
-            tools: request.tools,
-            stream: self.stream,
-            stream_usage: self.stream_usage.get(),
-        };
-        let body = serde_json::to_vec(&body).map_err(|error| {
+        let body = serde_json::to_vec(&self.body(request, aside, &self.dialect.borrow()));
+        let body = body.map_err(|error| {
             Failure::lasting(no_answer(&self.url, Kind::Protocol, &error.to_string()))
         })?;
         listener(Event::Request {
@@ -75,11 +112,16 @@ impl HttpModel {
             .client
             .post(&self.url, &body)
             .map_err(|error| broken(&self.url, error))?;
-        let reply = self.read(response, listener, told)?;
+        let mut reply = self.read(response, listener, told)?;
+        let is_answer = reply.finish == Finish::Complete && reply.message.calls.is_empty();
+        if is_answer && unparsed::is_call(&reply.message.content, request.tools) {
+            reply.finish = Finish::UnparsedCall;
+        }
         listener(Event::Response {
             duration: start.elapsed(),
             usage: reply.usage,
         });
+        self.warn_of_truncation(body.len(), &reply, listener);
         Ok(reply)
     }
 
@@ -89,22 +131,13 @@ impl HttpModel {
         listener: &mut Listener<'_>,
         told: &mut bool,
     ) -> std::result::Result<Reply, Failure> {
-        let status = response.status().as_u16();
         let (parts, mut body) = response.into_parts();
         let mut reader = body.as_reader().take(limits::RESPONSE_BYTES);
-        if status != 200 {
-            let (mut failure, body) =
-                self.client
-                    .refused(&self.url, status, &parts.headers, &mut reader);
-            let names_usage = self.stream && is_within(b"stream_options", &body);
-            if matches!(status, 400 | 422) && names_usage && self.stream_usage.replace(false) {
-                failure.retryable = true;
-                failure.retry_after = Some(Duration::ZERO);
-            }
-            return Err(failure);
+        if !matches!(parts.status.as_u16(), 200..=203 | 206) {
+            return Err(self.client.refused(&self.url, &parts, &mut reader));
         }
         let mut assembler = Assembler::default();
-        let result = self.assemble(&mut reader, &mut assembler, listener);
+        let result = reading::assemble(&self.client, &mut reader, &mut assembler, listener);
         *told = assembler.has_told();
         let (failure, is_stop) = match result {
             Ok(()) => (None, false),
@@ -116,6 +149,7 @@ impl HttpModel {
                 Some(self.client.faulty(&self.url, fault, &parts.headers)),
                 false,
             ),
+            Err(Interruption::Empty) => (Some(nothing(&self.url)), false),
         };
         let cause = match failure {
             Some(failure) if is_stop || !*told => return Err(failure),
@@ -130,88 +164,111 @@ impl HttpModel {
             reply.message.calls.clear();
             reply.cause = cause;
         }
-        let said_nothing = reply.message.content.is_empty();
-        match reply.finish {
-            Finish::Cut if said_nothing => Err(Failure::passing(no_answer(
-                &self.url,
+        self.check_content(reply)
+    }
+
+    /// A reply that says nothing and calls nothing is none.
+    fn check_content(&self, reply: Reply) -> std::result::Result<Reply, Failure> {
+        if !reply.message.content.trim().is_empty() || !reply.message.calls.is_empty() {
+            return Ok(reply);
+        }
+        let error = |kind, text: &str| no_answer(&self.url, kind, text);
+        Err(match reply.finish {
+            Finish::Length => return Ok(reply),
+            Finish::Cut => Failure::passing(error(
                 Kind::Temporary,
                 "the reply ended before anything was said",
-            ))),
-            Finish::Filtered if said_nothing => Err(Failure::lasting(no_answer(
-                &self.url,
+            )),
+            Finish::Filtered => Failure::lasting(error(
                 Kind::Endpoint,
                 "the endpoint's content filter withheld the answer",
-            ))),
-            Finish::Complete if said_nothing && reply.message.calls.is_empty() => Err(
-                Failure::lasting(no_answer(&self.url, Kind::Protocol, "the answer is empty")),
-            ),
-            _ => Ok(reply),
-        }
+            )),
+            Finish::Complete | Finish::UnparsedCall => {
+                Failure::lasting(error(Kind::Protocol, "the answer is empty"))
+            }
+        })
     }
 
-    /// Reads the body, whatever it is: a stream or a whole reply, by its first
-    /// byte and not by what its headers say.
-    fn assemble(
-        &self,
-        reader: &mut dyn Read,
-        assembler: &mut Assembler,
-        listener: &mut Listener<'_>,
-    ) -> std::result::Result<(), Interruption> {
-        let mut buffer = vec![0u8; limits::READ_BYTES];
-        let mut filled = 0;
-        // Keep-alive line feeds may come before the body proper.
-        let first = loop {
-            let count = reader.read(&mut buffer[filled..])?;
-            if count > 0 {
-                self.client.expect_more();
-            }
-            filled += count;
-            match buffer[..filled]
-                .iter()
-                .find(|byte| !byte.is_ascii_whitespace())
-            {
-                Some(first) => break *first,
-                None if count == 0 => return Ok(()),
-                None => filled = 0,
-            }
+    /// Some servers cut long prompts to their context without a word.
+    fn warn_of_truncation(&self, bytes: usize, reply: &Reply, listener: &mut Listener<'_>) {
+        let Some(usage) = reply.usage.filter(|usage| usage.prompt_tokens > 0) else {
+            return;
         };
-        match first {
-            b'{' | b'[' => read_whole(reader, &buffer[..filled], assembler, listener),
-            b'<' => Err(Fault::Refused(String::from_utf8_lossy(&buffer[..filled]).into()).into()),
-            _ if !looks_like_events(&buffer[..filled]) => Err(malformed(&buffer[..filled]).into()),
-            _ => {
-                self.read_stream(reader, &mut buffer, filled, assembler, listener)?;
-                Ok(())
-            }
+        let least = (bytes / limits::BYTES_PER_TOKEN_MOST) as u64;
+        let is_long = bytes > limits::TRUNCATION_BYTES;
+        if is_long && usage.prompt_tokens < least && !self.has_warned.replace(true) {
+            listener(Event::Warning(&format!(
+                "the endpoint read only {} tokens of a request of {bytes} bytes: its context may be too small \
+                 (Ollama: OLLAMA_CONTEXT_LENGTH)",
+                usage.prompt_tokens
+            )));
         }
     }
 
-    fn read_stream(
+    /// What to do differently after this failure, in words; `None`: nothing.
+    fn adapt(
         &self,
-        reader: &mut dyn Read,
-        buffer: &mut [u8],
-        mut filled: usize,
-        assembler: &mut Assembler,
-        listener: &mut Listener<'_>,
-    ) -> std::result::Result<(), Interruption> {
-        let mut splitter = Splitter::default();
-        loop {
-            splitter.feed(&buffer[..filled], &mut |data| {
-                assembler.take(data, listener)
-            })?;
-            if assembler.is_done() {
-                // The connection can serve the next request only if the body is
-                // read to its end, but that is not worth waiting for.
-                self.client.expect_end();
-                while matches!(reader.read(buffer), Ok(1..)) {}
-                return Ok(());
-            }
-            filled = reader.read(buffer)?;
-            if filled == 0 {
-                splitter.finish(&mut |data| assembler.take(data, listener))?;
-                return Ok(());
+        request: &Request<'_>,
+        failure: &Failure,
+        changes: &mut Changes,
+    ) -> Option<String> {
+        changes.count += 1;
+        if changes.count > limits::CHANGES {
+            return None;
+        }
+        if failure.says("tool_use_failed") {
+            return answer_broken_call(failure, changes);
+        }
+        let answer = failure.answer.as_ref()?;
+        if matches!(answer.status, 400 | 422) {
+            let dialect = self.dialect.borrow().clone();
+            let body = self.body(request, &changes.aside, &dialect);
+            if let Some((learned, change)) = dialect.clone().learn(&answer.body, &body) {
+                self.dialect.replace(learned);
+                return Some(change);
             }
         }
+        // Only a server that streams refuses to; anything else is told as it is.
+        let no_stream = match answer.status {
+            200 => answer.body.is_empty(),
+            204 | 205 | 405 => true,
+            404 => !failure.says("model") && !failure.says("tool"),
+            400 | 422 | 501 => failure.says("stream") && failure.says("support"),
+            _ => false,
+        };
+        if self.stream && no_stream && !self.is_whole.replace(true) {
+            changes.tries_whole = true;
+            return Some("a whole answer is asked for".into());
+        }
+        None
+    }
+}
+
+/// Groq checks its models' calls and refuses its own reply: it is asked
+/// once more, then the model is told.
+fn answer_broken_call(failure: &Failure, changes: &mut Changes) -> Option<String> {
+    changes.broken_calls += 1;
+    match changes.broken_calls {
+        1 => Some("the same is asked again".into()),
+        2 => {
+            let answer = failure.answer.as_ref()?;
+            let generation = failed_generation(&answer.body);
+            changes.aside = vec![
+                Message::assistant(generation),
+                Message::User(BROKEN_CALL_NOTE.into()),
+            ];
+            Some("the model is told".into())
+        }
+        _ => None,
+    }
+}
+
+/// What the model wrote, as the endpoint quotes it.
+fn failed_generation(body: &[u8]) -> String {
+    let value: serde_json::Value = serde_json::from_slice(body).unwrap_or_default();
+    match value["error"]["failed_generation"].as_str() {
+        Some(text) if !text.is_empty() => text.into(),
+        _ => "(a tool call that could not be read)".into(),
     }
 }
 
@@ -222,15 +279,31 @@ impl Model for HttpModel {
 
     fn complete(&self, request: &Request<'_>, listener: &mut Listener<'_>) -> Result<Reply> {
         let mut attempt = 1;
+        let mut changes = Changes::default();
         loop {
             self.client.patience.check()?;
             let mut told = false;
-            let failure = match self.try_once(request, listener, &mut told) {
+            let failure = match self.try_once(request, &changes.aside, listener, &mut told) {
                 Ok(reply) => return Ok(reply),
                 Err(failure) => failure,
             };
+            let change = (!told)
+                .then(|| self.adapt(request, &failure, &mut changes))
+                .flatten();
+            if let Some(change) = change {
+                listener(Event::Retry {
+                    attempt: attempt + 1,
+                    delay: Duration::ZERO,
+                    reason: &format!("{}: {change}", failure.error.message()),
+                });
+                continue;
+            }
             attempt += 1;
             if !failure.retryable || told || attempt > limits::TRIES {
+                if changes.tries_whole {
+                    // It was not the stream that the endpoint refused.
+                    self.is_whole.set(false);
+                }
                 return Err(failure.error);
             }
             let delay = retry::pause(attempt, failure.retry_after);
@@ -242,72 +315,4 @@ impl Model for HttpModel {
             self.client.patience.pause(delay)?;
         }
     }
-}
-
-/// What kept a body from being read to its end.
-enum Interruption {
-    Broken(io::Error),
-    Fault(Fault),
-}
-
-impl From<io::Error> for Interruption {
-    fn from(error: io::Error) -> Interruption {
-        Interruption::Broken(error)
-    }
-}
-
-impl From<Fault> for Interruption {
-    fn from(fault: Fault) -> Interruption {
-        Interruption::Fault(fault)
-    }
-}
-
-fn read_whole(
-    reader: &mut dyn Read,
-    beginning: &[u8],
-    assembler: &mut Assembler,
-    listener: &mut Listener<'_>,
-) -> std::result::Result<(), Interruption> {
-    let mut body = beginning.to_vec();
-    let most = limits::BODY_BYTES as u64 + 1;
-    reader
-        .take(most.saturating_sub(body.len() as u64))
-        .read_to_end(&mut body)?;
-    if body.len() > limits::BODY_BYTES {
-        return Err(Fault::TooLarge("body").into());
-    }
-    match assembler.take(&body, listener) {
-        Ok(()) if assembler.has_begun() => {
-            assembler.mark_whole();
-            Ok(())
-        }
-        Err(fault @ (Fault::Refused(_) | Fault::TooLarge(_))) => Err(fault.into()),
-        // JSON of another form often holds an error's words.
-        _ => Err(match serde_json::from_slice(&body) {
-            Ok(value) => Fault::Refused(value),
-            Err(_) => malformed(&body),
-        }
-        .into()),
-    }
-}
-
-/// Whether a body that is neither JSON nor a page begins as a stream of events
-/// does, as far as its beginning has come.
-fn looks_like_events(beginning: &[u8]) -> bool {
-    let beginning = beginning.trim_ascii_start();
-    [":", "data", "event", "id", "retry"].iter().any(|field| {
-        beginning.starts_with(field.as_bytes()) || field.as_bytes().starts_with(beginning)
-    })
-}
-
-/// What is no reply at all, in its own first words.
-fn malformed(body: &[u8]) -> Fault {
-    Fault::Malformed(one_line(
-        &String::from_utf8_lossy(body),
-        limits::QUOTED_BYTES,
-    ))
-}
-
-fn is_within(word: &[u8], bytes: &[u8]) -> bool {
-    bytes.windows(word.len()).any(|window| window == word)
 }

@@ -5,9 +5,8 @@
 
 use std::fmt;
 use std::io;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use ureq::config::Config;
 use ureq::http::Uri;
@@ -19,29 +18,68 @@ use ureq::unversioned::transport::{
 
 use crate::limits;
 use crate::world::net::{Connection, resolve};
-use crate::world::patience::Patience;
+use crate::world::patience::{Patience, Stop};
 
-/// How long the other side may be silent just now; shared between the one who
-/// reads replies and the connection below.
+/// How long the other side may be silent just now, and until when all of what
+/// it is saying has to be there; shared between the one who reads replies and
+/// the connection below.
 #[derive(Debug)]
-pub struct SilenceLimit(AtomicU64);
+pub struct SilenceLimit(Mutex<Allowance>);
+
+#[derive(Clone, Copy, Debug)]
+struct Allowance {
+    /// Longest silence.
+    silence: Duration,
+    /// When all has to be there, and how long that was.
+    whole: Option<(Instant, Duration)>,
+    /// Something has come of the whole.
+    has_begun: bool,
+}
 
 impl SilenceLimit {
     /// Starts with this limit.
-    pub fn new(limit: Duration) -> SilenceLimit {
-        let silence = SilenceLimit(AtomicU64::new(0));
-        silence.set(limit);
-        silence
+    pub fn new(silence: Duration) -> SilenceLimit {
+        SilenceLimit(Mutex::new(Allowance {
+            silence,
+            whole: None,
+            has_begun: false,
+        }))
     }
 
-    /// From now on.
-    pub fn set(&self, limit: Duration) {
-        let milliseconds = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
-        self.0.store(milliseconds, Ordering::Relaxed);
+    /// From now on, however long the whole takes.
+    pub fn set(&self, silence: Duration) {
+        *self.lock() = Allowance {
+            silence,
+            whole: None,
+            has_begun: false,
+        };
     }
 
-    fn now(&self) -> Duration {
-        Duration::from_millis(self.0.load(Ordering::Relaxed))
+    /// The same, and all of it has to come in that time: what drips is never silent.
+    pub fn set_whole(&self, limit: Duration) {
+        *self.lock() = Allowance {
+            silence: limit,
+            whole: Some((Instant::now() + limit, limit)),
+            has_begun: false,
+        };
+    }
+
+    /// How long may be waited now, and what it means if nothing comes.
+    fn now(&self) -> (Duration, Stop) {
+        let allowance = *self.lock();
+        let limit = allowance.silence;
+        match allowance.whole {
+            Some((end, whole)) if allowance.has_begun => {
+                let left = end.saturating_duration_since(Instant::now());
+                (left.min(limit), Stop::Dripping(whole))
+            }
+            _ => (limit, Stop::Silence(limit)),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Allowance> {
+        // Plain values: a panic elsewhere cannot have left them half changed.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -97,7 +135,7 @@ impl Resolver for PatientResolver {
 
 /// The error with a text of its own, unless it says that the run is to stop.
 fn keep_stop(error: io::Error, text: String) -> io::Error {
-    match crate::world::patience::Stop::within(&error) {
+    match Stop::within(&error) {
         Some(_) => error,
         None => io::Error::new(error.kind(), text),
     }
@@ -137,8 +175,9 @@ struct PatientTransport {
 
 impl PatientTransport {
     /// During the handshake `ureq` says how long; afterwards the reply's reader does.
-    fn limit(&self, timeout: NextTimeout) -> Duration {
-        self.shared.silence.now().min(*timeout.after)
+    fn limit(&self, timeout: NextTimeout) -> (Duration, Stop) {
+        let (limit, stop) = self.shared.silence.now();
+        (limit.min(*timeout.after), stop)
     }
 }
 
@@ -148,7 +187,7 @@ impl Transport for PatientTransport {
     }
 
     fn transmit_output(&mut self, amount: usize, timeout: NextTimeout) -> Result<(), ureq::Error> {
-        let limit = self.limit(timeout);
+        let (limit, _) = self.limit(timeout);
         let output = &self.buffers.output()[..amount];
         self.connection
             .write_all(output, limit, &self.shared.patience)?;
@@ -156,9 +195,14 @@ impl Transport for PatientTransport {
     }
 
     fn await_input(&mut self, timeout: NextTimeout) -> Result<bool, ureq::Error> {
-        let limit = self.limit(timeout);
+        let (limit, stop) = self.limit(timeout);
         let input = self.buffers.input_append_buf();
-        let amount = self.connection.read(input, limit, &self.shared.patience)?;
+        let read = self.connection.read(input, limit, &self.shared.patience);
+        let amount = read.map_err(|error| match Stop::within(&error) {
+            Some(Stop::Silence(_)) => stop.into(),
+            _ => error,
+        })?;
+        self.shared.silence.lock().has_begun = true;
         self.buffers.input_appended(amount);
         Ok(amount > 0)
     }

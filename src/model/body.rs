@@ -1,0 +1,335 @@
+//! The body of a request, as JSON.
+//!
+//! It is minimal, because endpoints refuse fields they do not know: only what
+//! the `OpenAI` reference lists and every dialect takes, what the endpoint
+//! itself wants to see again, and what the user adds. What this endpoint has
+//! refused before is left out: see [`Dialect`].
+
+use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde_json::{Map, Value};
+
+use crate::message::{Assistant, Message};
+use crate::model::dialect::{Dialect, EmptyContent};
+use crate::text::sendable;
+use crate::tool::{ToolCall, ToolDefinition};
+
+/// The body of a request; nothing of the conversation is copied.
+#[derive(Clone, Copy, Debug)]
+pub struct Body<'b> {
+    /// The model's name.
+    pub model: &'b str,
+    /// The conversation.
+    pub messages: &'b [Message],
+    /// More messages, for this request only.
+    pub aside: &'b [Message],
+    /// The tools; without any the field is left out, many refuse an empty list.
+    pub tools: &'b [ToolDefinition],
+    /// Whether the reply is to come piece by piece.
+    pub stream: bool,
+    /// The user's own fields (`LLM_EXTRA_BODY`).
+    pub extra: &'b Map<String, Value>,
+    /// What is known of the endpoint.
+    pub dialect: &'b Dialect,
+}
+
+/// Asks for token counts at the end of a stream.
+pub const STREAM_OPTIONS: &str = "stream_options";
+
+impl Body<'_> {
+    /// The names of all fields that may be left out of this body: what the
+    /// user added, what is echoed, what is ours but not essential.
+    pub fn optional_fields(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = self.extra.keys().map(String::as_str).collect();
+        if self.asks_for_usage() {
+            names.push(STREAM_OPTIONS);
+        }
+        for message in self.messages {
+            if let Message::Assistant(said) = message {
+                names.extend(said.opaque.keys().map(String::as_str));
+                let of_calls = said.calls.iter().flat_map(|call| call.opaque.keys());
+                names.extend(of_calls.map(String::as_str));
+            }
+        }
+        names.retain(|name| self.dialect.takes(name));
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
+    /// Whether a message of calls alone is among those sent.
+    pub fn has_empty_content(&self) -> bool {
+        self.messages
+            .iter()
+            .any(|message| matches!(message, Message::Assistant(said) if said.content.is_empty()))
+    }
+
+    fn asks_for_usage(&self) -> bool {
+        self.stream && self.dialect.takes(STREAM_OPTIONS)
+    }
+}
+
+impl Serialize for Body<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("model", self.model)?;
+        map.serialize_entry("messages", &Messages(self))?;
+        if !self.tools.is_empty() {
+            map.serialize_entry("tools", &Tools(self.tools))?;
+        }
+        if self.stream {
+            map.serialize_entry("stream", &true)?;
+        }
+        if self.asks_for_usage() && !self.extra.contains_key(STREAM_OPTIONS) {
+            map.serialize_entry(STREAM_OPTIONS, &serde_json::json!({"include_usage": true}))?;
+        }
+        for (name, value) in self.extra {
+            if let Some(name) = self.dialect.name_of(name) {
+                map.serialize_entry(name, value)?;
+            }
+        }
+        map.end()
+    }
+}
+
+struct Messages<'m>(&'m Body<'m>);
+
+impl Serialize for Messages<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Body {
+            messages,
+            aside,
+            dialect,
+            ..
+        } = *self.0;
+        let all = messages.iter().chain(aside);
+        serializer.collect_seq(all.map(|message| WireMessage { message, dialect }))
+    }
+}
+
+struct WireMessage<'m> {
+    message: &'m Message,
+    dialect: &'m Dialect,
+}
+
+impl Serialize for WireMessage<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        match self.message {
+            Message::System(text) => {
+                map.serialize_entry("role", "system")?;
+                map.serialize_entry("content", text)?;
+            }
+            Message::User(text) => {
+                map.serialize_entry("role", "user")?;
+                map.serialize_entry("content", &sendable(text))?;
+            }
+            Message::Assistant(said) => self.serialize_assistant(&mut map, said)?,
+            Message::Tool {
+                call_id, content, ..
+            } => {
+                map.serialize_entry("role", "tool")?;
+                map.serialize_entry("tool_call_id", call_id)?;
+                map.serialize_entry("content", &sendable(content))?;
+            }
+        }
+        map.end()
+    }
+}
+
+impl WireMessage<'_> {
+    fn serialize_assistant<M: SerializeMap>(
+        &self,
+        map: &mut M,
+        said: &Assistant,
+    ) -> Result<(), M::Error> {
+        map.serialize_entry("role", "assistant")?;
+        // Empty only beside calls: an assistant that says nothing is no message.
+        match self.dialect.empty_content() {
+            EmptyContent::Null if said.content.is_empty() => map.serialize_entry("content", &())?,
+            _ => map.serialize_entry("content", &said.content)?,
+        }
+        serialize_opaque(map, &said.opaque, self.dialect)?;
+        if !said.calls.is_empty() {
+            let calls: Vec<WireCall<'_>> = said
+                .calls
+                .iter()
+                .map(|call| WireCall {
+                    call,
+                    dialect: self.dialect,
+                })
+                .collect();
+            map.serialize_entry("tool_calls", &calls)?;
+        }
+        Ok(())
+    }
+}
+
+fn serialize_opaque<M: SerializeMap>(
+    map: &mut M,
+    fields: &Map<String, Value>,
+    dialect: &Dialect,
+) -> Result<(), M::Error> {
+    for (name, value) in fields.iter().filter(|(name, _)| dialect.takes(name)) {
+        map.serialize_entry(name, value)?;
+    }
+    Ok(())
+}
+
+struct WireCall<'c> {
+    call: &'c ToolCall,
+    dialect: &'c Dialect,
+}
+
+impl Serialize for WireCall<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(serde::Serialize)]
+        struct Function<'f> {
+            name: &'f str,
+            arguments: &'f str,
+        }
+        let call = self.call;
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("id", &call.id)?;
+        map.serialize_entry("type", "function")?;
+        map.serialize_entry(
+            "function",
+            &Function {
+                name: &call.name,
+                arguments: &call.arguments,
+            },
+        )?;
+        serialize_opaque(&mut map, &call.opaque, self.dialect)?;
+        map.end()
+    }
+}
+
+struct Tools<'t>(&'t [ToolDefinition]);
+
+impl Serialize for Tools<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(serde::Serialize)]
+        struct Function<'f> {
+            name: &'f str,
+            description: &'f str,
+            parameters: &'f Value,
+        }
+        #[derive(serde::Serialize)]
+        struct Tool<'t> {
+            r#type: &'static str,
+            function: Function<'t>,
+        }
+        serializer.collect_seq(self.0.iter().map(|tool| Tool {
+            r#type: "function",
+            function: Function {
+                name: &tool.name,
+                description: &tool.description,
+                parameters: &tool.parameters,
+            },
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn messages() -> [Message; 5] {
+        let call = ToolCall {
+            id: "a".into(),
+            name: "t".into(),
+            arguments: "{}".into(),
+            ..ToolCall::default()
+        };
+        [
+            Message::System("s".into()),
+            Message::User("u".into()),
+            Message::Assistant(Assistant {
+                calls: vec![call],
+                opaque: Map::from_iter([("reasoning_content".to_string(), json!("r"))]),
+                ..Assistant::default()
+            }),
+            Message::Tool {
+                call_id: "a".into(),
+                name: "t".into(),
+                content: "r\u{1b}[31m\0\r\n".into(),
+            },
+            Message::assistant("done"),
+        ]
+    }
+
+    fn body<'b>(
+        messages: &'b [Message],
+        stream: bool,
+        extra: &'b Map<String, Value>,
+        dialect: &'b Dialect,
+    ) -> Body<'b> {
+        Body {
+            model: "m",
+            messages,
+            aside: &[],
+            tools: &[],
+            stream,
+            extra,
+            dialect,
+        }
+    }
+
+    #[test]
+    fn a_request_holds_what_every_dialect_takes_and_no_more() {
+        let (messages, extra, dialect) = (messages(), Map::new(), Dialect::default());
+        assert_eq!(
+            serde_json::to_value(body(&messages, false, &extra, &dialect)).unwrap(),
+            json!({"model": "m", "messages": [
+                {"role": "system", "content": "s"},
+                {"role": "user", "content": "u"},
+                {"role": "assistant", "content": null, "reasoning_content": "r", "tool_calls":
+                    [{"id": "a", "type": "function", "function": {"name": "t", "arguments": "{}"}}]},
+                {"role": "tool", "tool_call_id": "a", "content": "r\u{fffd}\r\n"},
+                {"role": "assistant", "content": "done"},
+            ]})
+        );
+    }
+
+    #[test]
+    fn what_the_user_adds_goes_along_and_what_is_refused_does_not() {
+        let messages = messages();
+        let extra = json!({"temperature": 0, "max_tokens": 5});
+        let extra = extra.as_object().unwrap();
+        let mut dialect = Dialect::default();
+        let value = serde_json::to_value(body(&messages, true, extra, &dialect)).unwrap();
+        assert_eq!(value["stream_options"], json!({"include_usage": true}));
+        assert_eq!(
+            (&value["temperature"], &value["max_tokens"]),
+            (&json!(0), &json!(5))
+        );
+        let fields = body(&messages, true, extra, &dialect);
+        assert_eq!(
+            fields.optional_fields(),
+            [
+                "max_tokens",
+                "reasoning_content",
+                "stream_options",
+                "temperature"
+            ]
+        );
+        for words in [
+            r#"{"error":{"param":"temperature"}}"#,
+            "unknown field 'stream_options'",
+            "use max_completion_tokens instead of max_tokens",
+            "content must be a string",
+            "reasoning_content is not allowed",
+        ] {
+            let fields = body(&messages, true, extra, &dialect);
+            let learned = dialect.clone().learn(words.as_bytes(), &fields);
+            dialect = learned.unwrap_or_else(|| panic!("{words}")).0;
+        }
+        let value = serde_json::to_value(body(&messages, true, extra, &dialect)).unwrap();
+        assert_eq!(value["max_completion_tokens"], 5);
+        assert_eq!(value["messages"][2]["content"], "");
+        for name in ["stream_options", "temperature", "max_tokens"] {
+            assert_eq!(value[name], Value::Null, "{name}");
+        }
+        assert_eq!(value["messages"][2]["reasoning_content"], Value::Null);
+    }
+}

@@ -1,0 +1,320 @@
+//! Puts the calls of a reply together from their pieces.
+//!
+//! Endpoints number their calls in many ways: by index, by id, not at all, all
+//! the same. [`Calls::slot`] is where that is made right.
+
+use crate::limits;
+use crate::model::reply::Fault;
+use crate::model::wire::CallDelta;
+use crate::tool::ToolCall;
+
+/// The calls of one reply, in the order in which they began.
+#[derive(Debug, Default)]
+pub struct Calls {
+    slots: Vec<Slot>,
+}
+
+/// A call of which pieces have come.
+#[derive(Debug, Default)]
+struct Slot {
+    index: Option<u64>,
+    call: ToolCall,
+    depth: Depth,
+}
+
+impl Calls {
+    /// Takes a piece of a call: the one at `position` in a list of `together`.
+    pub fn take(
+        &mut self,
+        delta: &CallDelta<'_>,
+        position: usize,
+        together: usize,
+    ) -> Result<(), Fault> {
+        let (id, name) = (delta.id.identifier(), delta.function.name.text());
+        let index = delta.index.number();
+        let slot = match self.slot(&id, index, &name, position, together) {
+            Some(slot) => slot,
+            None if self.slots.len() >= limits::CALLS => {
+                return Err(Fault::TooMany("calls"));
+            }
+            None => {
+                self.slots.push(Slot {
+                    index,
+                    ..Slot::default()
+                });
+                self.slots.len() - 1
+            }
+        };
+        let slot = &mut self.slots[slot];
+        if slot.call.id.is_empty() {
+            slot.call.id = id.into_owned();
+        }
+        if slot.call.name.is_empty() {
+            slot.call.name = name.into_owned();
+        }
+        if let Some(extra) = &delta.extra_content {
+            slot.call
+                .opaque
+                .insert("extra_content".into(), extra.clone());
+        }
+        slot.extend(&delta.function.arguments.json_text())
+    }
+
+    /// The slot that a piece of a call belongs to; `None`: a new one.
+    fn slot(
+        &self,
+        id: &str,
+        index: Option<u64>,
+        name: &str,
+        position: usize,
+        together: usize,
+    ) -> Option<usize> {
+        // The same id under another index, or twice in one list, is another call.
+        let is_known = |(at, slot): (usize, &Slot)| {
+            let same_index = index.is_none() || slot.index.is_none() || slot.index == index;
+            let same_place = index.is_some() || together == 1 || at == position;
+            slot.call.id == id && same_index && same_place
+        };
+        if !id.is_empty()
+            && let Some(known) = self.slots.iter().enumerate().position(is_known)
+        {
+            return Some(known);
+        }
+        let begins_another = |slot: &Slot| {
+            let other_id = !id.is_empty() && !slot.call.id.is_empty() && slot.call.id != id;
+            let other_name =
+                !name.is_empty() && !slot.call.name.is_empty() && slot.depth.is_complete();
+            other_id || other_name
+        };
+        let candidate = match index {
+            Some(index) => self
+                .slots
+                .iter()
+                .rposition(|slot| slot.index == Some(index)),
+            // Without an index the list's order tells, where it has several; else the last one goes on.
+            None if together > 1 && position < self.slots.len() => Some(position),
+            None if together > 1 => None,
+            None => self.slots.len().checked_sub(1),
+        }?;
+        (!begins_another(&self.slots[candidate])).then_some(candidate)
+    }
+
+    /// Whether a call has arguments that are not all there.
+    pub fn has_half(&self) -> bool {
+        let is_half =
+            |slot: &Slot| !slot.call.arguments.trim().is_empty() && !slot.depth.is_complete();
+        self.slots.iter().any(is_half)
+    }
+
+    /// The calls, each with a name and an id that can be sent back.
+    pub fn finish(self) -> Vec<ToolCall> {
+        let mut calls: Vec<ToolCall> = self.slots.into_iter().map(|slot| slot.call).collect();
+        calls.retain(|call| !call.name.is_empty() || !call.arguments.is_empty());
+        for call in &mut calls {
+            call.name = sendable_name(&call.name);
+        }
+        complete_ids(&mut calls);
+        calls
+    }
+}
+
+impl Slot {
+    fn extend(&mut self, piece: &str) -> Result<(), Fault> {
+        let held = &mut self.call.arguments;
+        // Some endpoints send everything so far again with each piece.
+        let repeats =
+            !held.is_empty() && piece.len() > held.len() && piece.starts_with(held.as_str());
+        let restarts = self.depth.is_complete() && piece.trim_start().starts_with('{');
+        if repeats || restarts {
+            held.clear();
+            self.depth = Depth::default();
+        }
+        if held.len() + piece.len() > limits::ARGUMENTS_BYTES {
+            return Err(Fault::TooLarge("call's arguments"));
+        }
+        held.push_str(piece);
+        self.depth.take(piece);
+        Ok(())
+    }
+}
+
+/// Follows brackets and strings, so that it is known at once whether a piece
+/// ended a JSON object, without parsing everything again.
+#[derive(Debug, Default)]
+struct Depth {
+    open: usize,
+    in_string: bool,
+    escaped: bool,
+    begun: bool,
+}
+
+impl Depth {
+    fn take(&mut self, piece: &str) {
+        for byte in piece.bytes() {
+            match byte {
+                _ if self.escaped => self.escaped = false,
+                b'\\' if self.in_string => self.escaped = true,
+                b'"' => self.in_string = !self.in_string,
+                _ if self.in_string => {}
+                b'{' | b'[' => {
+                    self.open += 1;
+                    self.begun = true;
+                }
+                b'}' | b']' => self.open = self.open.saturating_sub(1),
+                _ => {}
+            }
+        }
+    }
+
+    fn is_complete(&self) -> bool {
+        self.begun && self.open == 0 && !self.in_string
+    }
+}
+
+/// A tool's name as every endpoint takes it back: letters, digits, `_` and `-`.
+/// What some models append after `<|` is not part of it.
+fn sendable_name(name: &str) -> String {
+    let name = name.split("<|").next().unwrap_or_default().trim();
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    let plain = name.chars().map(|c| if is_plain(c) { c } else { '-' });
+    let plain: String = plain.take(limits::TOOL_NAME_CHARS).collect();
+    if plain.is_empty() {
+        "unnamed".into()
+    } else {
+        plain
+    }
+}
+
+/// Gives calls without an id one of nine letters and digits, which every
+/// dialect takes, and tells calls with the same id apart.
+fn complete_ids(calls: &mut [ToolCall]) {
+    for index in 0..calls.len() {
+        let (before, rest) = calls.split_at_mut(index);
+        let call = &mut rest[0];
+        if call.id.is_empty() || before.iter().any(|other| other.id == call.id) {
+            let mut number = index;
+            loop {
+                call.id = format!("call{number:05}");
+                if !before.iter().any(|other| other.id == call.id) {
+                    break;
+                }
+                number += limits::CALLS;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn calls(deltas: &[&str]) -> Vec<(String, String, String)> {
+        let mut calls = Calls::default();
+        for deltas in deltas {
+            let deltas: Vec<CallDelta<'_>> = serde_json::from_str(deltas).unwrap();
+            for (position, delta) in deltas.iter().enumerate() {
+                calls.take(delta, position, deltas.len()).unwrap();
+            }
+        }
+        let calls = calls.finish().into_iter();
+        calls
+            .map(|call| (call.id, call.name, call.arguments))
+            .collect()
+    }
+
+    fn call(id: &str, name: &str, arguments: &str) -> (String, String, String) {
+        (id.into(), name.into(), arguments.into())
+    }
+
+    #[test]
+    fn pieces_of_calls_find_their_place_in_every_dialect() {
+        let two = [call("a", "f", r#"{"x":1}"#), call("b", "g", "{}")];
+        let table: &[(&str, &[&str])] = &[
+            (
+                "by index",
+                &[
+                    r#"[{"index":0,"id":"a","function":{"name":"f","arguments":""}}]"#,
+                    r#"[{"index":0,"function":{"arguments":"{\"x\""}}]"#,
+                    r#"[{"index":1,"id":"b","function":{"name":"g","arguments":"{"}}]"#,
+                    r#"[{"index":0,"id":"","function":{"name":"","arguments":":1}"}}]"#,
+                    r#"[{"index":1,"id":null,"function":{"name":null,"arguments":"}"}}]"#,
+                ],
+            ),
+            (
+                "no index",
+                &[
+                    r#"[{"id":"a","function":{"name":"f","arguments":"{\"x\":"}}]"#,
+                    r#"[{"function":{"arguments":"1}"}}]"#,
+                    r#"[{"id":"b","function":{"name":"g","arguments":"{}"}}]"#,
+                ],
+            ),
+            (
+                "all index 0",
+                &[
+                    r#"[{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":1}"}}]"#,
+                    r#"[{"index":0,"id":"b","function":{"name":"g","arguments":"{}"}}]"#,
+                ],
+            ),
+            (
+                "in one delta",
+                &[
+                    r#"[{"id":"a","function":{"name":"f","arguments":{"x":1}}},{"id":"b","function":{"name":"g","arguments":"{}"}}]"#,
+                ],
+            ),
+            (
+                "sent again and again",
+                &[
+                    r#"[{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x"}}]"#,
+                    r#"[{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":1}"}}]"#,
+                    r#"[{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":1}"}}]"#,
+                    r#"[{"index":1,"id":"b","function":{"name":"g","arguments":"{}"}}]"#,
+                ],
+            ),
+        ];
+        for (dialect, deltas) in table {
+            assert_eq!(calls(deltas), two, "{dialect}");
+        }
+    }
+
+    #[test]
+    fn calls_without_ids_get_some_and_are_told_apart() {
+        let made = calls(&[
+            r#"[{"index":0,"function":{"name":"f","arguments":"{}"}}]"#,
+            r#"[{"index":0,"function":{"name":"g","arguments":"{}"}}]"#,
+        ]);
+        assert_eq!(
+            made,
+            [call("call00000", "f", "{}"), call("call00001", "g", "{}")]
+        );
+    }
+
+    #[test]
+    fn calls_with_the_same_id_stay_apart() {
+        let f = r#""id":"a","function":{"name":"f","arguments":"{}"}"#;
+        let g = r#""id":"a","function":{"name":"g","arguments":"{}"}"#;
+        let expected = [call("a", "f", "{}"), call("call00001", "g", "{}")];
+        let by_index = [
+            format!(r#"[{{"index":0,{f}}}]"#),
+            format!(r#"[{{"index":1,{g}}}]"#),
+        ];
+        assert_eq!(calls(&[&by_index[0], &by_index[1]]), expected);
+        assert_eq!(calls(&[&format!("[{{{f}}},{{{g}}}]")]), expected);
+    }
+
+    #[test]
+    fn names_are_made_fit_to_be_sent_back() {
+        let table = [
+            ("list_skills", "list_skills"),
+            ("list_skills<|channel|>x", "list_skills"),
+            ("list skills", "list-skills"),
+            ("", "unnamed"),
+        ];
+        for (name, expected) in table {
+            assert_eq!(sendable_name(name), expected);
+        }
+        assert_eq!(
+            sendable_name(&"x".repeat(5000)).len(),
+            limits::TOOL_NAME_CHARS
+        );
+    }
+}

@@ -1,0 +1,174 @@
+//! What an endpoint has turned out not to take, and what it is sent instead.
+//!
+//! There is no table of providers. When an endpoint refuses a request and
+//! names a field that was sent, the field is left out (or sent in its other
+//! form) once, and stays so for the rest of the process. The model, the
+//! messages and the tools are never touched.
+
+use serde_json::Value;
+
+use crate::model::body::Body;
+
+/// How the content of a message that only calls tools is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EmptyContent {
+    /// `null`, as the reference has it.
+    #[default]
+    Null,
+    /// `""`, for those who want a string.
+    Text,
+}
+
+/// What is known of an endpoint.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Dialect {
+    without: Vec<String>,
+    renamed: Vec<(String, &'static str)>,
+    empty_content: EmptyContent,
+    has_toggled: bool,
+}
+
+/// Two names for the same thing: reasoning models take only the other one.
+const SYNONYMS: [(&str, &str); 2] = [
+    ("max_tokens", "max_completion_tokens"),
+    ("max_completion_tokens", "max_tokens"),
+];
+
+/// Names so short or so common that they count only in quotes or as `param`.
+const PLAIN_NAME_BYTES: usize = 6;
+
+impl Dialect {
+    /// Whether the field may be sent.
+    pub fn takes(&self, name: &str) -> bool {
+        !self.without.iter().any(|other| other == name)
+    }
+
+    /// The name under which the field is sent; `None`: it is not.
+    pub fn name_of<'n>(&self, name: &'n str) -> Option<&'n str> {
+        let renamed = self.renamed.iter().find(|(from, _)| from == name);
+        self.takes(name)
+            .then(|| renamed.map_or(name, |(_, to)| *to))
+    }
+
+    /// How an empty content is written.
+    pub fn empty_content(&self) -> EmptyContent {
+        self.empty_content
+    }
+
+    /// What to change after a refusal, and the change in words; `None` if the
+    /// refusal names nothing that can be changed.
+    pub fn learn(mut self, refusal: &[u8], body: &Body<'_>) -> Option<(Dialect, String)> {
+        let text = String::from_utf8_lossy(refusal).to_lowercase();
+        let params = params(refusal);
+        let mention = |name: &str| mention(&text, &params, name);
+        let fields = body.optional_fields();
+        // What is named first is what is complained of; lists of allowed names come later.
+        let field = fields
+            .iter()
+            .filter_map(|name| {
+                let sent = self.name_of(name)?;
+                Some((mention(sent)?, *name))
+            })
+            .min();
+        let content = mention("content").filter(|_| body.has_empty_content() && !self.has_toggled);
+        match (field, content) {
+            (Some((at, name)), content) if content.is_none_or(|other| at <= other) => {
+                let change = self.leave_out(name);
+                Some((self, change))
+            }
+            (_, Some(_)) => {
+                self.has_toggled = true;
+                self.empty_content = EmptyContent::Text;
+                Some((self, "an empty `content` is sent as text".into()))
+            }
+            _ => None,
+        }
+    }
+
+    fn leave_out(&mut self, name: &str) -> String {
+        let synonym = SYNONYMS.iter().find(|(from, _)| *from == name);
+        let is_renamed = self.renamed.iter().any(|(from, _)| from == name);
+        match synonym {
+            Some((_, other)) if !is_renamed => {
+                self.renamed.push((name.into(), other));
+                format!("`{name}` is sent as `{other}`")
+            }
+            _ => {
+                self.without.push(name.into());
+                format!("`{name}` is left out")
+            }
+        }
+    }
+}
+
+/// The fields that a refusal names where errors have a place for that:
+/// `error.param`, and `loc` of `FastAPI`'s `detail`.
+fn params(refusal: &[u8]) -> Vec<String> {
+    let Ok(value) = serde_json::from_slice::<Value>(refusal) else {
+        return Vec::new();
+    };
+    let error = value.get(0).unwrap_or(&value);
+    let param = [&error["error"]["param"], &error["param"]];
+    let locations = error["detail"].as_array().into_iter().flatten();
+    let locations = locations.filter_map(|item| item["loc"].as_array()?.last());
+    param
+        .into_iter()
+        .chain(locations)
+        .filter_map(Value::as_str)
+        // `messages.2.content`, `messages[1].tool_calls[0].extra_content`
+        .filter_map(|path| path.rsplit(['.', ']']).next())
+        .map(str::to_lowercase)
+        .collect()
+}
+
+/// Where the text names the field; 0 where an error says so in its own place.
+fn mention(text: &str, params: &[String], name: &str) -> Option<usize> {
+    if params.iter().any(|param| param == name) {
+        return Some(0);
+    }
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let is_quote = |c: char| matches!(c, '\'' | '"' | '`' | '\\' | '“' | '‘');
+    text.match_indices(name).map(|(at, _)| at).find(|&at| {
+        let before = text[..at].chars().next_back();
+        let after = text[at + name.len()..].chars().next();
+        let is_alone = !before.is_some_and(is_word) && !after.is_some_and(is_word);
+        let is_quoted = before.is_some_and(is_quote) && after.is_some_and(is_quote);
+        is_alone && (is_quoted || name.len() >= PLAIN_NAME_BYTES || name.contains('_'))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_field_is_found_where_a_refusal_names_it() {
+        let table = [
+            (r#"{"error":{"message":"no","param":"seed"}}"#, "seed", true),
+            (
+                r#"{"detail":[{"loc":["body","seed"],"msg":"extra"}]}"#,
+                "seed",
+                true,
+            ),
+            (
+                r#"{"error":{"param":"messages[1].reasoning_content"}}"#,
+                "reasoning_content",
+                true,
+            ),
+            ("Unknown name \\\"seed\\\": Cannot find field", "seed", true),
+            (
+                "property 'messages.2.reasoning' is unsupported",
+                "reasoning",
+                true,
+            ),
+            ("the user said something", "user", false),
+            ("stream_options is unknown", "stream", false),
+            ("temperature is not supported", "temperature", true),
+        ];
+        for (body, name, found) in table {
+            let text = body.to_lowercase();
+            let mentioned = mention(&text, &params(body.as_bytes()), name);
+            assert_eq!(mentioned.is_some(), found, "{body}");
+        }
+    }
+}

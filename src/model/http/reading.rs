@@ -1,0 +1,189 @@
+//! Reads the body of a reply, whatever it is: a stream of events, one JSON
+//! value, a page that is no reply at all. The first bytes decide, not what the
+//! headers say.
+
+use std::io::{self, Read};
+
+use crate::event::Listener;
+use crate::limits;
+use crate::model::http::client::Client;
+use crate::model::reply::{Assembler, Fault};
+use crate::model::sse::Splitter;
+use crate::text::one_line;
+
+/// What kept a body from being read to its end.
+#[derive(Debug)]
+pub enum Interruption {
+    /// The connection broke, or the run is to stop.
+    Broken(io::Error),
+    /// What came is no reply.
+    Fault(Fault),
+    /// There is no body.
+    Empty,
+}
+
+impl From<io::Error> for Interruption {
+    fn from(error: io::Error) -> Interruption {
+        Interruption::Broken(error)
+    }
+}
+
+impl From<Fault> for Interruption {
+    fn from(fault: Fault) -> Interruption {
+        Interruption::Fault(fault)
+    }
+}
+
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// Reads the body and puts the reply together.
+pub fn assemble(
+    client: &Client,
+    reader: &mut dyn Read,
+    assembler: &mut Assembler,
+    listener: &mut Listener<'_>,
+) -> Result<(), Interruption> {
+    let mut buffer = vec![0u8; limits::READ_BYTES];
+    let mut filled = 0;
+    // Keep-alive line feeds may come before the body proper.
+    let first = loop {
+        let count = reader.read(&mut buffer[filled..])?;
+        if count > 0 {
+            client.expect_more();
+        }
+        filled += count;
+        let start = beginning(&buffer[..filled]);
+        match buffer[start..filled].first() {
+            Some(first) if !is_cut_mark(&buffer[start..filled]) || count == 0 => {
+                let first = *first;
+                buffer.copy_within(start..filled, 0);
+                filled -= start;
+                break first;
+            }
+            None if count == 0 => return Err(Interruption::Empty),
+            None => filled = 0,
+            Some(_) => {}
+        }
+    };
+    match first {
+        b'{' | b'[' => read_whole(reader, &buffer[..filled], assembler, listener),
+        b'<' => Err(Fault::Refused(String::from_utf8_lossy(&buffer[..filled]).into()).into()),
+        _ if !looks_like_events(&buffer[..filled]) => Err(malformed(&buffer[..filled]).into()),
+        _ => read_stream(client, reader, &mut buffer, filled, assembler, listener),
+    }
+}
+
+/// Where the body proper begins: after white space and a byte order mark.
+fn beginning(bytes: &[u8]) -> usize {
+    let space = |from: usize| {
+        let rest = &bytes[from..];
+        let end = rest.iter().position(|byte| !byte.is_ascii_whitespace());
+        from + end.unwrap_or(rest.len())
+    };
+    let start = space(0);
+    if bytes[start..].starts_with(BYTE_ORDER_MARK) {
+        space(start + BYTE_ORDER_MARK.len())
+    } else {
+        start
+    }
+}
+
+/// Whether these are the first bytes of a mark whose rest has not come yet.
+fn is_cut_mark(bytes: &[u8]) -> bool {
+    bytes.len() < BYTE_ORDER_MARK.len() && BYTE_ORDER_MARK.starts_with(bytes)
+}
+
+fn read_whole(
+    reader: &mut dyn Read,
+    beginning: &[u8],
+    assembler: &mut Assembler,
+    listener: &mut Listener<'_>,
+) -> Result<(), Interruption> {
+    let mut body = beginning.to_vec();
+    let most = limits::BODY_BYTES as u64 + 1;
+    reader
+        .take(most.saturating_sub(body.len() as u64))
+        .read_to_end(&mut body)?;
+    if body.len() > limits::BODY_BYTES {
+        return Err(Fault::TooLarge("body").into());
+    }
+    match assembler.take(&body, listener) {
+        Ok(()) if assembler.has_begun() => {
+            assembler.mark_whole();
+            Ok(())
+        }
+        Err(fault @ (Fault::Refused(_) | Fault::TooLarge(_))) => Err(fault.into()),
+        // JSON of another form often holds an error's words.
+        _ => Err(match serde_json::from_slice(&body) {
+            Ok(value) => Fault::Refused(value),
+            Err(_) => malformed(&body),
+        }
+        .into()),
+    }
+}
+
+fn read_stream(
+    client: &Client,
+    reader: &mut dyn Read,
+    buffer: &mut [u8],
+    mut filled: usize,
+    assembler: &mut Assembler,
+    listener: &mut Listener<'_>,
+) -> Result<(), Interruption> {
+    let mut splitter = Splitter::default();
+    loop {
+        splitter.feed(&buffer[..filled], &mut |data| {
+            assembler.take(data, listener)
+        })?;
+        if assembler.is_done() {
+            // The connection can serve the next request only if the body is
+            // read to its end, but that is not worth waiting for.
+            client.expect_end();
+            while matches!(reader.read(buffer), Ok(1..)) {}
+            return Ok(());
+        }
+        filled = reader.read(buffer)?;
+        if filled == 0 {
+            splitter.finish(&mut |data| assembler.take(data, listener))?;
+            return Ok(());
+        }
+    }
+}
+
+/// Whether a body that is neither JSON nor a page begins as a stream of events
+/// does, as far as its beginning has come.
+fn looks_like_events(beginning: &[u8]) -> bool {
+    [":", "data", "event", "id", "retry"].iter().any(|field| {
+        beginning.starts_with(field.as_bytes()) || field.as_bytes().starts_with(beginning)
+    })
+}
+
+/// What is no reply at all, in its own first words.
+fn malformed(body: &[u8]) -> Fault {
+    Fault::Malformed(one_line(
+        &String::from_utf8_lossy(body),
+        limits::QUOTED_BYTES,
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn white_space_and_a_mark_before_the_body_are_passed_over() {
+        let table: &[(&[u8], usize, bool)] = &[
+            (b"{", 0, false),
+            (b"\n\r\n {", 4, false),
+            (b"\xef\xbb\xbf{", 3, false),
+            (b"\n\xef\xbb\xbf\n{", 5, false),
+            (b"\xef\xbb", 0, true),
+            (b"\xef\xbbx", 0, false),
+            (b" \n", 2, true),
+        ];
+        for (bytes, start, is_cut) in table {
+            assert_eq!(beginning(bytes), *start, "{bytes:?}");
+            assert_eq!(is_cut_mark(&bytes[*start..]), *is_cut, "{bytes:?}");
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Calls that the server should have taken out of the text and did not.
+//!
+//! A server without a parser for its model's tool calls hands them on as what
+//! the model wrote. That is no answer, and the person has to change the server.
+
+use serde_json::Value;
+
+use crate::tool::ToolDefinition;
+
+/// Beginnings that only a call has, in the dialects of models.
+const MARKS: [&str; 7] = [
+    "<tool_call>",
+    "<function=",
+    "<function_call>",
+    "[TOOL_CALLS]",
+    "<|python_tag|>",
+    "<|tool_call|>",
+    "<｜tool▁calls▁begin｜>",
+];
+
+/// Whether the text is a call of one of these tools in disguise.
+pub fn is_call(text: &str, tools: &[ToolDefinition]) -> bool {
+    if tools.is_empty() {
+        return false;
+    }
+    let text = text.trim();
+    let names_tool = || tools.iter().any(|tool| text.contains(&tool.name));
+    (MARKS.iter().any(|mark| text.starts_with(mark)) && names_tool()) || is_bare_call(text, tools)
+}
+
+/// `{"name": "list_skills", "arguments": {}}`, also in a code fence or a list.
+fn is_bare_call(text: &str, tools: &[ToolDefinition]) -> bool {
+    let text = text
+        .strip_prefix("```json")
+        .or_else(|| text.strip_prefix("```"))
+        .and_then(|text| text.strip_suffix("```"))
+        .unwrap_or(text);
+    let Ok(value) = serde_json::from_str::<Value>(text) else {
+        return false;
+    };
+    let call = value.get(0).unwrap_or(&value);
+    let call = call
+        .get("function")
+        .filter(|f| f.is_object())
+        .unwrap_or(call);
+    let is_tool = |name: &str| tools.iter().any(|tool| tool.name == name);
+    let has_arguments = call.get("arguments").or(call.get("parameters")).is_some();
+    has_arguments && call["name"].as_str().is_some_and(is_tool)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_in_disguise_is_told_from_an_answer() {
+        let tools = [ToolDefinition {
+            name: "list_skills".into(),
+            description: "d".into(),
+            parameters: Value::Null,
+        }];
+        for text in [
+            "<tool_call>\n{\"name\": \"list_skills\", \"arguments\": {}}\n</tool_call>",
+            "<function=list_skills></function>",
+            "[TOOL_CALLS] [{\"name\": \"list_skills\"}]",
+            " {\"name\": \"list_skills\", \"arguments\": {}} ",
+            "```json\n{\"name\": \"list_skills\", \"parameters\": {}}\n```",
+            "[{\"function\": {\"name\": \"list_skills\", \"arguments\": \"{}\"}}]",
+        ] {
+            assert!(is_call(text, &tools), "{text}");
+            assert!(!is_call(text, &[]), "{text}");
+        }
+        for text in [
+            "list_skills gives the skills",
+            "{\"name\": \"other\", \"arguments\": {}}",
+            "{\"name\": \"list_skills\"}",
+            "The model writes <tool_call> and list_skills",
+            "<tool_call> is a tag",
+            "",
+        ] {
+            assert!(!is_call(text, &tools), "{text}");
+        }
+    }
+}
