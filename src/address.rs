@@ -77,6 +77,13 @@ impl Address {
             .trim_end_matches(']')
     }
 
+    /// The port, that of the scheme where none is written.
+    pub fn port(&self) -> u16 {
+        let written = split_port(&self.authority).1;
+        let usual = if self.encrypted { 443 } else { 80 };
+        written.and_then(|port| port.parse().ok()).unwrap_or(usual)
+    }
+
     /// Whether the host is this machine.
     pub fn is_loopback(&self) -> bool {
         is_loopback(self.host())

@@ -74,6 +74,12 @@ pub const ENV_FILE_BYTES: usize = 1 << 20;
 /// What all `${NAME}` of one file bring into its values stays under this.
 /// Without a bound `B=${A}${A}`, repeated, doubles with every line.
 pub const ENV_EXPANSION_BYTES: usize = 1024 * 1024;
+/// A file with a key: tokens of some gateways reach 8 KiB.
+pub const KEY_FILE_BYTES: usize = 16 << 10;
+/// A file of certificates; the bundle of a whole system is about 220 KiB.
+pub const CERTIFICATES_BYTES: usize = 4 << 20;
+/// A user name or password that SOCKS takes (RFC 1929).
+pub const SOCKS_LOGIN_BYTES: usize = 255;
 /// A file of instructions.
 pub const INSTRUCTIONS_BYTES: usize = 1 << 20;
 /// What a line on standard error shows of a call or a result.

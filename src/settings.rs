@@ -10,44 +10,109 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use crate::dotenv::Dotenv;
+use crate::secret::MASK;
 
 /// One row of the table.
 #[derive(Debug)]
 pub struct Setting {
     /// The variable's name.
     pub name: &'static str,
+    /// Another spelling of it, which wins over `name` within one source.
+    first: Option<&'static str>,
+    /// What other tools call the same; looked up last, in this order.
+    aliases: &'static [&'static str],
     /// The default as the help shows it; empty where there is none.
     pub default: &'static str,
     /// What it does, in one line.
     pub about: &'static str,
-    /// Kept out of the environment of scripts: it holds a credential.
-    pub secret: bool,
+    /// Who may see the value.
+    pub privacy: Privacy,
+}
+
+/// Who may see a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Privacy {
+    /// Everybody.
+    Open,
+    /// Everybody but for the login and the query of the address that it is.
+    /// Scripts get it whole: they need their proxy.
+    Address,
+    /// Nobody: it holds a credential and is kept from scripts.
+    Secret,
+}
+
+impl Setting {
+    /// The names under which it is looked up, in their order.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        let aliases = self.aliases.iter().copied();
+        self.first.into_iter().chain([self.name]).chain(aliases)
+    }
+
+    /// Its value as anybody may see it.
+    fn shown(&self, value: &OsStr) -> String {
+        let text = value.to_string_lossy();
+        match self.privacy {
+            Privacy::Open => text.into_owned(),
+            Privacy::Address => without_login(&text),
+            Privacy::Secret => MASK.into(),
+        }
+    }
 }
 
 const fn row(name: &'static str, default: &'static str, about: &'static str) -> Setting {
     Setting {
         name,
+        first: None,
+        aliases: &[],
         default,
         about,
-        secret: false,
+        privacy: Privacy::Open,
     }
 }
 
 const fn secret(name: &'static str, about: &'static str) -> Setting {
     Setting {
-        name,
-        default: "",
-        about,
-        secret: true,
+        privacy: Privacy::Secret,
+        ..row(name, "", about)
+    }
+}
+
+const fn proxy(name: &'static str, lower: &'static str, about: &'static str) -> Setting {
+    Setting {
+        first: Some(lower),
+        privacy: Privacy::Address,
+        ..row(name, "", about)
+    }
+}
+
+/// An address without what stands before its last `@` and behind its `?`.
+/// It may be no good address at all: rather too much is hidden than too little.
+fn without_login(text: &str) -> String {
+    let is_scheme = |text: &str| text.bytes().all(|b| b.is_ascii_alphanumeric());
+    let scheme = text.split_once("://").filter(|(name, _)| is_scheme(name));
+    let (scheme, rest) = text.split_at(scheme.map_or(0, |(name, _)| name.len() + 3));
+    let rest = match rest.rsplit_once('@') {
+        Some((_, host)) => format!("{MASK}@{host}"),
+        None => rest.to_string(),
+    };
+    match rest.split_once('?') {
+        Some((before, _)) => format!("{scheme}{before}?{MASK}"),
+        None => format!("{scheme}{rest}"),
     }
 }
 
 /// The endpoint's credential.
 pub const LLM_API_KEY: &str = "LLM_API_KEY";
+/// A file with the credential.
+pub const LLM_API_KEY_FILE: &str = "LLM_API_KEY_FILE";
 /// The endpoint's address.
 pub const LLM_API_BASE_URL: &str = "LLM_API_BASE_URL";
 /// The model.
 pub const LLM_MODEL_NAME: &str = "LLM_MODEL_NAME";
+/// Fields of every request.
+pub const LLM_EXTRA_BODY: &str = "LLM_EXTRA_BODY";
+/// Headers of every request.
+pub const LLM_EXTRA_HEADERS: &str = "LLM_EXTRA_HEADERS";
 /// Longest silence while reading a reply.
 pub const LLM_TIMEOUT_SECONDS: &str = "LLM_TIMEOUT_SECONDS";
 /// Folders of skills.
@@ -59,6 +124,17 @@ pub const SCRIPT_PYTHON: &str = "SCRIPT_PYTHON";
 /// What happens to processes that a script leaves behind.
 pub const SCRIPT_LEFTOVERS: &str = "SCRIPT_LEFTOVERS";
 
+/// Certificates to trust.
+pub const SSL_CERT_FILE: &str = "SSL_CERT_FILE";
+/// The proxy for https endpoints.
+pub const HTTPS_PROXY: &str = "HTTPS_PROXY";
+/// The proxy for http endpoints.
+pub const HTTP_PROXY: &str = "HTTP_PROXY";
+/// The proxy where neither of these is set.
+pub const ALL_PROXY: &str = "ALL_PROXY";
+/// Hosts that are reached without a proxy.
+pub const NO_PROXY: &str = "NO_PROXY";
+
 /// Every variable that the program reads.
 pub static SETTINGS: &[Setting] = &[
     secret(
@@ -66,11 +142,28 @@ pub static SETTINGS: &[Setting] = &[
         "the endpoint's key; a loopback endpoint needs none; `none` sends none",
     ),
     row(
-        LLM_API_BASE_URL,
+        LLM_API_KEY_FILE,
         "",
-        "the endpoint's address, such as https://api.openai.com/v1",
+        "a file that holds the key, where LLM_API_KEY is not set",
     ),
+    Setting {
+        privacy: Privacy::Address,
+        ..row(
+            LLM_API_BASE_URL,
+            "",
+            "the endpoint's address, such as https://api.openai.com/v1",
+        )
+    },
     row(LLM_MODEL_NAME, "", "the model, as the endpoint names it"),
+    row(
+        LLM_EXTRA_BODY,
+        "",
+        "JSON object of fields for every request, such as {\"temperature\": 0}",
+    ),
+    secret(
+        LLM_EXTRA_HEADERS,
+        "JSON object of headers for every request; the values are secret",
+    ),
     row(
         LLM_TIMEOUT_SECONDS,
         "120",
@@ -96,6 +189,33 @@ pub static SETTINGS: &[Setting] = &[
         "kill",
         "`keep`: processes that a script leaves behind after a normal end live on",
     ),
+    Setting {
+        aliases: &["REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"],
+        ..row(
+            SSL_CERT_FILE,
+            "",
+            "certificates (PEM) to trust instead of the built-in ones",
+        )
+    },
+    proxy(
+        HTTPS_PROXY,
+        "https_proxy",
+        "proxy for https endpoints: http://, https://, socks5://, socks5h://",
+    ),
+    proxy(HTTP_PROXY, "http_proxy", "proxy for http endpoints"),
+    proxy(
+        ALL_PROXY,
+        "all_proxy",
+        "proxy where the one above for the endpoint is not set",
+    ),
+    Setting {
+        first: Some("no_proxy"),
+        ..row(
+            NO_PROXY,
+            "",
+            "hosts, domains and networks without a proxy; this machine never has one",
+        )
+    },
 ];
 
 /// The row with this name.
@@ -134,6 +254,56 @@ impl fmt::Display for Origin {
     }
 }
 
+/// Whence a value came: the name under which it was found, and where. It shows
+/// itself as `LLM_API_KEY (environment)`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// One of the names of its row.
+    pub name: &'static str,
+    /// Where.
+    pub origin: Origin,
+}
+
+impl Source {
+    /// Whether it stands in a file whose owner may be a stranger.
+    pub fn is_foreign(&self) -> bool {
+        matches!(self.origin, Origin::File { trusted: false, .. })
+    }
+
+    /// Whether it holds something of the user's environment though it stands
+    /// in a file.
+    pub fn is_dependent(&self) -> bool {
+        matches!(
+            self.origin,
+            Origin::File {
+                is_dependent: true,
+                ..
+            }
+        )
+    }
+
+    /// Whether it is the user's: set by the user, or taken from the user's
+    /// environment by a reference.
+    pub fn is_own(&self) -> bool {
+        !self.is_foreign() || self.is_dependent()
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.name, self.origin)
+    }
+}
+
+/// A row with what is set for it, fit to be shown.
+#[derive(Debug)]
+pub struct Shown {
+    /// The row.
+    pub setting: &'static Setting,
+    /// The value, credentials masked, and whence it came; `None`: not set.
+    pub value: Option<(String, Source)>,
+}
+
 /// An environment file that has been read.
 #[derive(Debug)]
 pub struct EnvFile {
@@ -145,6 +315,20 @@ pub struct EnvFile {
     pub contents: Dotenv,
     /// Names whose values hold something of the process environment.
     pub dependent: Vec<String>,
+}
+
+impl EnvFile {
+    fn value(&self, name: &'static str) -> Option<(OsString, Source)> {
+        let variable = self.contents.variables.iter().find(|v| v.name == name)?;
+        let value = variable.value.as_deref().filter(|v| !v.is_empty())?;
+        let origin = Origin::File {
+            path: self.path.clone(),
+            line: variable.line,
+            trusted: self.trusted,
+            is_dependent: self.dependent.iter().any(|dependent| dependent == name),
+        };
+        Some((OsString::from(value), Source { name, origin }))
+    }
 }
 
 /// All values before they mean anything: flags, environment and files.
@@ -191,28 +375,42 @@ impl Settings {
         (!value.is_empty()).then_some(value)
     }
 
-    /// The value of a setting and its origin. Empty counts as unset.
-    pub fn value(&self, name: &str) -> Option<(OsString, Origin)> {
-        debug_assert!(setting(name).is_some(), "{name} is no row of the table");
-        if let Some((_, value, flag)) = self.flags.iter().rev().find(|(key, ..)| *key == name) {
-            return Some((value.clone(), Origin::Flag(flag)));
+    /// The value of a setting and its source. Empty counts as unset.
+    pub fn value(&self, name: &'static str) -> Option<(OsString, Source)> {
+        self.values(name).into_iter().next()
+    }
+
+    /// All values of a setting, in the order in which they win: flags, the
+    /// environment, the files; in each of these, its names in their order.
+    pub fn values(&self, name: &'static str) -> Vec<(OsString, Source)> {
+        let row = setting(name);
+        debug_assert!(row.is_some(), "{name} is no row of the table");
+        let mut found = Vec::new();
+        let flags = self.flags.iter().rev().filter(|(key, ..)| *key == name);
+        for (_, value, flag) in flags {
+            let origin = Origin::Flag(flag);
+            found.push((value.clone(), Source { name, origin }));
         }
-        if let Some(value) = self.variable(name) {
-            return Some((value.to_owned(), Origin::Environment));
+        let names = || row.into_iter().flat_map(Setting::names);
+        for name in names() {
+            if let Some(value) = self.variable(name) {
+                let origin = Origin::Environment;
+                found.push((value.to_owned(), Source { name, origin }));
+            }
         }
-        self.files.iter().find_map(|file| {
-            let variable = file.contents.variables.iter().find(|v| v.name == name)?;
-            let value = variable
-                .value
-                .as_deref()
-                .filter(|value| !value.is_empty())?;
-            let origin = Origin::File {
-                path: file.path.clone(),
-                line: variable.line,
-                trusted: file.trusted,
-                is_dependent: file.dependent.iter().any(|dependent| dependent == name),
-            };
-            Some((OsString::from(value), origin))
+        for file in &self.files {
+            found.extend(names().filter_map(|name| file.value(name)));
+        }
+        found
+    }
+
+    /// Every row of the table with what is set for it, credentials masked.
+    pub fn shown(&self) -> impl Iterator<Item = Shown> {
+        SETTINGS.iter().map(|setting| Shown {
+            setting,
+            value: self
+                .value(setting.name)
+                .map(|(value, source)| (setting.shown(&value), source)),
         })
     }
 
@@ -271,9 +469,9 @@ mod tests {
         assert_eq!(text(SCRIPT_PYTHON).as_deref(), Some("p"));
         assert_eq!(text(LLM_API_KEY), None);
         settings.set_flag(LLM_MODEL_NAME, "from-flag".into(), "--model");
-        let (value, origin) = settings.value(LLM_MODEL_NAME).unwrap();
+        let (value, source) = settings.value(LLM_MODEL_NAME).unwrap();
         assert_eq!(
-            (value, origin),
+            (value, source.origin),
             ("from-flag".into(), Origin::Flag("--model"))
         );
     }
@@ -283,8 +481,75 @@ mod tests {
         let mut settings = Settings::new(vec![(LLM_MODEL_NAME.into(), OsString::new())]);
         settings.add_file(file("LLM_MODEL_NAME=\n", ".env", false));
         settings.add_file(file("\nLLM_MODEL_NAME=m\n", "home", true));
-        let (value, origin) = settings.value(LLM_MODEL_NAME).unwrap();
+        let (value, source) = settings.value(LLM_MODEL_NAME).unwrap();
         assert_eq!(value, "m");
-        assert_eq!(origin.to_string(), "home line 2");
+        assert_eq!(source.to_string(), "LLM_MODEL_NAME (home line 2)");
+    }
+
+    #[test]
+    fn a_source_wins_over_the_next_whatever_the_name_in_it() {
+        let mut settings = Settings::new(vec![
+            ("https_proxy".into(), OsString::new()),
+            ("HTTPS_PROXY".into(), "upper".into()),
+            ("CURL_CA_BUNDLE".into(), "curl".into()),
+        ]);
+        let names = |settings: &Settings, name| {
+            let values = settings.values(name).into_iter();
+            values
+                .map(|(_, source)| source.to_string())
+                .collect::<Vec<_>>()
+        };
+        settings.add_file(file(
+            "HTTPS_PROXY=a\nhttps_proxy=b\nREQUESTS_CA_BUNDLE=c\nSSL_CERT_FILE=d\n",
+            ".env",
+            false,
+        ));
+        assert_eq!(
+            names(&settings, HTTPS_PROXY),
+            [
+                "HTTPS_PROXY (environment)",
+                "https_proxy (.env line 2)",
+                "HTTPS_PROXY (.env line 1)"
+            ]
+        );
+        assert_eq!(
+            names(&settings, SSL_CERT_FILE),
+            [
+                "CURL_CA_BUNDLE (environment)",
+                "SSL_CERT_FILE (.env line 4)",
+                "REQUESTS_CA_BUNDLE (.env line 3)"
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_shown_holds_no_credential() {
+        let table = [
+            (LLM_API_KEY, "sk-1", MASK),
+            (LLM_EXTRA_HEADERS, "{\"a\": \"b\"}", MASK),
+            (LLM_API_KEY_FILE, "~/key", "~/key"),
+            (
+                HTTPS_PROXY,
+                "http://u:p@host:3128",
+                "http://[secret]@host:3128",
+            ),
+            (ALL_PROXY, "u:p@x@host", "[secret]@host"),
+            (HTTP_PROXY, "u:a://b@host", "[secret]@host"),
+            (HTTP_PROXY, "sk://host", "sk://host"),
+            (
+                LLM_API_BASE_URL,
+                "https://h/v1?key=1",
+                "https://h/v1?[secret]",
+            ),
+            (NO_PROXY, "a, b", "a, b"),
+        ];
+        for (name, value, expected) in table {
+            let settings = Settings::new(vec![(name.into(), value.into())]);
+            for row in settings.shown() {
+                let expected = (row.setting.name == name).then_some(expected);
+                let value = row.value.as_ref().map(|(value, _)| value.as_str());
+                assert_eq!(value, expected, "{name}={value:?}");
+            }
+        }
     }
 }

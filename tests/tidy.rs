@@ -286,6 +286,11 @@ fn settings_are_named_in_the_readme_and_the_example() {
                 "MEMORY_",
                 "NOTES_",
                 "SESSIONS_",
+                "SSL_",
+                "HTTP_",
+                "HTTPS_",
+                "ALL_PROXY",
+                "NO_PROXY",
             ]
             .iter()
             .any(|prefix| word.starts_with(prefix))

@@ -6,11 +6,12 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use crate::address::Address;
+use crate::config::Reader;
 use crate::config::network::Network;
-use crate::config::{Reader, is_foreign, is_own};
+use crate::config::trust::Route;
 use crate::limits;
 use crate::secret::Secret;
-use crate::settings::{self, Origin};
+use crate::settings::{self, Source};
 
 /// Whom to ask.
 #[derive(Clone, Debug)]
@@ -23,8 +24,8 @@ pub struct Endpoint {
     pub key: Option<Secret>,
     /// Fields merged into the body of every request.
     pub extra_body: Map<String, Value>,
-    /// Headers sent with every request, each a name and a value; a name that
-    /// the program would send itself replaces its value.
+    /// Headers sent with every request, each a name in lower case and a value;
+    /// a name that the program would send itself replaces its value.
     pub extra_headers: Vec<(String, Secret)>,
     /// How the endpoint is reached.
     pub network: Network,
@@ -42,22 +43,32 @@ impl Reader<'_> {
                 "gpt-4.1-mini, or with Ollama qwen3",
             );
         }
-        let key = self.key(address.as_ref());
-        self.refuse_leaks(address.as_ref());
+        let is_key_due = address.as_ref().is_none_or(|(to, _)| !to.is_loopback());
+        let credentials = self.credentials(is_key_due);
+        let extra_body = self.extra_body();
         let idle_limit = self.seconds(settings::LLM_TIMEOUT_SECONDS, limits::IDLE_SECONDS);
+        let (address, source) = address?;
+        let (network, mut routes) = self.network(&address);
+        let to_address = Route {
+            way: format!("to {}", address.host()),
+            source,
+            is_told: true,
+        };
+        routes.insert(0, to_address);
+        self.check_trust(&address, &routes, &credentials.sources);
         Some(Endpoint {
-            address: address?.0,
+            address,
             model: model?,
-            key,
-            extra_body: Map::new(),
-            extra_headers: Vec::new(),
-            network: Network::default(),
+            key: credentials.key,
+            extra_body,
+            extra_headers: credentials.headers,
+            network,
             idle_limit,
         })
     }
 
-    fn address(&mut self) -> Option<(Address, Origin)> {
-        let Some((text, origin)) = self.text(settings::LLM_API_BASE_URL) else {
+    fn address(&mut self) -> Option<(Address, Source)> {
+        let Some((text, source)) = self.text(settings::LLM_API_BASE_URL) else {
             self.missing(
                 settings::LLM_API_BASE_URL,
                 "https://api.openai.com/v1, or with Ollama http://localhost:11434/v1",
@@ -65,90 +76,12 @@ impl Reader<'_> {
             return None;
         };
         match Address::parse(&text) {
-            Ok(address) => Some((address, origin)),
+            Ok(address) => Some((address, source)),
             Err(fault) => {
-                let name = settings::LLM_API_BASE_URL;
                 self.problems
-                    .push(format!("{name} ({origin}) is no usable address: {fault}"));
+                    .push(format!("{source} is no usable address: {fault}"));
                 None
             }
         }
-    }
-
-    fn key(&mut self, address: Option<&(Address, Origin)>) -> Option<Secret> {
-        let name = settings::LLM_API_KEY;
-        let loopback = address.is_some_and(|(address, _)| address.is_loopback());
-        let Some((key, origin)) = self.secret(name) else {
-            if self.text(name).is_none() && !loopback {
-                self.problems.push(format!(
-                    "{name} is not set: set it in the environment or in .env (`none` for an \
-                     endpoint that wants no key)"
-                ));
-            }
-            return None;
-        };
-        if !key.is_sendable() {
-            self.problems.push(format!(
-                "{name} ({origin}) holds a line break or another character that no key has: copy it again"
-            ));
-            return None;
-        }
-        let (address, address_origin) = address?;
-        // A folder somebody else filled could name an address that catches the key.
-        if is_foreign(address_origin) && is_own(&origin) && !loopback {
-            self.problems.push(format!(
-                "{name} ({origin}) is not sent to {}, which only {address_origin} names: set {} where the \
-                 key is set, or pass the file with --env-file if you trust it",
-                address.host(),
-                settings::LLM_API_BASE_URL,
-            ));
-        }
-        if !address.is_encrypted() && !loopback {
-            self.warnings.push(format!(
-                "{name} goes to {} over plain http: anybody on the way can read it",
-                address.host()
-            ));
-        }
-        Some(key)
-    }
-
-    /// The same for everything else that is sent: a foreign file must not put
-    /// the user's variables into the address or the model's name.
-    fn refuse_leaks(&mut self, address: Option<&(Address, Origin)>) {
-        let Some((address, origin)) = address else {
-            return;
-        };
-        if !is_foreign(origin) || address.is_loopback() {
-            return;
-        }
-        for name in [settings::LLM_API_BASE_URL, settings::LLM_MODEL_NAME] {
-            if let Some((
-                _,
-                Origin::File {
-                    trusted: false,
-                    is_dependent: true,
-                    line,
-                    ..
-                },
-            )) = self.text(name)
-            {
-                self.problems.push(format!(
-                    "{name} (.env line {line}) puts environment variables into what is sent to {}, which only \
-                     .env names: pass the file with --env-file if you trust it",
-                    address.host()
-                ));
-            }
-        }
-    }
-
-    /// The setting as a secret, trimmed; `none` and unset give `None`.
-    pub(super) fn secret(&mut self, name: &'static str) -> Option<(Secret, Origin)> {
-        let (text, origin) = self.text(name)?;
-        if text == "none" {
-            return None;
-        }
-        // Pasted from a header.
-        let text = text.strip_prefix("Bearer ").unwrap_or(&text).trim();
-        Some((Secret::new(text)?, origin))
     }
 }

@@ -12,10 +12,15 @@ use std::time::Duration;
 use crate::error::{Error, Kind, Result};
 use crate::limits;
 use crate::secret::Secrets;
-use crate::settings::{self, Origin, Settings};
+use crate::settings::{self, Privacy, Settings, Source};
 
+mod credentials;
 mod endpoint;
+mod extra;
 mod network;
+mod no_proxy;
+mod proxy;
+mod trust;
 
 pub use endpoint::Endpoint;
 pub use network::{Network, Proxy, ProxyScheme, RootFile};
@@ -86,15 +91,14 @@ impl Config {
             Needs::Endpoint => reader.endpoint(),
             Needs::Skills => None,
         };
-        // A key that is set is kept from scripts and masked also where no endpoint is needed.
-        let mut secrets = Secrets::default();
-        secrets.extend(reader.secret(settings::LLM_API_KEY).map(|(key, _)| key));
+        // What is set is kept from scripts and masked also where no endpoint is needed.
+        let (credentials, secrets) = reader.secrets();
         let skills_folders = reader.skills_folders();
         let scripts = Scripts {
             limit: reader.seconds(settings::SCRIPT_TIMEOUT_SECONDS, limits::SCRIPT_SECONDS),
             python: reader.python(),
             keep_leftovers: reader.choice(settings::SCRIPT_LEFTOVERS, &["kill", "keep"]) == Some(1),
-            environment: script_environment(settings, &secrets),
+            environment: script_environment(settings, &credentials),
             user_folder: user_folder.to_path_buf(),
             temporary_folder: settings
                 .variable("TMPDIR")
@@ -112,23 +116,6 @@ impl Config {
             Err(all_at_once(&reader.problems, needs))
         }
     }
-}
-
-/// Written by the owner of the folder, who may be a stranger.
-fn is_foreign(origin: &Origin) -> bool {
-    matches!(origin, Origin::File { trusted: false, .. })
-}
-
-/// The user's own: set elsewhere, or taken from the environment by a reference.
-fn is_own(origin: &Origin) -> bool {
-    !is_foreign(origin)
-        || matches!(
-            origin,
-            Origin::File {
-                is_dependent: true,
-                ..
-            }
-        )
 }
 
 /// Several problems as one error, a line each.
@@ -157,12 +144,13 @@ fn all_at_once(problems: &[String], needs: Needs) -> Error {
 }
 
 /// The user's environment without our credentials, under whatever name they stand.
-fn script_environment(settings: &Settings, secrets: &Secrets) -> Vec<(OsString, OsString)> {
+fn script_environment(settings: &Settings, credentials: &Secrets) -> Vec<(OsString, OsString)> {
     let is_secret = |name: &OsStr, value: &OsStr| {
         settings::SETTINGS
             .iter()
-            .any(|row| row.secret && name == row.name)
-            || secrets.is_within(value.as_bytes())
+            .filter(|row| row.privacy == Privacy::Secret)
+            .any(|row| row.names().any(|own| name == own))
+            || credentials.is_within(value.as_bytes())
     };
     settings
         .environment()
@@ -222,7 +210,7 @@ impl Reader<'_> {
     }
 
     fn seconds(&mut self, name: &'static str, default: u64) -> Duration {
-        let Some((text, origin)) = self.text(name) else {
+        let Some((text, Source { origin, .. })) = self.text(name) else {
             return Duration::from_secs(default);
         };
         match text.parse::<u64>() {
@@ -241,7 +229,7 @@ impl Reader<'_> {
 
     /// The position of the value among `choices`.
     fn choice(&mut self, name: &'static str, choices: &[&str]) -> Option<usize> {
-        let (text, origin) = self.text(name)?;
+        let (text, Source { origin, .. }) = self.text(name)?;
         let found = choices.iter().position(|choice| *choice == text);
         if found.is_none() {
             let choices = choices.join(" or ");
@@ -252,15 +240,15 @@ impl Reader<'_> {
     }
 
     /// A value as trimmed text; what is no UTF-8 is a problem.
-    fn text(&mut self, name: &'static str) -> Option<(String, Origin)> {
-        let (value, origin) = self.settings.value(name)?;
+    fn text(&mut self, name: &'static str) -> Option<(String, Source)> {
+        let (value, source) = self.settings.value(name)?;
         match value.into_string() {
             Ok(text) => {
                 let trimmed = text.trim();
-                (!trimmed.is_empty()).then(|| (trimmed.to_string(), origin))
+                (!trimmed.is_empty()).then(|| (trimmed.to_string(), source))
             }
             Err(_) => {
-                let problem = format!("{name} ({origin}) is not UTF-8 text");
+                let problem = format!("{source} is not UTF-8 text");
                 if !self.problems.contains(&problem) {
                     self.problems.push(problem);
                 }

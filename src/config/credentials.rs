@@ -1,0 +1,198 @@
+//! What proves to the endpoint who the user is: the key, from a variable or a
+//! file, and the extra headers. And what of all settings must not be shown.
+
+use std::ffi::OsStr;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use serde_json::{Map, Value};
+
+use crate::config::trust::Credential;
+use crate::config::{Reader, proxy};
+use crate::limits;
+use crate::secret::{Secret, Secrets};
+use crate::settings::{self, Settings, Source};
+use crate::world::files;
+
+/// What is sent with every request to prove who asks.
+pub(super) struct Credentials {
+    pub key: Option<Secret>,
+    pub headers: Vec<(String, Secret)>,
+    /// Whence all of it came.
+    pub sources: Vec<Credential>,
+}
+
+/// Headers that carry a key: one of them takes the place of ours.
+const KEY_HEADERS: [&str; 2] = ["authorization", "api-key"];
+
+impl Reader<'_> {
+    /// `is_key_due`: a key that is nowhere is a problem.
+    pub(super) fn credentials(&mut self, is_key_due: bool) -> Credentials {
+        let mut sources = Vec::new();
+        // Headers that cannot be read may have been meant to carry the key.
+        let are_headers_set = self.settings.value(settings::LLM_EXTRA_HEADERS).is_some();
+        let headers = match self.extra_headers() {
+            Some((headers, source)) => {
+                let is_own = source.is_own();
+                sources.push(Credential { source, is_own });
+                headers
+            }
+            None => Vec::new(),
+        };
+        let has_key = |(name, _): &(String, Secret)| KEY_HEADERS.contains(&name.as_str());
+        let key = if headers.iter().any(has_key) {
+            None
+        } else {
+            self.key(is_key_due && (!are_headers_set || !sources.is_empty()))
+        };
+        let key = key.map(|(key, credential)| {
+            sources.insert(0, credential);
+            key
+        });
+        Credentials {
+            key,
+            headers,
+            sources,
+        }
+    }
+
+    /// The variable wins over the file, as it is the nearer of the two.
+    fn key(&mut self, is_due: bool) -> Option<(Secret, Credential)> {
+        let name = settings::LLM_API_KEY;
+        if let Some((text, source)) = self.text(name) {
+            let key = key_of(&text).filter(|_| text != NO_KEY)?;
+            if !key.is_sendable() {
+                self.problems.push(format!(
+                    "{source} holds a line break or another character that no key has: copy it again"
+                ));
+                return None;
+            }
+            let is_own = source.is_own();
+            return Some((key, Credential { source, is_own }));
+        }
+        if let Some((path, source)) = self.settings.value(settings::LLM_API_KEY_FILE) {
+            return self.key_from_file(&path, source);
+        }
+        // A value that is there but unreadable has been told already.
+        let is_told = |problem: &String| problem.starts_with("LLM_API_KEY (");
+        if is_due && !self.problems.iter().any(is_told) {
+            self.problems.push(format!(
+                "{name} is not set: set it in the environment or in .env (`none` for an endpoint that wants no \
+                 key), or name a file that holds it with {}",
+                settings::LLM_API_KEY_FILE
+            ));
+        }
+        None
+    }
+
+    /// Whoever named the file, what it holds is the user's.
+    fn key_from_file(&mut self, path: &OsStr, source: Source) -> Option<(Secret, Credential)> {
+        let path = self.path(path);
+        match read_key(&path) {
+            Ok(key) => {
+                if path
+                    .metadata()
+                    .is_ok_and(|meta| meta.permissions().mode() & OTHERS_READ != 0)
+                {
+                    self.warnings.push(format!(
+                        "{source}: others may read `{0}`: chmod 600 {0}",
+                        path.display()
+                    ));
+                }
+                Some((
+                    key,
+                    Credential {
+                        source,
+                        is_own: true,
+                    },
+                ))
+            }
+            Err(cause) => {
+                self.problems.push(format!(
+                    "{source}: failed to read the key `{}`: {cause}",
+                    path.display()
+                ));
+                None
+            }
+        }
+    }
+
+    /// Every credential that a setting holds, in use or not, and what is
+    /// masked beyond: the proxies' logins, which scripts get, as they need
+    /// their proxy.
+    pub(super) fn secrets(&self) -> (Secrets, Secrets) {
+        let mut credentials = Secrets::default();
+        for text in texts(self.settings, settings::LLM_API_KEY) {
+            credentials.extend(key_of(&text).filter(|_| text != NO_KEY));
+        }
+        for (path, _) in self.settings.values(settings::LLM_API_KEY_FILE) {
+            credentials.extend(read_key(&self.path(&path)).ok());
+        }
+        for text in texts(self.settings, settings::LLM_EXTRA_HEADERS) {
+            match serde_json::from_str::<Map<String, Value>>(&text) {
+                Ok(fields) => credentials.extend(fields.iter().flat_map(header_secrets)),
+                Err(_) => credentials.extend(Secret::new(text)),
+            }
+        }
+        let mut masked = credentials.clone();
+        for name in [
+            settings::HTTPS_PROXY,
+            settings::HTTP_PROXY,
+            settings::ALL_PROXY,
+        ] {
+            let texts = texts(self.settings, name);
+            masked.extend(texts.iter().flat_map(|text| proxy::login_secrets(text)));
+        }
+        (credentials, masked)
+    }
+}
+
+/// Bits of a file's mode that let others than its owner read it.
+const OTHERS_READ: u32 = 0o044;
+
+/// The value of `LLM_API_KEY` that sends none.
+const NO_KEY: &str = "none";
+
+/// The key alone, also where it was pasted from a header.
+fn key_of(text: &str) -> Option<Secret> {
+    let text = text.trim();
+    Secret::new(text.strip_prefix("Bearer ").unwrap_or(text).trim())
+}
+
+/// The key that is all that a file holds; the reason never shows any of it.
+fn read_key(path: &Path) -> Result<Secret, String> {
+    let bytes = files::read_whole(path, limits::KEY_FILE_BYTES)?;
+    let text = String::from_utf8(bytes).map_err(|_| "it is not UTF-8 text")?;
+    // Editors put a byte order mark in front.
+    let key = key_of(text.trim_start_matches('\u{feff}')).ok_or("it is empty")?;
+    if !key.is_sendable() {
+        return Err(
+            "it holds more than a key: a line break or another character that no key has".into(),
+        );
+    }
+    Ok(key)
+}
+
+/// A header's value, and without the scheme in front: `Bearer x` and `x`.
+fn header_secrets((name, value): (&String, &Value)) -> Vec<Secret> {
+    let text = match value {
+        Value::String(text) => text.trim().to_string(),
+        Value::Number(number) => number.to_string(),
+        _ => return Vec::new(),
+    };
+    let bare = match text.split_once(' ') {
+        Some((_, rest)) if name.to_ascii_lowercase().ends_with("authorization") => rest.trim(),
+        _ => "",
+    };
+    let bare = Secret::new(bare);
+    Secret::new(text).into_iter().chain(bare).collect()
+}
+
+/// All values of a setting that are text.
+fn texts(settings: &Settings, name: &'static str) -> Vec<String> {
+    let values = settings.values(name).into_iter();
+    values
+        .filter_map(|(value, _)| value.into_string().ok())
+        .map(|text| text.trim().to_string())
+        .collect()
+}

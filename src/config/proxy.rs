@@ -1,0 +1,233 @@
+//! The address of a proxy, as curl reads it.
+//!
+//! What cannot be used is an error: going directly instead would send what
+//! was meant for the proxy where it must not go. No message shows anything of
+//! the login.
+
+use std::net::Ipv6Addr;
+
+use crate::config::network::{Proxy, ProxyScheme};
+use crate::limits;
+use crate::secret::Secret;
+
+/// Ports that are meant where none is written; curl's choice.
+const HTTPS_PORT: u16 = 443;
+const OTHER_PORT: u16 = 1080; // not a bound
+
+impl Proxy {
+    /// Reads `[scheme://][user[:password]@]host[:port][/]`, or says why not.
+    pub(super) fn parse(text: &str) -> Result<Proxy, String> {
+        if text.chars().any(|c| c.is_control() || c.is_whitespace()) {
+            return Err("it holds a blank or a control character".into());
+        }
+        let (scheme, rest) = match text.split_once("://") {
+            Some((scheme, rest)) => (scheme_of(scheme)?, rest),
+            None => (ProxyScheme::Http, text),
+        };
+        let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+        if !matches!(path, "" | "/") {
+            return Err(
+                "something follows its host and port (in a password, / ? # are written %2F %3F %23)"
+                    .into(),
+            );
+        }
+        let (login, host) = match authority.rsplit_once('@') {
+            Some((login, host)) => (login_of(login, scheme)?, host),
+            None => (None, authority),
+        };
+        let (host, port) = host_and_port(host)?;
+        let port = port.unwrap_or(match scheme {
+            ProxyScheme::Https => HTTPS_PORT,
+            _ => OTHER_PORT,
+        });
+        Ok(Proxy {
+            scheme,
+            host,
+            port,
+            login,
+        })
+    }
+}
+
+/// What of a proxy's address must not be shown, written and decoded; also
+/// where it is no good address. A user without a password is a token.
+pub(super) fn login_secrets(text: &str) -> Vec<Secret> {
+    let (_, rest) = text.split_once("://").unwrap_or(("", text));
+    let Some((login, _)) = rest.rsplit_once('@') else {
+        return Vec::new();
+    };
+    let (user, password) = login.split_once(':').unwrap_or((login, ""));
+    let written = if password.is_empty() { user } else { password };
+    let decoded = decoded(written).ok().filter(|plain| plain != written);
+    let all = [Some(written.to_string()), decoded];
+    all.into_iter().flatten().filter_map(Secret::new).collect()
+}
+
+fn scheme_of(name: &str) -> Result<ProxyScheme, String> {
+    match name.to_ascii_lowercase().as_str() {
+        "http" => Ok(ProxyScheme::Http),
+        "https" => Ok(ProxyScheme::Https),
+        "socks5" => Ok(ProxyScheme::Socks5),
+        "socks5h" | "socks" => Ok(ProxyScheme::Socks5h),
+        "socks4" | "socks4a" => {
+            Err("SOCKS 4 is not spoken here: socks5:// or socks5h:// is".into())
+        }
+        other if !other.is_empty() && other.bytes().all(|b| b.is_ascii_alphanumeric()) => Err(
+            format!("`{other}` is none of http, https, socks5 and socks5h"),
+        ),
+        // It may be a login.
+        _ => Err("it begins with none of http://, https://, socks5:// and socks5h://".into()),
+    }
+}
+
+/// User name and password; an empty login is none.
+fn login_of(text: &str, scheme: ProxyScheme) -> Result<Option<(String, Option<Secret>)>, String> {
+    let (user, password) = text.split_once(':').unwrap_or((text, ""));
+    let (user, password) = (decoded(user)?, decoded(password)?);
+    let is_socks = matches!(scheme, ProxyScheme::Socks5 | ProxyScheme::Socks5h);
+    let most = user.len().max(password.len());
+    if is_socks && most > limits::SOCKS_LOGIN_BYTES {
+        return Err(format!(
+            "its user name or password is longer than the {} bytes that SOCKS takes",
+            limits::SOCKS_LOGIN_BYTES
+        ));
+    }
+    if user.is_empty() && password.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some((user, Secret::new(password))))
+}
+
+/// Percent-decoded, once; a `%` that begins no code stands for itself.
+fn decoded(text: &str) -> Result<String, String> {
+    let digit = |byte: Option<&u8>| char::from(*byte?).to_digit(16);
+    let bytes = text.as_bytes();
+    let mut plain = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        let code = (digit(bytes.get(at + 1)), digit(bytes.get(at + 2)));
+        if let (b'%', (Some(high), Some(low))) = (byte, code) {
+            plain.extend(u8::try_from(high * 16 + low));
+            at += 3;
+        } else {
+            plain.push(byte);
+            at += 1;
+        }
+    }
+    let plain = String::from_utf8(plain).map_err(|_| "its login is no UTF-8 text")?;
+    if plain.chars().any(char::is_control) {
+        return Err("its login holds a control character".into());
+    }
+    Ok(plain)
+}
+
+/// The host without brackets, and its port if one is written. Where an `@` was
+/// forgotten they are a login, so no message shows them.
+fn host_and_port(text: &str) -> Result<(String, Option<u16>), String> {
+    let (host, port) = match text.strip_prefix('[') {
+        Some(rest) => {
+            let (host, port) = rest.split_once(']').ok_or("a `]` is missing")?;
+            if host.parse::<Ipv6Addr>().is_err() {
+                return Err("between its brackets stands no IPv6 address".into());
+            }
+            (host, port)
+        }
+        None => text.split_at(text.find(':').unwrap_or(text.len())),
+    };
+    let is_name = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_' | b':');
+    if host.is_empty() {
+        return Err("it names no host".into());
+    }
+    if !host.bytes().all(is_name) {
+        return Err("its host is no host name".into());
+    }
+    let port = match port.strip_prefix(':') {
+        // curl, too, takes `host:` for `host`.
+        None | Some("") if port.len() < 2 => None,
+        Some(digits) if digits.bytes().all(|b| b.is_ascii_digit()) => match digits.parse() {
+            Ok(number) if number > 0 => Some(number),
+            _ => return Err("its port is not from 1 to 65535".into()),
+        },
+        _ => return Err("what follows its host is no port".into()),
+    };
+    Ok((host.to_string(), port))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn proxies_are_read_as_curl_reads_them() {
+        let table = [
+            ("http://proxy.example:3128", "http://proxy.example:3128", ""),
+            ("HTTP://proxy.example/", "http://proxy.example:1080", ""),
+            ("proxy.example:8080", "http://proxy.example:8080", ""),
+            ("proxy", "http://proxy:1080", ""),
+            ("proxy:", "http://proxy:1080", ""),
+            ("https://proxy.example", "https://proxy.example:443", ""),
+            ("socks5://10.0.0.1", "socks5://10.0.0.1:1080", ""),
+            ("socks5h://h:9", "socks5h://h:9", ""),
+            ("socks://h:9", "socks5h://h:9", ""),
+            ("http://[::1]:8080", "http://[::1]:8080", ""),
+            ("[fe80::1]", "http://[fe80::1]:1080", ""),
+            ("http://u:p@h:1", "http://h:1", "u:p"),
+            ("u:p@h:1", "http://h:1", "u:p"),
+            ("http://u%40x:p%3a%25%2525@h:1", "http://h:1", "u@x:p:%%25"),
+            ("http://u:p@w:x@h:1", "http://h:1", "u:p@w:x"),
+            ("http://u:50%off@h:1", "http://h:1", "u:50%off"),
+            ("http://token@h:1", "http://h:1", "token:"),
+            ("http://token:@h:1", "http://h:1", "token:"),
+            ("http://@h:1", "http://h:1", ""),
+            ("http://:p@h:1", "http://h:1", ":p"),
+        ];
+        for (text, shown, login) in table {
+            let proxy = Proxy::parse(text).unwrap();
+            assert_eq!(proxy.to_string(), shown, "{text}");
+            assert_eq!(format!("{proxy:?}"), shown);
+            let found = proxy.login.map(|(user, password)| {
+                let password = password.map_or(String::new(), |p| p.reveal().to_string());
+                format!("{user}:{password}")
+            });
+            assert_eq!(found.unwrap_or_default(), login, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_proxy_is_refused_and_its_login_is_not_shown() {
+        let long = format!("socks5://letmein:{}@h", "x".repeat(256));
+        let table = [
+            ("socks4://letmein@h:1", "SOCKS 4"),
+            ("socks4a://h", "SOCKS 4"),
+            ("ftp://letmein:letmein@h", "`ftp`"),
+            ("letmein:letmein@http://h", "begins with none"),
+            ("http://", "no host"),
+            ("://h", "begins with none"),
+            ("http://letmein:letmein@:80", "no host"),
+            ("http://h:0", "1 to 65535"),
+            ("http://h:65536", "1 to 65535"),
+            ("http://h:99999999999999999999", "1 to 65535"),
+            ("http://letmein:letmein", "no port"),
+            ("http://h:80:90", "no port"),
+            ("http://h:+80", "no port"),
+            ("http://::1:80", "no host"),
+            ("http://[::1", "`]`"),
+            ("http://[::1]80", "no port"),
+            ("http://[letmeout]:80", "no IPv6 address"),
+            ("http://h h:80", "blank"),
+            ("http://h\u{7}", "control"),
+            ("http://h/path", "follows"),
+            ("http://u:letmein/letmein@h:80", "%2F"),
+            ("http://u:letmein?@h:80", "%3F"),
+            ("http://u:letmein%0d%0a@h", "control"),
+            ("http://u:letmein%ff@h", "UTF-8"),
+            ("http://b\u{fc}cher.example", "no host name"),
+            (long.as_str(), "255 bytes"),
+        ];
+        for (text, reason) in table {
+            let fault = Proxy::parse(text).unwrap_err();
+            assert!(fault.contains(reason), "{text}: {fault}");
+            assert!(!fault.contains("letmein"), "{text}: {fault}");
+        }
+    }
+}
