@@ -86,6 +86,7 @@ enum Action {
     NoScripts,
     EnvFile,
     NoEnvFile,
+    DryRun,
     Help,
     Version,
 }
@@ -199,6 +200,13 @@ pub static OPTIONS: &[OptionRow] = &[
         "read no .env",
         Action::NoEnvFile,
     ),
+    option(
+        None,
+        "--dry-run",
+        None,
+        "print the request that would be sent, without credentials, and exit",
+        Action::DryRun,
+    ),
     option(Some('h'), "--help", None, "this help", Action::Help),
     option(Some('V'), "--version", None, "the version", Action::Version),
 ];
@@ -217,6 +225,10 @@ pub enum EnvFiles {
 
 /// A command line, taken apart.
 #[derive(Debug)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "independent switches, as they were typed"
+)]
 pub struct Typed {
     /// What is to be done.
     pub command: Command,
@@ -242,6 +254,8 @@ pub struct Typed {
     pub scripts: bool,
     /// Which environment files are read.
     pub env_files: EnvFiles,
+    /// `--dry-run`.
+    pub dry_run: bool,
 }
 
 /// Help and version leave before anything else can fail.
@@ -271,6 +285,7 @@ pub fn parse(arguments: Vec<OsString>) -> Result<Request> {
         stdin: true,
         scripts: true,
         env_files: EnvFiles::Usual,
+        dry_run: false,
     };
     loop {
         // After `--` everything is a word, and the first one no command.
@@ -333,6 +348,7 @@ fn apply(typed: &mut Typed, row: &OptionRow, value: OsString) -> Result<()> {
         Action::NoScripts => typed.scripts = false,
         Action::EnvFile => typed.env_files = EnvFiles::Only(value),
         Action::NoEnvFile => typed.env_files = EnvFiles::Off,
+        Action::DryRun => typed.dry_run = true,
         Action::Help | Action::Version => {}
     }
     Ok(())

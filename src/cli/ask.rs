@@ -8,7 +8,7 @@ use crate::conversation::Conversation;
 use crate::error::{Error, Kind, Result};
 use crate::limits;
 use crate::model::http::HttpModel;
-use crate::model::{Finish, Model};
+use crate::model::{Finish, Model, Request};
 use crate::tools::Tools;
 use crate::world::input::{Input, ReadError, Source, Whole};
 use crate::world::output::Output;
@@ -31,8 +31,31 @@ pub fn run(typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
     let prompt = prompt(&run, input.as_mut(), output)?;
     let (instructions, tools) = run.equip(output)?;
     let model = model(&run)?;
-    answer(&prompt, &instructions, &model, &tools, &run, output)?;
+    if run.typed.dry_run {
+        preview(&prompt, &instructions, &model, &tools, output)?;
+    } else {
+        answer(&prompt, &instructions, &model, &tools, &run, output)?;
+    }
     Ok(0)
+}
+
+/// `--dry-run`: the first request, as JSON, instead of its answer.
+pub fn preview(
+    prompt: &str,
+    instructions: &str,
+    model: &HttpModel,
+    tools: &Tools<'_>,
+    output: &mut Output,
+) -> Result<()> {
+    let mut conversation = Conversation::new(instructions);
+    conversation.ask(prompt);
+    let request = Request {
+        messages: conversation.messages(),
+        tools: tools.definitions(),
+    };
+    let failure = |error| Error::new(Kind::Io, format!("failed to write the request: {error}"));
+    output.print(&model.preview(&request).map_err(failure)?);
+    Ok(())
 }
 
 /// The model behind the configured endpoint.

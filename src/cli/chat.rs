@@ -5,7 +5,7 @@
 //! how to leave, and the second one leaves.
 
 use crate::agent::{self, Tally};
-use crate::cli::args::Typed;
+use crate::cli::args::{Typed, usage};
 use crate::cli::ask;
 use crate::cli::setup::{Run, Start};
 use crate::config::Needs;
@@ -54,6 +54,14 @@ pub fn run(typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
     let run = Run::new(typed, start, Needs::Endpoint, output)?;
     let (instructions, tools) = run.equip(output)?;
     let model = ask::model(&run)?;
+    let first = ask::words(&run.typed.words)?;
+    if run.typed.dry_run {
+        if first.trim().is_empty() {
+            return Err(usage("--dry-run shows a request, and there is no prompt"));
+        }
+        ask::preview(&first, &instructions, &model, &tools, output)?;
+        return Ok(0);
+    }
     let mut chat = Chat {
         conversation: Conversation::new(&instructions),
         model: &model,
@@ -68,7 +76,6 @@ pub fn run(typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
             model.name()
         ));
     }
-    let first = ask::words(&run.typed.words)?;
     if !first.trim().is_empty() {
         chat.ask(&first, output)?;
     }

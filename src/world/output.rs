@@ -136,10 +136,11 @@ impl Output {
 
     /// Text for standard output that is no model's answer: help, a tool's result.
     pub fn print(&mut self, text: &str) {
+        let text = self.masked(text).into_owned();
         let shown = if self.streams {
-            printable(text)
+            printable(&text)
         } else {
-            text.into()
+            text.as_str().into()
         };
         self.write(shown.as_bytes());
         if !text.ends_with('\n') {

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::harness::{Reply, Server, Test, event, last_event, seconds};
+use crate::harness::{CANARY, Reply, Server, Test, event, last_event, seconds};
 
 /// R-CLI-1: standard output carries the answer and nothing else.
 #[test]
@@ -343,5 +343,31 @@ fn a_key_in_pieces_is_masked_on_a_terminal() {
     let mut terminal = Test::new().endpoint(&server).args(["hi"]).terminal();
     terminal.expect("[secret] end");
     terminal.wait_exit().success();
+    server.finish();
+}
+
+/// `--dry-run` shows the request in the order in which it would go, and sends
+/// none; no credential is in it.
+#[test]
+fn a_dry_run_shows_the_request_and_sends_none() {
+    let server = Server::start([]);
+    let run = Test::new()
+        .endpoint(&server)
+        .env("LLM_API_KEY", CANARY)
+        .env("LLM_EXTRA_BODY", r#"{"temperature": 0.5}"#)
+        .env("LLM_EXTRA_HEADERS", r#"{"X-Team": "a-secret-team"}"#)
+        .args(["--dry-run", "what", "is", CANARY])
+        .run();
+    let shown = run
+        .success()
+        .stdout_lacks(CANARY)
+        .stdout_lacks("a-secret-team")
+        .stdout_json();
+    assert_eq!(shown["headers"]["authorization"], "Bearer [secret]");
+    assert_eq!(shown["headers"]["x-team"], "[secret]");
+    assert_eq!(shown["body"]["temperature"], 0.5);
+    assert_eq!(shown["body"]["messages"][1]["content"], "what is [secret]");
+    let url = shown["url"].as_str().unwrap();
+    assert!(url.ends_with("/chat/completions"), "{url}");
     server.finish();
 }

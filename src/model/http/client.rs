@@ -5,15 +5,20 @@
 //! the key to another host), and all waiting is ours. This is the only place
 //! where a secret is revealed.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use ureq::Agent;
 use ureq::http::Response;
-use ureq::{Agent, RequestBuilder};
 
 use crate::config::Endpoint;
 use crate::limits;
 use crate::model::http::transport::{self, PatientResolver, Shared, SilenceLimit};
+use crate::secret::MASK;
 use crate::world::patience::Patience;
+
+const USER_AGENT: &str = concat!("skills-runner/", env!("CARGO_PKG_VERSION"));
+const JSON: &str = "application/json";
 
 /// A client of one endpoint. It keeps its connection open between requests.
 #[derive(Debug)]
@@ -43,7 +48,7 @@ impl Client {
             .timeout_connect(Some(limits::CONNECT))
             .input_buffer_size(limits::READ_BYTES)
             .output_buffer_size(limits::READ_BYTES)
-            .user_agent(concat!("skills-runner/", env!("CARGO_PKG_VERSION")))
+            .user_agent(USER_AGENT)
             .build();
         let connector = transport::connector(shared.clone());
         let agent = Agent::with_parts(config, connector, PatientResolver(shared));
@@ -58,8 +63,13 @@ impl Client {
     /// Sends a request with a JSON body and waits for the beginning of the reply.
     pub fn post(&self, url: &str, body: &[u8]) -> Result<Response<ureq::Body>, ureq::Error> {
         self.expect_first();
-        self.with_headers(self.agent.post(url))
-            .content_type("application/json")
+        let request = self.agent.post(url).content_type(JSON);
+        let headers = self.headers();
+        headers
+            .into_iter()
+            .fold(request, |request, (name, value)| {
+                request.header(name, value)
+            })
             .send(body)
     }
 
@@ -85,15 +95,47 @@ impl Client {
         self.silence.set(limits::AFTER_DONE);
     }
 
-    fn with_headers<B>(&self, request: RequestBuilder<B>) -> RequestBuilder<B> {
-        let Some(key) = &self.endpoint.key else {
-            return request;
+    /// The headers that are the user's: the key, in the form that the endpoint
+    /// takes, and the extra ones. An extra header takes the place of ours.
+    fn headers(&self) -> Vec<(&str, String)> {
+        let extra = &self.endpoint.extra_headers;
+        let is_free = |name: &str| {
+            !extra
+                .iter()
+                .any(|(other, _)| other.eq_ignore_ascii_case(name))
         };
-        let key = key.reveal();
+        let (name, scheme) = self.key_header();
+        let key = self.endpoint.key.iter().filter(|_| is_free(name));
+        let key = key.map(|key| (name, format!("{scheme}{}", key.reveal())));
+        let extra = extra
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.reveal().to_string()));
+        key.chain(extra).collect()
+    }
+
+    /// The header of the key, and what stands before the key in it.
+    fn key_header(&self) -> (&'static str, &'static str) {
         if self.endpoint.address.wants_api_key_header() {
-            request.header("api-key", key)
+            ("api-key", "")
         } else {
-            request.header("authorization", format!("Bearer {key}"))
+            ("authorization", "Bearer ")
         }
+    }
+
+    /// The same headers with every credential masked, to be shown.
+    pub fn shown_headers(&self) -> BTreeMap<String, String> {
+        let own = [("content-type", JSON), ("user-agent", USER_AGENT)];
+        let own = own.map(|(name, value)| (name.to_string(), value.to_string()));
+        let (_, scheme) = self.key_header();
+        let secret = self.headers().into_iter().map(|(name, value)| {
+            let scheme = if value.starts_with(scheme) {
+                scheme
+            } else {
+                ""
+            };
+            (name.to_string(), format!("{scheme}{MASK}"))
+        });
+        // An extra header takes the place of ours.
+        own.into_iter().chain(secret).collect()
     }
 }

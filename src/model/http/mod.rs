@@ -5,9 +5,11 @@
 //! replies are read `reading.rs`, what failures mean `failure.rs`.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::io::Read;
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
 use ureq::http::Response;
 
 use crate::config::Endpoint;
@@ -20,6 +22,7 @@ use crate::model::dialect::Dialect;
 use crate::model::fault::Failure;
 use crate::model::reply::Assembler;
 use crate::model::{Finish, Model, Reply, Request, retry, unparsed};
+use crate::secret::MASK;
 use crate::world::patience::Patience;
 
 mod client;
@@ -73,6 +76,25 @@ impl HttpModel {
             is_whole: Cell::new(false),
             has_warned: Cell::new(false),
         }
+    }
+
+    /// The request as it would be sent, with every credential masked, as
+    /// indented JSON.
+    pub fn preview(&self, request: &Request<'_>) -> serde_json::Result<String> {
+        #[derive(serde::Serialize)]
+        struct Preview<'p> {
+            method: &'static str,
+            url: String,
+            headers: BTreeMap<String, String>,
+            body: Body<'p>,
+        }
+        let dialect = self.dialect.borrow();
+        serde_json::to_string_pretty(&Preview {
+            method: "POST",
+            url: masked_query(&self.url),
+            headers: self.client.shown_headers(),
+            body: self.body(request, &[], &dialect),
+        })
     }
 
     fn body<'b>(
@@ -263,9 +285,22 @@ fn answer_broken_call(failure: &Failure, changes: &mut Changes) -> Option<String
     }
 }
 
+/// The address with what its query may hold of credentials masked. Of Azure's
+/// version everything is shown.
+fn masked_query(url: &str) -> String {
+    let Some((base, query)) = url.split_once('?') else {
+        return url.into();
+    };
+    let masked = query.split('&').map(|part| match part.split_once('=') {
+        Some((name, _)) if name != "api-version" => format!("{name}={MASK}"),
+        _ => part.to_string(),
+    });
+    format!("{base}?{}", masked.collect::<Vec<_>>().join("&"))
+}
+
 /// What the model wrote, as the endpoint quotes it.
 fn failed_generation(body: &[u8]) -> String {
-    let value: serde_json::Value = serde_json::from_slice(body).unwrap_or_default();
+    let value: Value = serde_json::from_slice(body).unwrap_or_default();
     match value["error"]["failed_generation"].as_str() {
         Some(text) if !text.is_empty() => text.into(),
         _ => "(a tool call that could not be read)".into(),
