@@ -10,8 +10,9 @@ use std::time::Instant;
 use crate::conversation::Conversation;
 use crate::error::{Error, Kind, Result};
 use crate::event::{Event, Listener};
+use crate::limits;
 use crate::message::Assistant;
-use crate::model::{Finish, Model, Request};
+use crate::model::{Finish, Model, Reply, Request};
 use crate::tool::{ToolCall, Usage, parse_arguments};
 use crate::tools::Tools;
 use crate::world::patience::Patience;
@@ -58,11 +59,7 @@ pub fn turn(
     listener: &mut Listener<'_>,
 ) -> Result<Answer> {
     for _ in 0..bounds.max_steps {
-        let request = Request {
-            messages: conversation.messages(),
-            tools: tools.definitions(),
-        };
-        let reply = model.complete(&request, listener)?;
+        let reply = ask(conversation, model, tools, listener)?;
         tally.steps += 1;
         tally.usage += reply.usage.unwrap_or_default();
         let calls = reply.message.calls.clone();
@@ -87,6 +84,36 @@ pub fn turn(
     conversation.close();
     let message = format!("stopped after {} steps without an answer", bounds.max_steps);
     Err(Error::new(Kind::Limit, message).with_hint("allow more with --max-steps"))
+}
+
+/// One request. A full context is made room in once: long results of tools are
+/// cut, the same request is never sent again.
+fn ask(
+    conversation: &mut Conversation,
+    model: &dyn Model,
+    tools: &Tools<'_>,
+    listener: &mut Listener<'_>,
+) -> Result<Reply> {
+    let complete = |conversation: &Conversation, listener: &mut Listener<'_>| {
+        let request = Request {
+            messages: conversation.messages(),
+            tools: tools.definitions(),
+        };
+        model.complete(&request, listener)
+    };
+    match complete(conversation, listener) {
+        Err(error) if error.kind() == Kind::Context => {
+            let count = conversation.shorten_results(limits::SHORTENED_RESULT_BYTES);
+            if count == 0 {
+                return Err(error);
+            }
+            listener(Event::Warning(&format!(
+                "the model's context is full: results of tools were shortened ({count})"
+            )));
+            complete(conversation, listener)
+        }
+        other => other,
+    }
 }
 
 fn run(

@@ -97,6 +97,27 @@ impl Conversation {
             .retain(|message| matches!(message, Message::System(_)));
     }
 
+    /// Cuts the results of tools that are longer than `most` bytes down to their
+    /// beginning and end, for an endpoint whose context is full. Returns how
+    /// many there were.
+    pub fn shorten_results(&mut self, most: usize) -> usize {
+        let mut count = 0;
+        for message in &mut self.messages {
+            if let Message::Tool { content, .. } = message
+                && content.len() > most
+            {
+                let half = most / 2;
+                let head = &content[..content.floor_char_boundary(half)];
+                let tail = &content[content.ceil_char_boundary(content.len() - half)..];
+                let left_out = content.len() - head.len() - tail.len();
+                *content =
+                    format!("{head}\n[{left_out} bytes left out: the context is full]\n{tail}");
+                count += 1;
+            }
+        }
+        count
+    }
+
     fn next_open_call(&self) -> Option<(String, String)> {
         let asked = self
             .messages
@@ -192,5 +213,35 @@ mod tests {
         conversation.ask("q");
         conversation.answer(Assistant::default());
         assert_eq!(shape(&conversation), "u");
+    }
+
+    #[test]
+    fn long_results_are_shortened_once() {
+        let mut conversation = Conversation::new("s");
+        conversation.ask("q");
+        conversation.answer(calls(&["a", "b"]));
+        conversation.add_result("é".repeat(600));
+        conversation.add_result("short");
+        assert_eq!(conversation.shorten_results(101), 1);
+        let Message::Tool { content, .. } = &conversation.messages()[3] else {
+            panic!("{conversation:?}")
+        };
+        assert!(
+            content.starts_with("éé") && content.ends_with("éé"),
+            "{content}"
+        );
+        assert!(
+            content.contains("\n[1100 bytes left out: the context is full]\n"),
+            "{content}"
+        );
+        assert_eq!(conversation.shorten_results(200), 0);
+        assert_eq!(
+            conversation.messages()[4],
+            Message::Tool {
+                call_id: "b".into(),
+                name: "t".into(),
+                content: "short".into(),
+            }
+        );
     }
 }

@@ -43,6 +43,8 @@ pub const QUOTED_BYTES: usize = 300;
 pub const ARGUMENTS_BYTES: usize = 1 << 20;
 /// What the model says in one message, reasoning included.
 pub const MESSAGE_BYTES: usize = 8 << 20;
+/// What is left of a tool's result when the model's context is full.
+pub const SHORTENED_RESULT_BYTES: usize = 2 << 10;
 /// A tool's name, as the strictest endpoints bound it.
 pub const TOOL_NAME_CHARS: usize = 64;
 /// Calls in one message.

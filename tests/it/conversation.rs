@@ -276,3 +276,36 @@ fn scripts_can_be_switched_off() {
     );
     assert!(!test.exists("skills/sums/ran"));
 }
+
+/// Row 52: a full context is made room in once, and the same is never sent again.
+#[test]
+fn long_results_are_shortened_when_the_context_is_full() {
+    let full = || Reply::error(400, "This model's maximum context length is 4096 tokens");
+    let call = || {
+        Reply::call(
+            "read_file_in_skill",
+            &json!({"skill_name": "words", "file_path": "long.txt"}),
+        )
+    };
+    let test = skills().file("skills/words/long.txt", "a line of text\n".repeat(1000));
+    let server = Server::start([call(), full(), Reply::text("done")]);
+    let run = test.again().endpoint(&server).args(["read"]).run();
+    run.success()
+        .stdout("done\n")
+        .stderr_has("results of tools were shortened (1)");
+    let requests = server.finish();
+    let content = requests[2].messages()[3]["content"].as_str().unwrap();
+    assert!(content.contains("bytes left out: the context is full]"));
+    assert!(content.len() < 3000, "{}", content.len());
+
+    // It did not help: once is enough.
+    let server = Server::start([call(), full(), full()]);
+    let run = test.again().endpoint(&server).args(["read"]).run();
+    run.status(1).stderr_has("context window");
+    server.finish();
+    // Nothing to shorten: no second request.
+    let server = Server::start([full()]);
+    let run = test.endpoint(&server).args(["read"]).run();
+    run.status(1).stderr_has("context window");
+    server.finish();
+}
