@@ -18,6 +18,7 @@ mod config;
 mod conversation;
 mod demo;
 mod endpoint;
+mod faults;
 mod harness;
 mod paths;
 mod scripts;

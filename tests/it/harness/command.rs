@@ -52,6 +52,7 @@ pub(super) struct Ended {
     pub(super) elapsed: Duration,
     pub(super) peak_memory_kib: u64,
     pub(super) peak_memory_bound_kib: u64,
+    pub(super) memory_was_seen: bool,
 }
 
 impl Test {
@@ -93,6 +94,10 @@ impl Test {
         command.args(&self.args);
         // SAFETY: only system calls that are safe between fork and exec.
         unsafe { command.pre_exec(forget_signals) };
+        if let Some(bytes) = self.memory {
+            // SAFETY: as above.
+            unsafe { command.pre_exec(move || bound_memory(bytes)) };
+        }
         command
     }
 
@@ -262,7 +267,7 @@ impl Running {
                     self.picture()
                 );
             }
-            thread::sleep(Duration::from_millis(1));
+            thread::sleep(self.pause());
         }
         self.stdin = None;
         let deadline = Instant::now() + STREAM_PATIENCE;
@@ -280,6 +285,12 @@ impl Running {
         }
         let ended = self.ended.expect("it was waited for");
         Outcome::of(ended, self.picture(), Arc::clone(&self.folder))
+    }
+
+    /// Short programs are looked at often, lest they end unseen; long ones
+    /// leave the machine to those that work.
+    fn pause(&self) -> Duration {
+        (self.started.elapsed() / 50).clamp(Duration::from_millis(1), Duration::from_millis(20))
     }
 
     /// Everything known so far, for the message of an assertion that failed.
@@ -346,6 +357,7 @@ impl Running {
                 self.seen_kib
             },
             peak_memory_bound_kib: bound_kib,
+            memory_was_seen: self.seen_kib > 0,
         });
     }
 }
@@ -375,4 +387,17 @@ fn forget_signals() -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// What a program writes to, its stack included; not its code.
+fn bound_memory(bytes: u64) -> io::Result<()> {
+    let limit = libc::rlimit {
+        rlim_cur: bytes,
+        rlim_max: bytes,
+    };
+    // SAFETY: safe between fork and exec; the structure outlives the call.
+    match unsafe { libc::setrlimit(libc::RLIMIT_DATA, &raw const limit) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
 }

@@ -6,28 +6,33 @@ use std::net::TcpStream;
 use std::os::fd::AsRawFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use super::PATIENCE;
 use super::reply::Ending;
 use super::request::Request;
 use super::server::Shared;
+use super::wire::Wire;
 
 impl Shared {
     /// One connection, from its first request to its end.
     pub(super) fn serve(&self, mut stream: TcpStream, number: usize) {
         let Ok(copy) = stream.try_clone() else { return };
         let mut reader = BufReader::new(copy);
+        if let Some(reply) = self.said_unasked() {
+            let wire = self.render(reply, &Request::unread(number));
+            let ending = self.write(&wire, &mut stream);
+            // There is nothing to answer: what comes is read, and no more.
+            self.end(ending.unless_kept(), &mut reader, &stream);
+            self.forget(&stream);
+            return;
+        }
         loop {
             match Request::read(&mut reader, number) {
                 Ok(Some(request)) => match self.answer(&request, &mut stream) {
                     Ending::Keep => {}
-                    Ending::Hang => {
-                        let _ = std::io::copy(&mut reader, &mut std::io::sink());
+                    ending => {
+                        self.end(ending, &mut reader, &stream);
                         break;
                     }
-                    Ending::Reset => {
-                        reset_on_close(&stream);
-                        break;
-                    }
-                    Ending::Close => break,
                 },
                 Ok(None) => break,
                 Err(error) => {
@@ -51,12 +56,40 @@ impl Shared {
             None => reply,
         };
         let wire = self.render(reply, request);
-        for (pause, bytes) in &wire.pieces {
-            if self.sleep(*pause) || stream.write_all(bytes).is_err() {
-                return Ending::Close;
+        self.write(&wire, stream)
+    }
+
+    fn write(&self, wire: &Wire, stream: &mut TcpStream) -> Ending {
+        for piece in &wire.pieces {
+            for _ in 0..piece.times {
+                if self.sleep(piece.pause) || stream.write_all(&piece.bytes).is_err() {
+                    return Ending::Close;
+                }
             }
         }
         wire.ending
+    }
+
+    fn end(&self, ending: Ending, reader: &mut BufReader<TcpStream>, stream: &TcpStream) {
+        match ending {
+            Ending::Keep | Ending::Close => {}
+            Ending::Hang => {
+                let _ = std::io::copy(reader, &mut std::io::sink());
+            }
+            Ending::Reset => reset_on_close(stream),
+            Ending::Deaf => {
+                self.sleep(PATIENCE);
+            }
+        }
+    }
+}
+
+impl Ending {
+    fn unless_kept(self) -> Ending {
+        match self {
+            Ending::Keep => Ending::Hang,
+            other => other,
+        }
     }
 }
 

@@ -34,6 +34,9 @@ pub struct Outcome {
     /// counts the program's children, and what the test's process held when it
     /// forked.
     pub peak_memory_bound_kib: u64,
+    /// Whether it was seen at all: a program that ends at once may not be, and
+    /// then the first figure is the second.
+    pub memory_was_seen: bool,
     picture: Picture,
     _folder: Arc<Folder>,
 }
@@ -62,6 +65,7 @@ impl Outcome {
             elapsed: ended.elapsed,
             peak_memory_kib: ended.peak_memory_kib,
             peak_memory_bound_kib: ended.peak_memory_bound_kib,
+            memory_was_seen: ended.memory_was_seen,
             picture,
             _folder: folder,
         };

@@ -30,9 +30,18 @@ pub(super) enum Body {
     Status(u16, Vec<u8>),
     /// Chunks of the body of a stream, each after a pause.
     Chunks(Vec<(Duration, Vec<u8>)>),
-    /// Bytes in place of head and body, each after a pause.
-    Raw(Vec<(Duration, Vec<u8>)>),
+    /// Bytes in place of head and body.
+    Raw(Vec<Piece>),
     Computed(Arc<dyn Fn(&Request) -> Reply + Send + Sync>),
+}
+
+/// Bytes that are written so many times, each time after a pause: what is too
+/// much for a test's own memory is written from a little.
+#[derive(Clone)]
+pub(super) struct Piece {
+    pub(super) pause: Duration,
+    pub(super) bytes: Vec<u8>,
+    pub(super) times: usize,
 }
 
 /// What becomes of the connection when the reply has been written.
@@ -42,6 +51,7 @@ pub(super) enum Ending {
     Close,
     Reset,
     Hang,
+    Deaf,
 }
 
 impl Reply {
@@ -126,8 +136,34 @@ impl Reply {
     pub fn raw_pieces<B: Into<Vec<u8>>>(pieces: impl IntoIterator<Item = (Duration, B)>) -> Reply {
         let pieces = pieces
             .into_iter()
-            .map(|(pause, bytes)| (pause, bytes.into()));
+            .map(|(pause, bytes)| Piece::once(pause, bytes.into()));
         Reply::new(Body::Raw(pieces.collect()))
+    }
+
+    /// More bytes behind those of [`Reply::raw`].
+    #[track_caller]
+    pub fn then(self, bytes: impl Into<Vec<u8>>) -> Reply {
+        self.then_repeat(1, Duration::ZERO, bytes)
+    }
+
+    /// The same many times, each after a pause: a drip, or a flood.
+    #[track_caller]
+    pub fn then_repeat(
+        mut self,
+        times: usize,
+        pause: Duration,
+        bytes: impl Into<Vec<u8>>,
+    ) -> Reply {
+        let Body::Raw(pieces) = &mut self.body else {
+            panic!("only raw bytes can go on")
+        };
+        let bytes = bytes.into();
+        pieces.push(Piece {
+            pause,
+            bytes,
+            times,
+        });
+        self
     }
 
     /// Not one byte: with [`Reply::hang`] a silent server, with
@@ -234,6 +270,11 @@ impl Reply {
         self.without_end(Ending::Hang)
     }
 
+    /// The same, and what the client sends from now on is not even read.
+    pub fn deaf(self) -> Reply {
+        self.without_end(Ending::Deaf)
+    }
+
     fn new(body: Body) -> Reply {
         Reply {
             body,
@@ -267,6 +308,16 @@ impl Reply {
         };
         *shape = Some(streamed);
         self
+    }
+}
+
+impl Piece {
+    pub(super) fn once(pause: Duration, bytes: Vec<u8>) -> Piece {
+        Piece {
+            pause,
+            bytes,
+            times: 1,
+        }
     }
 }
 

@@ -114,6 +114,19 @@ impl Request {
             .unwrap_or_else(|| panic!("no list `{key}` in {self:?}"))
     }
 
+    /// What stands for the request where the server spoke first.
+    pub(super) fn unread(connection: usize) -> Request {
+        Request {
+            method: String::new(),
+            path: String::new(),
+            headers: Vec::new(),
+            body: Vec::new(),
+            json: Value::Null,
+            connection,
+            arrived: Instant::now(),
+        }
+    }
+
     /// Reads the next request of a connection; `None` when the client is done.
     /// What is no HTTP is an error of the kind `InvalidData`; a client that
     /// goes away in the middle gives another kind.

@@ -43,6 +43,8 @@ struct State {
     calls: usize,
     /// Every connection there was, to wake the threads that wait for one.
     streams: Vec<TcpStream>,
+    /// Connections there were.
+    connections: usize,
     /// Connections that are still served.
     open: usize,
     stopping: bool,
@@ -53,6 +55,8 @@ struct State {
 enum Script {
     InOrder(VecDeque<Reply>),
     Always(Reply),
+    /// To every connection, before a request was read.
+    Unasked(Reply),
 }
 
 impl Server {
@@ -64,6 +68,12 @@ impl Server {
     /// A server that answers any number of requests, in any order.
     pub fn always(answer: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Server {
         Server::listen(Script::Always(Reply::from_fn(answer)))
+    }
+
+    /// A server that says the same to every connection at once, and reads no
+    /// request: with [`Reply::raw`] and [`Reply::nothing`].
+    pub fn unasked(reply: Reply) -> Server {
+        Server::listen(Script::Unasked(reply))
     }
 
     /// An address that nobody listens at.
@@ -104,6 +114,11 @@ impl Server {
     /// The requests so far.
     pub fn requests(&self) -> Vec<Request> {
         self.shared.lock().requests.clone()
+    }
+
+    /// How many connections there were so far.
+    pub fn connections(&self) -> usize {
+        self.shared.lock().connections
     }
 
     /// Waits until this many requests have come.
@@ -201,6 +216,7 @@ impl Shared {
             checks_history: true,
             calls: 0,
             streams: Vec::new(),
+            connections: 0,
             open: 0,
             stopping: false,
             last: None,
@@ -229,7 +245,7 @@ impl Shared {
         let mut state = self.lock();
         let missing = match &state.script {
             Script::InOrder(left) => left.len(),
-            Script::Always(_) => 0,
+            Script::Always(_) | Script::Unasked(_) => 0,
         };
         if missing > 0 {
             // Said once, also when the server is dropped after it was finished.
@@ -259,6 +275,7 @@ impl Shared {
             let _ = stream.set_nodelay(true);
             let Ok(copy) = stream.try_clone() else { break };
             state.streams.push(copy);
+            state.connections += 1;
             state.open += 1;
             drop(state);
             let shared = Arc::clone(&self);
@@ -275,7 +292,7 @@ impl Shared {
         state.requests.push(request.clone());
         let reply = match &mut state.script {
             Script::InOrder(replies) => replies.pop_front(),
-            Script::Always(reply) => Some(reply.clone()),
+            Script::Always(reply) | Script::Unasked(reply) => Some(reply.clone()),
         };
         if request
             .body
@@ -298,6 +315,14 @@ impl Shared {
         drop(state);
         self.changed.notify_all();
         reply.unwrap_or_else(|| self.refuse(request, "nothing more was expected"))
+    }
+
+    /// What is said before a request was read, where the script is such a one.
+    pub(super) fn said_unasked(&self) -> Option<Reply> {
+        match &self.lock().script {
+            Script::Unasked(reply) => Some(reply.clone()),
+            _ => None,
+        }
     }
 
     /// Something that makes the test fail.

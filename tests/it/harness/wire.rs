@@ -6,12 +6,12 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::completion::Completion;
-use super::reply::{Body, Ending, Reply};
+use super::reply::{Body, Ending, Piece, Reply};
 use super::request::Request;
 
 /// A response in pieces, each to be written after a pause.
 pub(super) struct Wire {
-    pub(super) pieces: Vec<(Duration, Vec<u8>)>,
+    pub(super) pieces: Vec<Piece>,
     pub(super) ending: Ending,
 }
 
@@ -44,7 +44,8 @@ impl Reply {
         if ending == Ending::Keep && self.announces_close(request) {
             ending = Ending::Close;
         }
-        let mut pieces = match std::mem::replace(&mut self.body, Body::Raw(Vec::new())) {
+        let pieces = match std::mem::replace(&mut self.body, Body::Raw(Vec::new())) {
+            Body::Raw(pieces) => return self.paced(pieces, ending),
             Body::Completion(mut completion, shape) => {
                 completion.number_calls(calls);
                 if shape.unwrap_or(request.wants_stream()) {
@@ -69,15 +70,19 @@ impl Reply {
                 );
                 self.finish(pieces, vec![framed(b"")])
             }
-            Body::Raw(pieces) => pieces,
             Body::Computed(_) => unreachable!("a computed reply is resolved first"),
         };
-        for (pause, _) in pieces.iter_mut().skip(1) {
-            *pause += self.pace;
+        let once = |(pause, bytes)| Piece::once(pause, bytes);
+        self.paced(pieces.into_iter().map(once).collect(), ending)
+    }
+
+    fn paced(&self, mut pieces: Vec<Piece>, ending: Ending) -> Wire {
+        for piece in pieces.iter_mut().skip(1) {
+            piece.pause += self.pace;
         }
         match pieces.first_mut() {
-            Some((pause, _)) => *pause += self.delay,
-            None => pieces.push((self.delay, Vec::new())),
+            Some(first) => first.pause += self.delay,
+            None => pieces.push(Piece::once(self.delay, Vec::new())),
         }
         Wire { pieces, ending }
     }

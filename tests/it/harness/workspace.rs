@@ -29,6 +29,8 @@ pub struct Test {
     pub(super) stdout: Stdout,
     pub(super) cwd: PathBuf,
     pub(super) timeout: Duration,
+    /// Bytes of memory that the program may ask for.
+    pub(super) memory: Option<u64>,
     pub(super) servers: Vec<Arc<Shared>>,
     pub(super) shell: Option<String>,
     pub(super) stdout_on_terminal: bool,
@@ -80,6 +82,7 @@ impl Test {
             stdin: Stdin::Unsaid,
             stdout: Stdout::Captured,
             timeout: PATIENCE,
+            memory: None,
             servers: Vec::new(),
             shell: None,
             stdout_on_terminal: true,
@@ -309,6 +312,13 @@ impl Test {
     /// How long the program may take before it is killed and the test fails.
     pub fn timeout(mut self, timeout: Duration) -> Test {
         self.timeout = timeout;
+        self
+    }
+
+    /// The kernel gives the program no more memory of its own than this: one
+    /// that wants more is aborted. Nothing is missed, however short it was.
+    pub fn memory(mut self, bytes: u64) -> Test {
+        self.memory = Some(bytes);
         self
     }
 

@@ -1,0 +1,499 @@
+//! A row of the tables: what the server does, and what must come of it.
+
+use std::any::Any;
+use std::fmt;
+use std::ops::RangeInclusive;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use crate::harness::{Outcome, Reply, Request, Server, Test, seconds};
+
+/// What a run may hold, whatever the endpoint does (reliability.md). What the
+/// looks at `/proc` miss, a limit of the kernel sees.
+const MEMORY_KIB: u64 = 32 << 10;
+
+/// What no line on standard error may hold: signs of a program that broke.
+const SIGNS_OF_A_PANIC: [&str; 5] = [
+    "panicked",
+    "backtrace",
+    "overflowed its stack",
+    "called `",
+    "src/",
+];
+
+/// How the answer is asked for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Shape {
+    Streamed,
+    Whole,
+}
+
+/// One fault.
+pub struct Fault {
+    pub name: &'static str,
+    plays: Plays,
+    args: Vec<&'static str>,
+    prompt_bytes: usize,
+    https: bool,
+    streamed: Expected,
+    whole: Expected,
+}
+
+type Answer = Arc<dyn Fn(usize, &Request) -> Reply + Send + Sync>;
+
+enum Plays {
+    Answers(Answer),
+    Unasked(Reply),
+    Nobody,
+}
+
+/// What must come of one run.
+#[derive(Clone)]
+pub struct Expected {
+    /// Mostly one; several where the documents leave it open.
+    statuses: Vec<i32>,
+    says: Vec<String>,
+    lacks: Vec<String>,
+    stdout: Stdout,
+    /// Requests, or connections where none is read.
+    tries: RangeInclusive<usize>,
+    names_address: bool,
+    pub within: Duration,
+}
+
+/// What standard output must be.
+#[derive(Clone, Debug)]
+enum Stdout {
+    Exactly(String),
+    /// Any number of this character; then perhaps a line feed.
+    Only(char),
+    Blank,
+}
+
+/// Every request gets this reply.
+pub fn answers(name: &'static str, reply: Reply) -> Fault {
+    in_turn(name, move |_, _| reply.clone())
+}
+
+/// The replies follow from the request's number, which begins at 1, and from
+/// the request.
+pub fn in_turn(
+    name: &'static str,
+    answer: impl Fn(usize, &Request) -> Reply + Send + Sync + 'static,
+) -> Fault {
+    Fault::new(name, Plays::Answers(Arc::new(answer)))
+}
+
+/// Every connection gets this before a request was read.
+pub fn unasked(name: &'static str, reply: Reply) -> Fault {
+    Fault::new(name, Plays::Unasked(reply))
+}
+
+/// Nobody listens.
+pub fn nobody(name: &'static str) -> Fault {
+    Fault::new(name, Plays::Nobody)
+}
+
+impl Fault {
+    fn new(name: &'static str, plays: Plays) -> Fault {
+        let expected = Expected {
+            statuses: Vec::new(),
+            says: Vec::new(),
+            lacks: Vec::new(),
+            stdout: Stdout::Exactly(String::new()),
+            tries: 1..=1,
+            names_address: true,
+            within: seconds(5.0),
+        };
+        Fault {
+            name,
+            plays,
+            args: Vec::new(),
+            prompt_bytes: 0,
+            https: false,
+            streamed: expected.clone(),
+            whole: expected,
+        }
+    }
+
+    // What must come of it. Each is the beginning, the others change it.
+
+    /// Failed for good, at the first try: 1.
+    pub fn is_lasting(self) -> Fault {
+        self.status(1)
+    }
+
+    /// Tried three times, then 75.
+    pub fn is_temporary(self) -> Fault {
+        self.status(75).tries(3..=3).within(8.0)
+    }
+
+    /// Tried once, as nobody knows what the other side still does: 75.
+    pub fn is_silent(self, limit: &str) -> Fault {
+        self.status(75)
+            .says(&format!("nothing came for {limit}"))
+            .within(7.5)
+    }
+
+    /// Cut off behind this text, which stands on stdout: 4.
+    pub fn is_cut(self, text: &str) -> Fault {
+        self.status(4)
+            .stdout(&format!("{text}\n"))
+            .each(|expected| expected.names_address = false)
+    }
+
+    /// No fault at all, or one that the program makes good: 0.
+    pub fn is_answered(self, text: &str) -> Fault {
+        self.status(0).stdout(&format!("{text}\n"))
+    }
+
+    /// Stopped by a limit of the run: 3.
+    pub fn is_stopped(self) -> Fault {
+        self.status(3)
+            .within(3.5)
+            .each(|expected| expected.names_address = false)
+    }
+
+    /// This exit status.
+    pub fn status(self, status: i32) -> Fault {
+        self.each(|expected| expected.statuses = vec![status])
+    }
+
+    /// This one is as good: the documents leave it open.
+    pub fn or_status(self, status: i32) -> Fault {
+        self.each(|expected| expected.statuses.push(status))
+    }
+
+    /// So many requests.
+    pub fn tries(self, tries: RangeInclusive<usize>) -> Fault {
+        self.each(|expected| expected.tries = tries.clone())
+    }
+
+    /// A stream that is refused may be asked for as a whole once more.
+    pub fn may_ask_again_whole(self) -> Fault {
+        self.when_streamed(|expected| {
+            expected.tries = *expected.tries.start()..=expected.tries.end() + 1;
+        })
+    }
+
+    /// Standard error contains these words.
+    pub fn says(self, words: &str) -> Fault {
+        self.each(|expected| expected.says.push(words.to_owned()))
+    }
+
+    /// Standard error does not contain these words.
+    pub fn lacks(self, words: &str) -> Fault {
+        self.each(|expected| expected.lacks.push(words.to_owned()))
+    }
+
+    /// Standard output is this.
+    pub fn stdout(self, text: &str) -> Fault {
+        self.each(|expected| expected.stdout = Stdout::Exactly(text.to_owned()))
+    }
+
+    /// Standard output is as much of this character as came, or nothing.
+    pub fn stdout_only(self, character: char) -> Fault {
+        self.each(|expected| expected.stdout = Stdout::Only(character))
+    }
+
+    /// Nothing but blanks may stand there: line feeds after an empty answer.
+    pub fn stdout_blank(self) -> Fault {
+        self.each(|expected| expected.stdout = Stdout::Blank)
+    }
+
+    /// The address says nothing about this.
+    pub fn names_no_address(self) -> Fault {
+        self.each(|expected| expected.names_address = false)
+    }
+
+    /// The deadline, in seconds.
+    pub fn within(self, limit: f64) -> Fault {
+        self.each(|expected| expected.within = seconds(limit))
+    }
+
+    /// Something else where a stream was asked for.
+    pub fn when_streamed(mut self, change: impl FnOnce(&mut Expected)) -> Fault {
+        change(&mut self.streamed);
+        self
+    }
+
+    /// Another fault's expectation where a whole answer was asked for.
+    pub fn but_whole(mut self, other: impl FnOnce(Fault) -> Fault) -> Fault {
+        self.whole = other(nobody("another")).whole;
+        self
+    }
+
+    fn each(mut self, change: impl Fn(&mut Expected)) -> Fault {
+        change(&mut self.streamed);
+        change(&mut self.whole);
+        self
+    }
+
+    pub fn expected(&self, shape: Shape) -> &Expected {
+        match shape {
+            Shape::Streamed => &self.streamed,
+            Shape::Whole => &self.whole,
+        }
+    }
+
+    // How it is run.
+
+    /// More arguments.
+    pub fn args(mut self, args: impl IntoIterator<Item = &'static str>) -> Fault {
+        self.args.extend(args);
+        self
+    }
+
+    /// A longer question.
+    pub fn prompt_bytes(mut self, bytes: usize) -> Fault {
+        self.prompt_bytes = bytes;
+        self
+    }
+
+    /// The program is told that the address is an https one.
+    pub fn https(mut self) -> Fault {
+        self.https = true;
+        self
+    }
+
+    /// Runs the program once and compares.
+    pub fn run(&self, shape: Shape) -> Run {
+        let mut run = Run {
+            name: format!("{} ({shape:?})", self.name),
+            complaints: Vec::new(),
+            peak_memory_kib: 0,
+            elapsed: Duration::ZERO,
+            seen: String::new(),
+        };
+        // What the harness demands of every run is one more complaint.
+        let caught = catch_unwind(AssertUnwindSafe(|| self.run_and_compare(shape, &mut run)));
+        if let Err(panic) = caught {
+            run.complaints.push(panic_text(&*panic));
+        }
+        run
+    }
+
+    fn run_and_compare(&self, shape: Shape, run: &mut Run) {
+        let expected = self.expected(shape);
+        let server = self.server();
+        let mut test = Test::new()
+            .skill(
+                "calculator",
+                "---\nname: calculator\ndescription: It adds.\n---\nAdd.\n",
+            )
+            .endpoint(&server)
+            .env("LLM_TIMEOUT_SECONDS", "1")
+            .memory(MEMORY_KIB << 10)
+            .timeout(expected.within + seconds(10.0))
+            .args(["--quiet"])
+            .args(&self.args);
+        if shape == Shape::Whole {
+            test = test.args(["--no-stream"]);
+        }
+        if self.https {
+            test = test.env("LLM_API_BASE_URL", server.url().replace("http:", "https:"));
+        }
+        test = match self.prompt_bytes {
+            0 => test.args(["what is 2 + 2?"]),
+            bytes => test.args(["-"]).stdin("x".repeat(bytes)),
+        };
+        let outcome = test.run();
+        if outcome.memory_was_seen {
+            run.peak_memory_kib = outcome.peak_memory_kib;
+        }
+        run.elapsed = outcome.elapsed;
+        let tries = match self.plays {
+            Plays::Answers(_) => Some(server.requests().len()),
+            Plays::Unasked(_) => Some(server.connections()),
+            Plays::Nobody => None,
+        };
+        run.seen = format!(
+            "status {}, {} tries, {:.2} s, {} KiB\n    stdout {}\n    stderr {}",
+            outcome.status,
+            tries.unwrap_or_default(),
+            outcome.elapsed.as_secs_f64(),
+            outcome.peak_memory_kib,
+            short(&outcome.stdout),
+            short(&outcome.stderr),
+        );
+        run.complaints = expected.complaints(&outcome, tries, server.port());
+        server.finish();
+    }
+
+    fn server(&self) -> Server {
+        match &self.plays {
+            Plays::Answers(answer) => {
+                let (answer, number) = (Arc::clone(answer), AtomicUsize::new(0));
+                Server::always(move |request| {
+                    answer(number.fetch_add(1, Ordering::Relaxed) + 1, request)
+                })
+            }
+            Plays::Unasked(reply) => Server::unasked(reply.clone()),
+            Plays::Nobody => Server::refused(),
+        }
+    }
+}
+
+impl Expected {
+    fn complaints(&self, outcome: &Outcome, tries: Option<usize>, port: u16) -> Vec<String> {
+        let mut complaints = Vec::new();
+        let mut demand = |met: bool, otherwise: String| {
+            if !met {
+                complaints.push(otherwise);
+            }
+        };
+        let (stdout, stderr) = (&outcome.stdout, &outcome.stderr);
+        let statuses = &self.statuses;
+        demand(
+            statuses.contains(&outcome.status),
+            format!("the status is not {statuses:?}"),
+        );
+        demand(
+            self.stdout.is(stdout),
+            format!("stdout is not {}", self.stdout),
+        );
+        if let Some(tries) = tries {
+            demand(
+                self.tries.contains(&tries),
+                format!("not {:?} tries", self.tries),
+            );
+        }
+        demand(
+            outcome.elapsed <= self.within,
+            format!("later than {:?}", self.within),
+        );
+        let held = outcome.peak_memory_kib;
+        demand(
+            held < MEMORY_KIB || !outcome.memory_was_seen,
+            format!("more memory than {MEMORY_KIB} KiB"),
+        );
+        for words in &self.says {
+            demand(stderr.contains(words), format!("stderr lacks {words:?}"));
+        }
+        for words in self
+            .lacks
+            .iter()
+            .map(String::as_str)
+            .chain(SIGNS_OF_A_PANIC)
+        {
+            demand(!stderr.contains(words), format!("stderr has {words:?}"));
+        }
+        let raw = |c: char| c.is_control() && c != '\n';
+        demand(
+            !stderr.contains(raw),
+            "stderr has raw control characters".into(),
+        );
+        self.complain_of_lines(outcome, port, &mut demand);
+        complaints
+    }
+
+    /// One error, perhaps one hint, each a line that a person can read; where
+    /// the answer is whole, neither.
+    fn complain_of_lines(
+        &self,
+        outcome: &Outcome,
+        port: u16,
+        demand: &mut dyn FnMut(bool, String),
+    ) {
+        let lines: Vec<&str> = outcome.stderr.lines().collect();
+        let errors = lines
+            .iter()
+            .filter(|line| line.starts_with("skills-runner: failed to "))
+            .count();
+        let hints = lines
+            .iter()
+            .filter(|line| line.starts_with("hint: "))
+            .count();
+        let failed = usize::from(outcome.status != 0);
+        demand(
+            errors == failed,
+            format!("{errors} lines with `skills-runner: failed to …`"),
+        );
+        demand(hints <= failed, format!("{hints} hints"));
+        demand(
+            errors + hints == lines.len(),
+            "stderr has other lines".into(),
+        );
+        let longest = lines
+            .iter()
+            .map(|line| line.len())
+            .max()
+            .unwrap_or_default();
+        demand(longest <= 1500, format!("a line of {longest} bytes"));
+        if outcome.status != 0 && self.names_address {
+            let address = format!("127.0.0.1:{port}");
+            demand(
+                outcome.stderr.contains(&address),
+                format!("stderr lacks the address {address}"),
+            );
+        }
+    }
+}
+
+impl Expected {
+    /// Made good: the answer is there after so many tries.
+    pub fn answered(&mut self, text: &str, tries: usize) {
+        self.statuses = vec![0];
+        self.stdout = Stdout::Exactly(format!("{text}\n"));
+        self.tries = tries..=tries;
+    }
+}
+
+impl Stdout {
+    fn is(&self, stdout: &str) -> bool {
+        match self {
+            Stdout::Exactly(text) => stdout == text,
+            Stdout::Only(character) => {
+                let stdout = stdout.strip_suffix('\n').unwrap_or(stdout);
+                stdout.chars().all(|c| c == *character)
+            }
+            Stdout::Blank => stdout.trim().is_empty(),
+        }
+    }
+}
+
+impl fmt::Display for Stdout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Stdout::Exactly(text) => f.write_str(&short(text)),
+            Stdout::Only(character) => write!(f, "only {character:?}"),
+            Stdout::Blank => f.write_str("blank"),
+        }
+    }
+}
+
+/// One run of a fault.
+pub struct Run {
+    pub name: String,
+    /// What was not as expected; nothing: all is well.
+    pub complaints: Vec<String>,
+    pub peak_memory_kib: u64,
+    pub elapsed: Duration,
+    seen: String,
+}
+
+impl fmt::Display for Run {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "* {}: {}", self.name, self.complaints.join("; "))?;
+        writeln!(f, "    {}", self.seen)
+    }
+}
+
+/// The beginning of a text, escaped.
+fn short(text: &str) -> String {
+    const LONGEST: usize = 500;
+    let beginning: String = text.chars().take(LONGEST).collect();
+    match text.len() - beginning.len() {
+        0 => format!("{beginning:?}"),
+        left => format!("{beginning:?} and {left} bytes more"),
+    }
+}
+
+fn panic_text(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let text = text.or(panic.downcast_ref::<&str>().copied());
+    let text = text.unwrap_or("a panic without words");
+    text.chars().take(3000).collect()
+}

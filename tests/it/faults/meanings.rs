@@ -1,0 +1,420 @@
+//! Replies that are well framed, and whose content is wrong: types, numbers,
+//! choices, and calls of tools that are half, huge, or unknown.
+
+use serde_json::{Value, json};
+
+use super::connections::has_result;
+use super::fault::{Fault, answers, in_turn};
+use super::streams::{DONE, STOP, TEXT, stream};
+use crate::harness::Reply;
+
+pub fn table() -> Vec<Fault> {
+    let mut table = contents();
+    table.extend(choices());
+    table.extend(numbers());
+    table.extend(half_calls());
+    table.extend(large_calls());
+    table.extend(strange_calls());
+    table
+}
+
+/// This message, whole.
+fn message(message: &Value) -> Reply {
+    let choice = json!({"index": 0, "message": message, "finish_reason": "stop"});
+    Reply::status(200).body(json!({"choices": [choice]}).to_string())
+}
+
+/// The same, as it was asked for: whole, or in one piece of a stream.
+fn said(name: &'static str, said: Value) -> Fault {
+    in_turn(name, move |_, request| match request.wants_stream() {
+        true => stream(format!("{}{STOP}{DONE}", piece(&said))),
+        false => message(&said),
+    })
+}
+
+fn piece(delta: &Value) -> String {
+    format!(
+        "data: {}\n\n",
+        json!({"choices": [{"index": 0, "delta": delta}]})
+    )
+}
+
+fn call(id: &str, name: &str, arguments: &str) -> Value {
+    json!({"index": 0, "id": id, "type": "function", "function": {"name": name, "arguments": arguments}})
+}
+
+/// The model calls until a result came; then it says `4`.
+fn called(name: &'static str, calls: Value) -> Fault {
+    in_turn(name, move |_, request| {
+        match (has_result(request), request.wants_stream()) {
+            (true, _) => {
+                assert!(
+                    request.body.len() < 8 << 20,
+                    "the fault comes back as {} bytes",
+                    request.body.len()
+                );
+                Reply::text("4")
+            }
+            (false, true) => stream(format!(
+                "{}{STOP}{DONE}",
+                piece(&json!({"tool_calls": calls}))
+            )),
+            (false, false) => message(&json!({"content": null, "tool_calls": calls})),
+        }
+    })
+}
+
+/// Content of another type. Lists of blocks are known (providers.md, 32);
+/// what has no text in it is an empty answer, and no guess is made.
+fn contents() -> Vec<Fault> {
+    let empty = |name, content: Value| {
+        said(name, json!({"content": content}))
+            .is_lasting()
+            .may_ask_again_whole()
+            .says("empty")
+    };
+    vec![
+        empty("content that is null", Value::Null),
+        empty("content that is empty", json!("")),
+        empty("content that is a number", json!(4)),
+        empty("content that is true", json!(true)),
+        empty("content that is an object", json!({"parts": 1})),
+        empty("content that is an empty list", json!([])),
+        empty("content that is a list of numbers", json!([1, 2])),
+        said("content that is a list of blocks", json!({"content": [
+            {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]},
+            {"type": "text", "text": "The "}, {"type": "text", "text": "answer"},
+        ]}))
+        .is_answered("The answer"),
+        said("content that is only a thought", json!({"content": "<think>Hm.</think>"}))
+            .is_lasting()
+            .may_ask_again_whole()
+            .says("empty"),
+        said("only reasoning", json!({"content": "", "reasoning_content": "Hm."}))
+            .is_lasting()
+            .may_ask_again_whole()
+            .says("empty"),
+        said("reasoning that is an object", json!({"content": "The answer", "reasoning": {"a": 1}}))
+            .is_answered("The answer"),
+        said("a role that is a number", json!({"role": 7, "content": "The answer"})).is_answered("The answer"),
+        said("calls that are null", json!({"content": "The answer", "tool_calls": null}))
+            .is_answered("The answer"),
+        said("an empty list of calls", json!({"content": "The answer", "tool_calls": []}))
+            .is_answered("The answer"),
+        said("an audio that nobody asked for", json!({"content": "The answer", "audio": {"data": "x".repeat(100_000)}}))
+            .is_answered("The answer"),
+        answers("a delta that is null", stream(format!("data: {{\"choices\":[{{\"delta\":null}}]}}\n\n{TEXT}{STOP}")))
+            .is_answered("The answer"),
+        answers("a delta that is null, alone", stream(format!("data: {{\"choices\":[{{\"delta\":null}}]}}\n\n{STOP}")))
+            .is_lasting()
+            .may_ask_again_whole()
+            .says("empty"),
+        answers("a finish reason that is an object", {
+            stream(format!("{TEXT}data: {{\"choices\":[{{\"delta\":{{}},\"finish_reason\":{{\"type\":\"stop\"}}}}]}}\n\n{DONE}"))
+        })
+        .is_answered("The answer"),
+    ]
+}
+
+/// One answer was asked for: the first is it.
+fn choices() -> Vec<Fault> {
+    let at = |index: usize, text: &str| json!({"index": index, "delta": {"content": text}, "message": null, "finish_reason": null});
+    let event = |choice: Value| format!("data: {}\n\n", json!({"choices": [choice]}));
+    let whole = |first: &str, second: &str| {
+        let choice = |index: usize, text: &str| json!({"index": index, "message": {"content": text}, "finish_reason": "stop"});
+        Reply::status(200)
+            .body(json!({"choices": [choice(0, first), choice(1, second)]}).to_string())
+    };
+    let interleaved = [
+        event(at(0, "The ")),
+        event(at(1, "Another ")),
+        event(at(0, "answer")),
+        event(at(1, "one")),
+        STOP.to_owned(),
+        STOP.replace("\"index\":0", "\"index\":1"),
+        DONE.to_owned(),
+    ];
+    vec![
+        answers("two choices", whole("The answer", "Another")).is_answered("The answer"),
+        answers("two choices in turns", stream(interleaved.concat())).is_answered("The answer"),
+        answers(
+            "a choice with index 5",
+            stream(event(at(5, "The answer")) + &STOP.replace("\"index\":0", "\"index\":5")),
+        )
+        .is_answered("The answer"),
+        answers(
+            "an index that is text",
+            stream(TEXT.replace("\"index\":0", "\"index\":\"a\"") + STOP),
+        )
+        .is_answered("The answer"),
+        answers(
+            "an index below zero",
+            stream(TEXT.replace("\"index\":0", "\"index\":-1") + STOP),
+        )
+        .is_answered("The answer"),
+    ]
+}
+
+/// Numbers that nobody needs do not cost the answer.
+fn numbers() -> Vec<Fault> {
+    let usage = |name, usage: &str| {
+        let body = format!(
+            r#"{{"choices":[{{"message":{{"content":"The answer"}},"finish_reason":"stop"}}],"usage":{usage}}}"#
+        );
+        answers(name, Reply::status(200).body(body)).is_answered("The answer")
+    };
+    vec![
+        usage(
+            "usage below zero",
+            r#"{"prompt_tokens":-1,"completion_tokens":-9223372036854775808}"#,
+        ),
+        usage(
+            "usage that is huge",
+            r#"{"prompt_tokens":18446744073709551615,"completion_tokens":18446744073709551615}"#,
+        ),
+        usage(
+            "usage beyond 64 bits",
+            r#"{"prompt_tokens":99999999999999999999999999}"#,
+        ),
+        usage(
+            "usage with fractions",
+            r#"{"prompt_tokens":1.5,"completion_tokens":1e300}"#,
+        ),
+        // JSON knows no largest number.
+        usage("usage beyond all numbers", r#"{"prompt_tokens":1e999}"#),
+        usage("usage that is text", r#"{"prompt_tokens":"many"}"#),
+        usage("usage that is a list", "[1,2]"),
+        usage("usage that is null", "null"),
+        in_turn("usage that is huge, twice", |_, request| {
+            let most = "18446744073709551615";
+            let usage = format!(r#""usage":{{"prompt_tokens":{most},"completion_tokens":{most}}}"#);
+            let message = match has_result(request) {
+                true => json!({"content": "4"}),
+                false => json!({"tool_calls": [call("a", "list_skills", "{}")]}),
+            };
+            Reply::status(200).body(format!(
+                r#"{{"choices":[{{"message":{message},"finish_reason":"stop"}}],{usage}}}"#
+            ))
+        })
+        .is_answered("4")
+        .tries(2..=2),
+    ]
+}
+
+/// A call that may be unfinished is never run: no request brings a result.
+fn half_calls() -> Vec<Fault> {
+    let begun = piece(&json!({"tool_calls": [call("a", "list_skills", "{\"query\": \"a")]}));
+    let whole = piece(&json!({"tool_calls": [call("a", "list_skills", "{}")]}));
+    let length = STOP.replace("stop", "length");
+    vec![
+        answers("half a call and no end", stream(begun.clone())).is_temporary(),
+        answers("a call and no end", stream(whole.clone())).is_temporary(),
+        answers(
+            "text, half a call and no end",
+            stream(format!("{TEXT}{begun}")),
+        )
+        .is_cut("The answer"),
+        answers(
+            "half a call at the token limit",
+            stream(format!("{begun}{length}{DONE}")),
+        )
+        .is_cut("")
+        .stdout_blank(),
+        answers(
+            "a call at the token limit",
+            stream(format!("{whole}{length}{DONE}")),
+        )
+        .is_cut("")
+        .stdout_blank(),
+        answers("a call and an error", {
+            stream(format!(
+                "{whole}data: {{\"error\":{{\"message\":\"the words\"}}}}\n\n"
+            ))
+        })
+        .is_lasting()
+        .says("the words"),
+        in_turn(
+            "half a call, then a whole answer",
+            move |number, _| match number {
+                1 => stream(begun.clone()),
+                _ => Reply::text("4"),
+            },
+        )
+        .is_answered("4")
+        .tries(2..=2),
+    ]
+}
+
+/// The arguments of a call are bounded by 1 MiB, and so is everything else.
+fn large_calls() -> Vec<Fault> {
+    let large = |name, reply| answers(name, reply).is_lasting().says("too large");
+    let whole = |calls: Value| message(&json!({"tool_calls": calls}));
+    let of = |count: usize| -> Vec<Value> {
+        (0..count)
+            .map(|number| {
+                let mut call = call(&format!("call-{number}"), "list_skills", "{}");
+                call["index"] = number.into();
+                call
+            })
+            .collect()
+    };
+    let long = |length: usize| json!({"query": "x".repeat(length)}).to_string();
+    let fragment =
+        |text: &str| piece(&json!({"tool_calls": [{"index": 0, "function": {"arguments": text}}]}));
+    vec![
+        large(
+            "a call with 2 MB of arguments",
+            whole(json!([call("a", "list_skills", &long(2 << 20))])),
+        ),
+        large("a call with 2 MB of arguments in pieces", {
+            let begin = piece(&json!({"tool_calls": [call("a", "list_skills", "{\"query\":\"")]}));
+            stream(begin + &fragment(&"x".repeat(10_000)).repeat(210) + STOP)
+        }),
+        large("10,000 calls in one message", whole(of(10_000).into())),
+        large("10,000 calls in a stream", {
+            let pieces: String = of(10_000)
+                .iter()
+                .map(|call| piece(&json!({"tool_calls": [call]})))
+                .collect();
+            stream(pieces + STOP)
+        }),
+        large("100 calls with 1 MB of arguments each", {
+            let calls: Vec<Value> = (0..100)
+                .map(|number| call(&format!("call-{number}"), "list_skills", ""))
+                .collect();
+            let mut reply = Reply::raw(super::streams::HEAD);
+            for (number, mut call) in calls.into_iter().enumerate() {
+                call["index"] = number.into();
+                call["function"]["arguments"] = long(1_000_000).into();
+                reply = reply.then(piece(&json!({"tool_calls": [call]})));
+            }
+            reply.then(STOP).then_close()
+        })
+        .within(10.0),
+        // What the model can mend is told to it, and the run goes on.
+        called(
+            "a tool's name of 500 KB",
+            json!([call("a", &"x".repeat(500_000), "{}")]),
+        )
+        .is_answered("4")
+        .tries(2..=2),
+        // Ids are echoed byte for byte (providers.md, 36).
+        called(
+            "an id of 500 KB",
+            json!([call(&"x".repeat(500_000), "list_skills", "{}")]),
+        )
+        .is_answered("4")
+        .tries(2..=2),
+        called("100 calls", of(100).into())
+            .is_answered("4")
+            .tries(2..=2),
+        called(
+            "arguments of 100,000 lists",
+            json!([call("a", "list_skills", &"[".repeat(100_000))]),
+        )
+        .is_answered("4")
+        .tries(2..=2),
+    ]
+}
+
+/// Calls that the model can mend: it is told what is wrong and goes on.
+fn strange_calls() -> Vec<Fault> {
+    let mended = |name, calls: Value| called(name, calls).is_answered("4").tries(2..=2);
+    let with = |change: fn(&mut Value)| {
+        let mut call = call("a", "list_skills", "{}");
+        change(&mut call);
+        json!([call])
+    };
+    vec![
+        mended("an unknown tool", json!([call("a", "no_such_tool", "{}")])),
+        mended("a tool without a name", json!([call("a", "", "{\"a\":1}")])),
+        mended(
+            "a tool's name of signs",
+            json!([call("a", "../../etc/passwd\n\u{0}", "{}")]),
+        ),
+        mended(
+            "a tool's name with its channel",
+            json!([call("a", "list_skills<|channel|>analysis", "{}")]),
+        ),
+        mended(
+            "arguments that are no JSON",
+            json!([call("a", "get_skill", "skill_name: calculator")]),
+        ),
+        mended(
+            "arguments that are a list",
+            json!([call("a", "get_skill", "[1,2]")]),
+        ),
+        mended(
+            "arguments of half a JSON, with an end",
+            json!([call("a", "get_skill", "{\"skill_name\": \"calc")]),
+        ),
+        mended(
+            "arguments that are an object",
+            with(|call| call["function"]["arguments"] = json!({})),
+        ),
+        mended(
+            "arguments that are null",
+            with(|call| call["function"]["arguments"] = Value::Null),
+        ),
+        mended(
+            "arguments with NULs",
+            json!([call("a", "get_skill", "{\"skill_name\":\"\\u0000\"}")]),
+        ),
+        mended(
+            "a call without an id",
+            with(|call| call["id"] = Value::Null),
+        ),
+        mended(
+            "a call whose id is a number",
+            with(|call| call["id"] = json!(7)),
+        ),
+        mended(
+            "a call without a type",
+            with(|call| call["type"] = Value::Null),
+        ),
+        mended(
+            "a call whose index is huge",
+            with(|call| call["index"] = json!(u64::MAX)),
+        ),
+        mended(
+            "a call whose index is below zero",
+            with(|call| call["index"] = json!(-1)),
+        ),
+        mended("two calls with one id", {
+            let mut second = call("a", "list_skills", "{}");
+            second["index"] = 1.into();
+            json!([call("a", "list_skills", "{}"), second])
+        }),
+        answers(
+            "calls that are an object",
+            message(&json!({"tool_calls": {"0": call("a", "list_skills", "{}")}})),
+        )
+        .is_lasting(),
+        answers(
+            "a call that is text",
+            message(&json!({"tool_calls": ["list_skills"]})),
+        )
+        .is_lasting(),
+        answers(
+            "an unknown tool for ever",
+            Reply::call("no_such_tool", &json!({})),
+        )
+        .args(["--max-steps", "5"])
+        .is_stopped()
+        .tries(5..=5),
+        answers(
+            "a known tool for ever",
+            Reply::call("list_skills", &json!({})),
+        )
+        .args(["--max-steps", "20"])
+        .is_stopped()
+        .tries(20..=20),
+        answers(
+            "broken arguments for ever",
+            Reply::calls([("get_skill", "{broken")]),
+        )
+        .args(["--max-steps", "5"])
+        .is_stopped()
+        .tries(5..=5),
+    ]
+}
