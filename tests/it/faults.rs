@@ -24,7 +24,7 @@ use std::time::Instant;
 use fault::{Fault, Run, Shape};
 
 /// Most rows wait, for a limit or a pause; few compute.
-const THREADS: usize = 32;
+const THREADS: usize = 24;
 
 /// R-API-3 to R-API-6, and the figure of 60 faults: nothing that an endpoint
 /// does hangs the program, makes it panic or grow, or passes for an answer.

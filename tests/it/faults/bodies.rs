@@ -28,7 +28,7 @@ fn body(bytes: impl Into<Vec<u8>>) -> Reply {
 fn nothing() -> Vec<Fault> {
     let nothing = |name, bytes: &str| {
         answers(name, body(bytes))
-            .is_temporary()
+            .fails_for_now()
             .may_ask_again_whole()
     };
     vec![
@@ -38,19 +38,19 @@ fn nothing() -> Vec<Fault> {
             "an empty body in no chunk",
             Reply::chunks(Vec::<(Duration, &str)>::new()),
         )
-        .is_temporary()
+        .fails_for_now()
         .may_ask_again_whole(),
         answers("an empty body that ends with the connection", {
             Reply::raw("HTTP/1.1 200 OK\r\n\r\n").then_close()
         })
-        .is_temporary()
+        .fails_for_now()
         .may_ask_again_whole(),
     ]
 }
 
 /// JSON of another form. It will be the same again.
 fn other_json() -> Vec<Fault> {
-    let other = |name, bytes: &str| answers(name, body(bytes)).is_lasting();
+    let other = |name, bytes: &str| answers(name, body(bytes)).fails_for_good();
     vec![
         other("null", "null"),
         other("true", "true"),
@@ -101,37 +101,37 @@ fn no_json() -> Vec<Fault> {
     let page = "\n<!DOCTYPE html><html><head><title>Sign in to Wi-Fi</title></head></html>";
     vec![
         answers("a page with 200", body(page))
-            .is_lasting()
+            .fails_for_good()
             .says("Sign in to Wi-Fi"),
         answers("plain text with 200", body("upstream is fine"))
-            .is_lasting()
+            .fails_for_good()
             .says("upstream is fine"),
         // Its own words serve better than that it is no page.
         answers(
             "XML with 200",
             body("<?xml version=\"1.0\"?><Error><Code>NoSuchBucket</Code></Error>"),
         )
-        .is_lasting()
+        .fails_for_good()
         .says("NoSuchBucket"),
         answers(
             "YAML with 200",
             body("choices:\n- message:\n    content: hi\n"),
         )
-        .is_lasting()
+        .fails_for_good()
         .says("choices:"),
         answers(
             "bytes with 200",
             body((0..=255).cycle().take(5000).collect::<Vec<u8>>()),
         )
-        .is_lasting(),
+        .fails_for_good(),
         answers("NULs with 200", body(vec![0; 5000]))
-            .is_lasting()
+            .fails_for_good()
             .may_ask_again_whole(),
         answers(
             "text that colours the terminal",
             body("\u{1b}[31mred\u{1b}[0m words\u{7}"),
         )
-        .is_lasting()
+        .fails_for_good()
         .says("words"),
     ]
 }
@@ -139,15 +139,15 @@ fn no_json() -> Vec<Fault> {
 fn broken_json() -> Vec<Fault> {
     let nested = |open: &str| open.repeat(100_000);
     vec![
-        answers("half a JSON", body(&ANSWER[..40])).is_lasting().says("no chat completion"),
+        answers("half a JSON", body(&ANSWER[..40])).fails_for_good().says("no chat completion"),
         // The finish reason proves the answer whole, and yet somebody wrote over
         // its end: what came is shown, and the fault told.
-        answers("garbage behind the JSON", body(format!("{ANSWER}}}garbage"))).is_cut("The answer"),
-        answers("garbage before the JSON", body(format!("garbage{ANSWER}"))).is_lasting().says("garbage"),
-        answers("blank lines before the JSON", body(format!("\n\n\r\n  {ANSWER}"))).is_answered("The answer"),
-        answers("100,000 lists in each other", body(nested("["))).is_lasting(),
-        answers("100,000 objects in each other", body(nested("{\"a\":"))).is_lasting(),
-        answers("100,000 lists as choices", body(format!("{{\"choices\":{}", nested("[")))).is_lasting(),
+        answers("garbage behind the JSON", body(format!("{ANSWER}}}garbage"))).cuts_off("The answer"),
+        answers("garbage before the JSON", body(format!("garbage{ANSWER}"))).fails_for_good().says("garbage"),
+        answers("blank lines before the JSON", body(format!("\n\n\r\n  {ANSWER}"))).gives("The answer"),
+        answers("100,000 lists in each other", body(nested("["))).fails_for_good(),
+        answers("100,000 objects in each other", body(nested("{\"a\":"))).fails_for_good(),
+        answers("100,000 lists as choices", body(format!("{{\"choices\":{}", nested("[")))).fails_for_good(),
         answers("100,000 lists as content", {
             body(format!(
                 "{{\"choices\":[{{\"message\":{{\"content\":{}{}}}}}]}}",
@@ -155,18 +155,18 @@ fn broken_json() -> Vec<Fault> {
                 nested("]")
             ))
         })
-        .is_lasting(),
-        answers("single quotes", body("{'choices': [{'message': {'content': 'hi'}}]}")).is_lasting(),
-        answers("NaN in the JSON", body(r#"{"choices":[{"message":{"content":NaN}}]}"#)).is_lasting(),
+        .fails_for_good(),
+        answers("single quotes", body("{'choices': [{'message': {'content': 'hi'}}]}")).fails_for_good(),
+        answers("NaN in the JSON", body(r#"{"choices":[{"message":{"content":NaN}}]}"#)).fails_for_good(),
         // Readers differ in which one counts, so neither does.
         answers("choices twice", {
             body(r#"{"choices":[{"message":{"content":"a"}}],"choices":[{"message":{"content":"b"}}]}"#)
         })
-        .is_lasting(),
+        .fails_for_good(),
         answers("content twice", {
             body(r#"{"choices":[{"message":{"content":"a","content":"b"},"finish_reason":"stop"}]}"#)
         })
-        .is_lasting(),
+        .fails_for_good(),
     ]
 }
 
@@ -188,52 +188,56 @@ fn too_large() -> Vec<Fault> {
                 r#""},"finish_reason":"stop"}]}"#,
             )
         })
-        .is_lasting()
+        .fails_for_good()
         .says("too large"),
         answers("a JSON of 70 MB of blanks", sized("{", b' ', "}"))
-            .is_lasting()
+            .fails_for_good()
             .says("too large"),
         // No bound names what is skipped before the body; 64 MiB is the response's.
         answers(
             "70 MB of blanks before the JSON",
             sized("\n", b'\n', ANSWER),
         )
-        .is_lasting()
+        .fails_for_good()
         .says("too large")
         .within(10.0),
         answers(
             "a page of 70 MB",
             sized("<html><title>Hi</title>", b'x', "</html>"),
         )
-        .is_lasting()
+        .fails_for_good()
         .says("Hi"),
         answers("a text of 70 MB", sized("", b'x', ""))
-            .is_lasting()
+            .fails_for_good()
             .says("xxx"),
         answers("a JSON of 2,000,000 empty choices", {
             let choices = "{},".repeat(2_000_000);
             body(format!("{{\"choices\":[{choices}{{}}]}}"))
         })
-        .is_lasting(),
+        .fails_for_good(),
         answers("a JSON of 1,000,000 lists in a field nobody reads", {
             let lists = "[],".repeat(1_000_000);
             body(format!("{{\"x\":[{lists}0],{}", &ANSWER[1..]))
         })
-        .is_answered("The answer"),
+        .gives("The answer"),
         answers("an error of 1,000,000 lists", {
             let lists = "[],".repeat(1_000_000);
             body(format!("{{\"error\":[{lists}\"the words\"]}}"))
         })
-        .is_lasting(),
+        .fails_for_good(),
     ]
 }
 
 /// Errors where the answer should be, with status 200 (providers.md, 18).
 fn errors() -> Vec<Fault> {
-    let lasting = |name, bytes: &str| answers(name, body(bytes)).is_lasting().says("the words");
+    let lasting = |name, bytes: &str| {
+        answers(name, body(bytes))
+            .fails_for_good()
+            .says("the words")
+    };
     let passing = |name, bytes: &str| {
         answers(name, body(bytes).header("Retry-After", "0"))
-            .is_temporary()
+            .fails_for_now()
             .says("the words")
     };
     vec![
@@ -272,13 +276,13 @@ fn errors() -> Vec<Fault> {
                 &ANSWER[1..]
             ))
         })
-        .is_lasting()
+        .fails_for_good()
         .says("the words"),
         answers(
             "an error that is null",
             body(format!("{{\"error\":null,{}", &ANSWER[1..])),
         )
-        .is_answered("The answer"),
+        .gives("The answer"),
         in_turn(
             "an overload with 200, then an answer",
             |number, _| match number {
@@ -287,7 +291,7 @@ fn errors() -> Vec<Fault> {
                 _ => Reply::text("4"),
             },
         )
-        .is_answered("4")
+        .gives("4")
         .tries(2..=2),
     ]
 }
@@ -307,24 +311,23 @@ fn encodings() -> Vec<Fault> {
         .flat_map(u16::to_le_bytes)
         .collect();
     vec![
-        answers("invalid UTF-8 in the JSON", said(b"caf\xe9 4")).is_answered("caf\u{fffd} 4"),
-        answers("half a character in the JSON", said(b"4 \xf0\x9f")).is_answered("4 \u{fffd}"),
-        answers("half a surrogate pair", said(br"a\ud83d b")).is_answered("a\u{fffd} b"),
+        answers("invalid UTF-8 in the JSON", said(b"caf\xe9 4")).gives("caf\u{fffd} 4"),
+        answers("half a character in the JSON", said(b"4 \xf0\x9f")).gives("4 \u{fffd}"),
+        answers("half a surrogate pair", said(br"a\ud83d b")).gives("a\u{fffd} b"),
         answers("a surrogate pair the wrong way", said(br"a\ude00\ud83d b"))
-            .is_answered("a\u{fffd}\u{fffd} b"),
-        answers("an escaped NUL", said(br"a\u0000b")).is_answered("a\0b"),
-        answers("a raw NUL", said(b"a\0b")).is_lasting(),
-        answers("an unknown escape", said(br"a\xb")).is_lasting(),
-        answers("a BOM before the JSON", body(format!("\u{feff}{ANSWER}")))
-            .is_answered("The answer"),
+            .gives("a\u{fffd}\u{fffd} b"),
+        answers("an escaped NUL", said(br"a\u0000b")).gives("a\0b"),
+        answers("a raw NUL", said(b"a\0b")).fails_for_good(),
+        answers("an unknown escape", said(br"a\xb")).fails_for_good(),
+        answers("a BOM before the JSON", body(format!("\u{feff}{ANSWER}"))).gives("The answer"),
         answers("a BOM before the stream", {
             Reply::sse([
                 format!("\u{feff}{}", TEXT.trim_end()),
                 STOP.trim_end().into(),
             ])
         })
-        .is_answered("The answer"),
-        answers("UTF-16", body(utf16)).is_lasting(),
+        .gives("The answer"),
+        answers("UTF-16", body(utf16)).fails_for_good(),
         answers(
             "UTF-16 without a BOM",
             body(
@@ -334,6 +337,6 @@ fn encodings() -> Vec<Fault> {
                     .collect::<Vec<u8>>(),
             ),
         )
-        .is_lasting(),
+        .fails_for_good(),
     ]
 }

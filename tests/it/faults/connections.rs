@@ -21,47 +21,47 @@ pub fn table() -> Vec<Fault> {
 fn broken() -> Vec<Fault> {
     vec![
         nobody("connection refused")
-            .is_temporary()
+            .fails_for_now()
             .says("Connection refused"),
-        unasked("accepted and closed", Reply::nothing().then_close()).is_temporary(),
-        unasked("accepted and reset", Reply::nothing().reset()).is_temporary(),
-        answers("closed after the request", Reply::nothing().then_close()).is_temporary(),
-        answers("reset after the request", Reply::nothing().reset()).is_temporary(),
+        unasked("accepted and closed", Reply::nothing().then_close()).fails_for_now(),
+        unasked("accepted and reset", Reply::nothing().reset()).fails_for_now(),
+        answers("closed after the request", Reply::nothing().then_close()).fails_for_now(),
+        answers("reset after the request", Reply::nothing().reset()).fails_for_now(),
         answers(
             "closed in the status line",
             Reply::raw("HTTP/1.1 20").then_close(),
         )
-        .is_temporary(),
+        .fails_for_now(),
         answers(
             "reset in the headers",
             Reply::raw("HTTP/1.1 200 OK\r\nContent-Type: appl").reset(),
         )
-        .is_temporary(),
-        answers("reset behind the headers", Reply::raw(HEAD).reset()).is_temporary(),
+        .fails_for_now(),
+        answers("reset behind the headers", Reply::raw(HEAD).reset()).fails_for_now(),
         answers(
             "reset in the middle of a stream",
             Reply::raw(HEAD).then(TEXT).reset(),
         )
-        .is_cut("The answer"),
+        .cuts_off("The answer"),
         answers(
             "reset in the middle of a JSON body",
             Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{\"choices\":[{\"mess")
                 .reset(),
         )
-        .is_temporary(),
+        .fails_for_now(),
         answers(
             "an answer without its end",
             Reply::text("The answer is 4").cut(),
         )
-        .is_cut("The answer is 4")
-        .but_whole(Fault::is_temporary),
+        .cuts_off("The answer is 4")
+        .but_whole(Fault::fails_for_now),
         answers(
             "reset in the middle of a refusal",
             Reply::raw("HTTP/1.1 400 Bad Request\r\nContent-Length: 500\r\n\r\nno such field")
                 .reset(),
         )
         // What came of the words serves.
-        .is_lasting()
+        .fails_for_good()
         .says("400")
         .says("no such field"),
         unasked(
@@ -71,50 +71,50 @@ fn broken() -> Vec<Fault> {
         )
         // Whether the words arrive before the reset is a matter of luck.
         .prompt_bytes(2 << 20)
-        .is_temporary()
+        .fails_for_now()
         .or_status(1)
         .tries(1..=3),
         in_turn("one reset, then an answer", |number, _| match number {
             1 => Reply::nothing().reset(),
             _ => Reply::text("4"),
         })
-        .is_answered("4")
+        .gives("4")
         .tries(2..=2),
         in_turn("two closes, then an answer", |number, _| match number {
             1 | 2 => Reply::nothing().then_close(),
             _ => Reply::text("4"),
         })
-        .is_answered("4")
+        .gives("4")
         .tries(3..=3),
     ]
 }
 
 fn silent() -> Vec<Fault> {
     vec![
-        unasked("accepted and silent", Reply::nothing().hang()).is_silent("5 s"),
-        answers("silent after the request", Reply::nothing().hang()).is_silent("5 s"),
+        unasked("accepted and silent", Reply::nothing().hang()).stays_silent("5 s"),
+        answers("silent after the request", Reply::nothing().hang()).stays_silent("5 s"),
         unasked("deaf to a long request", Reply::nothing().deaf())
             .prompt_bytes(3 << 20)
-            .is_silent(""),
+            .stays_silent(""),
         // Local servers send their headers and then read the prompt, so either
         // limit is right behind the headers.
         answers(
             "silent in the headers",
             Reply::raw("HTTP/1.1 200 OK\r\nConte").hang(),
         )
-        .is_silent(""),
-        answers("silent behind the headers", Reply::raw(HEAD).hang()).is_silent(""),
+        .stays_silent(""),
+        answers("silent behind the headers", Reply::raw(HEAD).hang()).stays_silent(""),
         answers(
             "silent behind blank lines",
             Reply::raw(HEAD).then("\n\n\n").hang(),
         )
-        .is_silent("1 s")
+        .stays_silent("1 s")
         .within(3.5),
         answers(
             "silent in the middle of a stream",
             Reply::raw(HEAD).then(TEXT).hang(),
         )
-        .is_cut("The answer")
+        .cuts_off("The answer")
         .says("nothing came for 1 s")
         .within(3.5),
         answers(
@@ -122,26 +122,30 @@ fn silent() -> Vec<Fault> {
             Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{\"choices\":[{\"mess")
                 .hang(),
         )
-        .is_silent("1 s")
+        .stays_silent("1 s")
         .within(3.5),
         answers(
             "silent in a refusal",
             Reply::raw("HTTP/1.1 400 Bad Request\r\nContent-Length: 500\r\n\r\nno such field")
                 .hang(),
         )
-        .is_lasting()
+        .fails_for_good()
         .says("400")
         .says("no such field"),
         answers("silent for the whole run", Reply::nothing().hang())
             .args(["--timeout", "1"])
-            .is_stopped(),
+            .meets_a_limit(),
     ]
 }
 
 /// A byte every 100 ms never is silence: the limit of the whole run ends it.
 fn dripping() -> Vec<Fault> {
     let drip = |head: &str, bytes: &str| Reply::raw(head).then_repeat(FOREVER, seconds(0.1), bytes);
-    let stopped = |name, reply| answers(name, reply).args(["--timeout", "1"]).is_stopped();
+    let stopped = |name, reply| {
+        answers(name, reply)
+            .args(["--timeout", "1"])
+            .meets_a_limit()
+    };
     vec![
         stopped("a drip in the status line", drip("HTTP/1.1 200 ", "a")),
         stopped(
@@ -197,7 +201,7 @@ fn dripping() -> Vec<Fault> {
             "a drip in a refusal, for the default limits",
             drip("HTTP/1.1 400 Bad Request\r\n\r\nno such field", "."),
         )
-        .is_lasting()
+        .fails_for_good()
         .says("400")
         .says("no such field")
         .within(8.0),
@@ -208,7 +212,7 @@ fn dripping() -> Vec<Fault> {
                 .then(super::streams::STOP)
                 .then_close()
         })
-        .is_answered("The answer"),
+        .gives("The answer"),
     ]
 }
 
@@ -222,23 +226,23 @@ fn secure() -> Vec<Fault> {
             Reply::raw("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n").hang(),
         )
         .https()
-        .is_lasting(),
+        .fails_for_good(),
         unasked("a TLS alert in the handshake", Reply::raw(alert).hang())
             .https()
-            .is_lasting(),
+            .fails_for_good(),
         unasked(
             "garbage in the TLS handshake",
             Reply::raw([0x16, 3, 3, 0, 4, 9, 9, 9, 9]).hang(),
         )
         .https()
-        .is_lasting(),
+        .fails_for_good(),
         unasked("closed in the TLS handshake", Reply::nothing().then_close())
             .https()
-            .is_temporary(),
+            .fails_for_now(),
         unasked("silent in the TLS handshake", Reply::nothing().hang())
             .https()
             .args(["--timeout", "1"])
-            .is_stopped(),
+            .meets_a_limit(),
     ]
 }
 
@@ -263,7 +267,7 @@ fn kept_alive() -> Vec<Fault> {
             move || call().then_close(),
             |_| Reply::text("4"),
         )
-        .is_answered("4")
+        .gives("4")
         .tries(2..=2),
         conversation(
             "a connection that breaks at the second request",
@@ -273,7 +277,7 @@ fn kept_alive() -> Vec<Fault> {
                 _ => Reply::text("4"),
             },
         )
-        .is_answered("4")
+        .gives("4")
         .tries(3..=3),
         conversation(
             "a connection that is reset at the second request",
@@ -283,14 +287,14 @@ fn kept_alive() -> Vec<Fault> {
                 _ => Reply::text("4"),
             },
         )
-        .is_answered("4")
+        .gives("4")
         .tries(3..=3),
         conversation(
             "garbage behind a reply",
             move || with_tail("garbage".into()),
             |_| Reply::text("4"),
         )
-        .is_answered("4")
+        .gives("4")
         .tries(2..=2),
         // What nobody asked for answers nothing.
         conversation(
@@ -298,7 +302,7 @@ fn kept_alive() -> Vec<Fault> {
             move || with_tail(smuggled.clone()),
             |_| Reply::text("4"),
         )
-        .is_answered("4")
+        .gives("4")
         .tries(2..=2),
         conversation(
             "overload at the second request",
@@ -308,23 +312,23 @@ fn kept_alive() -> Vec<Fault> {
                 _ => Reply::text("4"),
             },
         )
-        .is_answered("4")
+        .gives("4")
         .tries(3..=3),
         conversation("refused at the second request", call, |_| {
             Reply::error(400, "no tools here")
         })
-        .is_lasting()
+        .fails_for_good()
         .tries(2..=2)
         .says("no tools here"),
         conversation("cut at the second request", call, |_| {
             Reply::raw(HEAD).then(TEXT).then_close()
         })
-        .is_cut("The answer")
+        .cuts_off("The answer")
         .tries(2..=2),
         conversation("gone for good at the second request", call, |_| {
             Reply::nothing().then_close()
         })
-        .is_temporary()
+        .fails_for_now()
         .tries(4..=4),
     ]
 }

@@ -14,6 +14,10 @@ use crate::harness::{Outcome, Reply, Request, Server, Test, seconds};
 /// looks at `/proc` miss, a limit of the kernel sees.
 const MEMORY_KIB: u64 = 32 << 10;
 
+/// The kernel counts what is asked for, used or not: a text that grows asks
+/// for twice what it uses.
+const DATA_BYTES: u64 = 48 << 20;
+
 /// What no line on standard error may hold: signs of a program that broke.
 const SIGNS_OF_A_PANIC: [&str; 5] = [
     "panicked",
@@ -121,36 +125,36 @@ impl Fault {
     // What must come of it. Each is the beginning, the others change it.
 
     /// Failed for good, at the first try: 1.
-    pub fn is_lasting(self) -> Fault {
+    pub fn fails_for_good(self) -> Fault {
         self.status(1)
     }
 
     /// Tried three times, then 75.
-    pub fn is_temporary(self) -> Fault {
+    pub fn fails_for_now(self) -> Fault {
         self.status(75).tries(3..=3).within(8.0)
     }
 
     /// Tried once, as nobody knows what the other side still does: 75.
-    pub fn is_silent(self, limit: &str) -> Fault {
+    pub fn stays_silent(self, limit: &str) -> Fault {
         self.status(75)
             .says(&format!("nothing came for {limit}"))
             .within(7.5)
     }
 
     /// Cut off behind this text, which stands on stdout: 4.
-    pub fn is_cut(self, text: &str) -> Fault {
+    pub fn cuts_off(self, text: &str) -> Fault {
         self.status(4)
             .stdout(&format!("{text}\n"))
             .each(|expected| expected.names_address = false)
     }
 
     /// No fault at all, or one that the program makes good: 0.
-    pub fn is_answered(self, text: &str) -> Fault {
+    pub fn gives(self, text: &str) -> Fault {
         self.status(0).stdout(&format!("{text}\n"))
     }
 
     /// Stopped by a limit of the run: 3.
-    pub fn is_stopped(self) -> Fault {
+    pub fn meets_a_limit(self) -> Fault {
         self.status(3)
             .within(3.5)
             .each(|expected| expected.names_address = false)
@@ -285,8 +289,8 @@ impl Fault {
             )
             .endpoint(&server)
             .env("LLM_TIMEOUT_SECONDS", "1")
-            .memory(MEMORY_KIB << 10)
-            .timeout(expected.within + seconds(10.0))
+            .memory(DATA_BYTES)
+            .timeout(expected.within + seconds(3.0))
             .args(["--quiet"])
             .args(&self.args);
         if shape == Shape::Whole {

@@ -33,7 +33,7 @@ fn headed(head: &str) -> Reply {
 fn no_http() -> Vec<Fault> {
     let told = |name, bytes: &[u8]| {
         answers(name, Reply::raw(bytes).hang())
-            .is_lasting()
+            .fails_for_good()
             .says("no HTTP")
     };
     vec![
@@ -75,7 +75,7 @@ fn too_much() -> Vec<Fault> {
                 .then(format!("X-Large: {}\r\n\r\n{ANSWER}", "a".repeat(1 << 20)))
                 .then_close()
         })
-        .is_lasting()
+        .fails_for_good()
         .says("head"),
         answers("10,000 headers", {
             head()
@@ -83,17 +83,17 @@ fn too_much() -> Vec<Fault> {
                 .then(format!("\r\n{ANSWER}"))
                 .then_close()
         })
-        .is_lasting()
+        .fails_for_good()
         .says("head"),
         answers("headers without end", {
             head().then_repeat(FOREVER, Duration::ZERO, "X-Many: a\r\n".repeat(1000))
         })
-        .is_lasting()
+        .fails_for_good()
         .says("head"),
         answers("a status line without end", {
             Reply::raw("HTTP/1.1 200 ").then_repeat(FOREVER, Duration::ZERO, "a".repeat(10_000))
         })
-        .is_lasting()
+        .fails_for_good()
         .says("head"),
         // The limit of the run ends it if no bound of its own does.
         answers("interim replies without end", {
@@ -101,7 +101,7 @@ fn too_much() -> Vec<Fault> {
             Reply::nothing().then_repeat(FOREVER, Duration::ZERO, interim)
         })
         .args(["--timeout", "2"])
-        .is_stopped()
+        .meets_a_limit()
         .or_status(1)
         .within(4.5),
     ]
@@ -109,7 +109,7 @@ fn too_much() -> Vec<Fault> {
 
 /// Unusual, and understood.
 fn strange() -> Vec<Fault> {
-    let understood = |name, head: &str| answers(name, headed(head)).is_answered("The answer");
+    let understood = |name, head: &str| answers(name, headed(head)).gives("The answer");
     let interim = |status| format!("HTTP/1.1 {status}\r\n\r\nHTTP/1.1 200 OK");
     vec![
         understood("HTTP/1.0", "HTTP/1.0 200 OK"),
@@ -133,12 +133,12 @@ fn strange() -> Vec<Fault> {
             ))
             .then_close()
         })
-        .is_answered("The answer"),
+        .gives("The answer"),
         answers("another protocol is switched to", {
             Reply::raw("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n")
                 .then_close()
         })
-        .is_lasting(),
+        .fails_for_good(),
     ]
 }
 
@@ -156,45 +156,45 @@ fn lengths() -> Vec<Fault> {
             "a length that is too long, closed",
             sized("5000", ANSWER).then_close(),
         )
-        .is_temporary(),
+        .fails_for_now(),
         answers(
             "a length that is too long, silent",
             sized("5000", ANSWER).hang(),
         )
-        .is_silent("1 s")
+        .stays_silent("1 s")
         .within(3.5),
         // Behind `[DONE]` nothing more is due, whatever the length says.
         answers(
             "a stream whose length is too long",
             sized("5000", &whole_stream).hang(),
         )
-        .is_answered("The answer"),
+        .gives("The answer"),
         answers(
             "a length that is too short",
             sized("20", ANSWER).then_close(),
         )
-        .is_lasting(),
+        .fails_for_good(),
         answers("a stream whose length is too short", {
             sized(&(TEXT.len() + 10).to_string(), &whole_stream).then_close()
         })
-        .is_cut("The answer"),
-        answers("a length below zero", sized("-1", ANSWER).then_close()).is_lasting(),
-        answers("a length of words", sized("many", ANSWER).then_close()).is_lasting(),
+        .cuts_off("The answer"),
+        answers("a length below zero", sized("-1", ANSWER).then_close()).fails_for_good(),
+        answers("a length of words", sized("many", ANSWER).then_close()).fails_for_good(),
         answers(
             "a length beyond all numbers",
             sized("99999999999999999999999", ANSWER).then_close(),
         )
-        .is_lasting(),
+        .fails_for_good(),
         // Not the same as none: it is why replies can be smuggled.
         answers("two different lengths", {
             sized(&format!("{}\r\nContent-Length: 20", ANSWER.len()), ANSWER).then_close()
         })
-        .is_lasting(),
+        .fails_for_good(),
         answers(
             "a length of exabytes, silent",
             sized("9000000000000000000", "{").hang(),
         )
-        .is_silent("1 s")
+        .stays_silent("1 s")
         .within(3.5),
         answers("a JSON body that ends with the connection", {
             Reply::raw(format!(
@@ -202,7 +202,7 @@ fn lengths() -> Vec<Fault> {
             ))
             .then_close()
         })
-        .is_answered("The answer"),
+        .gives("The answer"),
         // Nothing tells a cut connection from the end of such a body, and a cut
         // one is what happens: it is tried again.
         answers("a JSON body that is cut with the connection", {
@@ -212,7 +212,7 @@ fn lengths() -> Vec<Fault> {
             ))
             .then_close()
         })
-        .is_temporary(),
+        .fails_for_now(),
     ]
 }
 
@@ -227,49 +227,49 @@ fn chunks() -> Vec<Fault> {
             "a chunk's size that is no number",
             chunked(format!("zz\r\n{ANSWER}")).hang(),
         )
-        .is_lasting(),
+        .fails_for_good(),
         answers(
             "a chunk's size below zero",
             chunked(format!("-5\r\n{ANSWER}")).hang(),
         )
-        .is_lasting(),
+        .fails_for_good(),
         answers("a chunk's size beyond all numbers", {
             chunked(format!("{}\r\n{ANSWER}", "f".repeat(40))).hang()
         })
-        .is_lasting(),
+        .fails_for_good(),
         answers("a chunk's size without end", {
             chunked(String::new()).then_repeat(FOREVER, Duration::ZERO, "0".repeat(10_000))
         })
-        .is_lasting()
+        .fails_for_good()
         .or_status(75)
         .tries(1..=3),
         answers(
             "a chunk of exabytes",
             chunked(format!("7fffffffffffffff\r\n{TEXT}")).then_close(),
         )
-        .is_cut("The answer"),
+        .cuts_off("The answer"),
         answers("a chunk that does not end where it should", {
             // Whether this is nonsense or a silence depends on who waits for the line's end.
             chunked(format!("5\r\n{TEXT}")).hang()
         })
-        .is_lasting()
+        .fails_for_good()
         .or_status(75),
         answers("a stream without its last chunk", {
             chunked(framed(&format!("{TEXT}{STOP}"))).then_close()
         })
-        .is_answered("The answer"),
+        .gives("The answer"),
         answers(
             "a JSON body without its last chunk",
             chunked(framed(ANSWER)).then_close(),
         )
-        .is_temporary(),
+        .fails_for_now(),
         answers(
             "a bad chunk behind text",
             chunked(framed(TEXT))
                 .then_repeat(1, seconds(0.1), "zz\r\n")
                 .hang(),
         )
-        .is_cut("The answer"),
+        .cuts_off("The answer"),
         answers("extensions and trailers of chunks", {
             let length = ANSWER.len();
             chunked(format!(
@@ -277,7 +277,7 @@ fn chunks() -> Vec<Fault> {
             ))
             .then_close()
         })
-        .is_answered("The answer"),
+        .gives("The answer"),
         // Chunks count where both are said (RFC 9112, 6.3).
         answers("chunks and a length", {
             let body = framed(ANSWER);
@@ -285,7 +285,7 @@ fn chunks() -> Vec<Fault> {
                 "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 20\r\n\r\n";
             Reply::raw(format!("{head}{body}{end}")).then_close()
         })
-        .is_answered("The answer"),
+        .gives("The answer"),
         answers("one byte a chunk", {
             let body: String = format!("{TEXT}{STOP}{DONE}")
                 .chars()
@@ -293,7 +293,7 @@ fn chunks() -> Vec<Fault> {
                 .collect();
             chunked(body + end)
         })
-        .is_answered("The answer"),
+        .gives("The answer"),
         answers("a compressed body that nobody asked for", {
             let gzip = [
                 0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 0xcb, 0x48, 0xcd, 0xc9, 0xc9, 0x07, 0,
@@ -302,10 +302,10 @@ fn chunks() -> Vec<Fault> {
                 .header("Content-Encoding", "gzip")
                 .body(gzip)
         })
-        .is_lasting(),
+        .fails_for_good(),
         answers("a stream that ends with the connection", {
             Reply::raw(HEAD).then(format!("{TEXT}{STOP}")).then_close()
         })
-        .is_answered("The answer"),
+        .gives("The answer"),
     ]
 }

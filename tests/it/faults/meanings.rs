@@ -1,6 +1,8 @@
 //! Replies that are well framed, and whose content is wrong: types, numbers,
 //! choices, and calls of tools that are half, huge, or unknown.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use super::connections::has_result;
@@ -69,7 +71,7 @@ fn called(name: &'static str, calls: Value) -> Fault {
 fn contents() -> Vec<Fault> {
     let empty = |name, content: Value| {
         said(name, json!({"content": content}))
-            .is_lasting()
+            .fails_for_good()
             .may_ask_again_whole()
             .says("empty")
     };
@@ -85,34 +87,34 @@ fn contents() -> Vec<Fault> {
             {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]},
             {"type": "text", "text": "The "}, {"type": "text", "text": "answer"},
         ]}))
-        .is_answered("The answer"),
+        .gives("The answer"),
         said("content that is only a thought", json!({"content": "<think>Hm.</think>"}))
-            .is_lasting()
+            .fails_for_good()
             .may_ask_again_whole()
             .says("empty"),
         said("only reasoning", json!({"content": "", "reasoning_content": "Hm."}))
-            .is_lasting()
+            .fails_for_good()
             .may_ask_again_whole()
             .says("empty"),
         said("reasoning that is an object", json!({"content": "The answer", "reasoning": {"a": 1}}))
-            .is_answered("The answer"),
-        said("a role that is a number", json!({"role": 7, "content": "The answer"})).is_answered("The answer"),
+            .gives("The answer"),
+        said("a role that is a number", json!({"role": 7, "content": "The answer"})).gives("The answer"),
         said("calls that are null", json!({"content": "The answer", "tool_calls": null}))
-            .is_answered("The answer"),
+            .gives("The answer"),
         said("an empty list of calls", json!({"content": "The answer", "tool_calls": []}))
-            .is_answered("The answer"),
+            .gives("The answer"),
         said("an audio that nobody asked for", json!({"content": "The answer", "audio": {"data": "x".repeat(100_000)}}))
-            .is_answered("The answer"),
+            .gives("The answer"),
         answers("a delta that is null", stream(format!("data: {{\"choices\":[{{\"delta\":null}}]}}\n\n{TEXT}{STOP}")))
-            .is_answered("The answer"),
+            .gives("The answer"),
         answers("a delta that is null, alone", stream(format!("data: {{\"choices\":[{{\"delta\":null}}]}}\n\n{STOP}")))
-            .is_lasting()
+            .fails_for_good()
             .may_ask_again_whole()
             .says("empty"),
         answers("a finish reason that is an object", {
             stream(format!("{TEXT}data: {{\"choices\":[{{\"delta\":{{}},\"finish_reason\":{{\"type\":\"stop\"}}}}]}}\n\n{DONE}"))
         })
-        .is_answered("The answer"),
+        .gives("The answer"),
     ]
 }
 
@@ -135,23 +137,23 @@ fn choices() -> Vec<Fault> {
         DONE.to_owned(),
     ];
     vec![
-        answers("two choices", whole("The answer", "Another")).is_answered("The answer"),
-        answers("two choices in turns", stream(interleaved.concat())).is_answered("The answer"),
+        answers("two choices", whole("The answer", "Another")).gives("The answer"),
+        answers("two choices in turns", stream(interleaved.concat())).gives("The answer"),
         answers(
             "a choice with index 5",
             stream(event(at(5, "The answer")) + &STOP.replace("\"index\":0", "\"index\":5")),
         )
-        .is_answered("The answer"),
+        .gives("The answer"),
         answers(
             "an index that is text",
             stream(TEXT.replace("\"index\":0", "\"index\":\"a\"") + STOP),
         )
-        .is_answered("The answer"),
+        .gives("The answer"),
         answers(
             "an index below zero",
             stream(TEXT.replace("\"index\":0", "\"index\":-1") + STOP),
         )
-        .is_answered("The answer"),
+        .gives("The answer"),
     ]
 }
 
@@ -161,7 +163,7 @@ fn numbers() -> Vec<Fault> {
         let body = format!(
             r#"{{"choices":[{{"message":{{"content":"The answer"}},"finish_reason":"stop"}}],"usage":{usage}}}"#
         );
-        answers(name, Reply::status(200).body(body)).is_answered("The answer")
+        answers(name, Reply::status(200).body(body)).gives("The answer")
     };
     vec![
         usage(
@@ -196,7 +198,7 @@ fn numbers() -> Vec<Fault> {
                 r#"{{"choices":[{{"message":{message},"finish_reason":"stop"}}],{usage}}}"#
             ))
         })
-        .is_answered("4")
+        .gives("4")
         .tries(2..=2),
     ]
 }
@@ -207,31 +209,31 @@ fn half_calls() -> Vec<Fault> {
     let whole = piece(&json!({"tool_calls": [call("a", "list_skills", "{}")]}));
     let length = STOP.replace("stop", "length");
     vec![
-        answers("half a call and no end", stream(begun.clone())).is_temporary(),
-        answers("a call and no end", stream(whole.clone())).is_temporary(),
+        answers("half a call and no end", stream(begun.clone())).fails_for_now(),
+        answers("a call and no end", stream(whole.clone())).fails_for_now(),
         answers(
             "text, half a call and no end",
             stream(format!("{TEXT}{begun}")),
         )
-        .is_cut("The answer"),
+        .cuts_off("The answer"),
         answers(
             "half a call at the token limit",
             stream(format!("{begun}{length}{DONE}")),
         )
-        .is_cut("")
+        .cuts_off("")
         .stdout_blank(),
         answers(
             "a call at the token limit",
             stream(format!("{whole}{length}{DONE}")),
         )
-        .is_cut("")
+        .cuts_off("")
         .stdout_blank(),
         answers("a call and an error", {
             stream(format!(
                 "{whole}data: {{\"error\":{{\"message\":\"the words\"}}}}\n\n"
             ))
         })
-        .is_lasting()
+        .fails_for_good()
         .says("the words"),
         in_turn(
             "half a call, then a whole answer",
@@ -240,14 +242,14 @@ fn half_calls() -> Vec<Fault> {
                 _ => Reply::text("4"),
             },
         )
-        .is_answered("4")
+        .gives("4")
         .tries(2..=2),
     ]
 }
 
 /// The arguments of a call are bounded by 1 MiB, and so is everything else.
 fn large_calls() -> Vec<Fault> {
-    let large = |name, reply| answers(name, reply).is_lasting().says("too large");
+    let large = |name, reply| answers(name, reply).fails_for_good().says("too large");
     let whole = |calls: Value| message(&json!({"tool_calls": calls}));
     let of = |count: usize| -> Vec<Value> {
         (0..count)
@@ -278,15 +280,21 @@ fn large_calls() -> Vec<Fault> {
                 .collect();
             stream(pieces + STOP)
         }),
-        large("100 calls with 1 MB of arguments each", {
-            let calls: Vec<Value> = (0..100)
-                .map(|number| call(&format!("call-{number}"), "list_skills", ""))
-                .collect();
+        large("40 calls with 1 MB of arguments each", {
             let mut reply = Reply::raw(super::streams::HEAD);
-            for (number, mut call) in calls.into_iter().enumerate() {
+            for number in 0..40 {
+                let mut call = call(
+                    &format!("call-{number}"),
+                    "list_skills",
+                    "{\"query\":\"…\"}",
+                );
                 call["index"] = number.into();
-                call["function"]["arguments"] = long(1_000_000).into();
-                reply = reply.then(piece(&json!({"tool_calls": [call]})));
+                let event = piece(&json!({"tool_calls": [call]}));
+                let (before, after) = event.split_once('…').expect("it stands there");
+                reply = reply
+                    .then(before)
+                    .then_repeat(1000, Duration::ZERO, "x".repeat(1000))
+                    .then(after);
             }
             reply.then(STOP).then_close()
         })
@@ -296,30 +304,28 @@ fn large_calls() -> Vec<Fault> {
             "a tool's name of 500 KB",
             json!([call("a", &"x".repeat(500_000), "{}")]),
         )
-        .is_answered("4")
+        .gives("4")
         .tries(2..=2),
         // Ids are echoed byte for byte (providers.md, 36).
         called(
             "an id of 500 KB",
             json!([call(&"x".repeat(500_000), "list_skills", "{}")]),
         )
-        .is_answered("4")
+        .gives("4")
         .tries(2..=2),
-        called("100 calls", of(100).into())
-            .is_answered("4")
-            .tries(2..=2),
+        called("100 calls", of(100).into()).gives("4").tries(2..=2),
         called(
             "arguments of 100,000 lists",
             json!([call("a", "list_skills", &"[".repeat(100_000))]),
         )
-        .is_answered("4")
+        .gives("4")
         .tries(2..=2),
     ]
 }
 
 /// Calls that the model can mend: it is told what is wrong and goes on.
 fn strange_calls() -> Vec<Fault> {
-    let mended = |name, calls: Value| called(name, calls).is_answered("4").tries(2..=2);
+    let mended = |name, calls: Value| called(name, calls).gives("4").tries(2..=2);
     let with = |change: fn(&mut Value)| {
         let mut call = call("a", "list_skills", "{}");
         change(&mut call);
@@ -389,32 +395,32 @@ fn strange_calls() -> Vec<Fault> {
             "calls that are an object",
             message(&json!({"tool_calls": {"0": call("a", "list_skills", "{}")}})),
         )
-        .is_lasting(),
+        .fails_for_good(),
         answers(
             "a call that is text",
             message(&json!({"tool_calls": ["list_skills"]})),
         )
-        .is_lasting(),
+        .fails_for_good(),
         answers(
             "an unknown tool for ever",
             Reply::call("no_such_tool", &json!({})),
         )
         .args(["--max-steps", "5"])
-        .is_stopped()
+        .meets_a_limit()
         .tries(5..=5),
         answers(
             "a known tool for ever",
             Reply::call("list_skills", &json!({})),
         )
         .args(["--max-steps", "20"])
-        .is_stopped()
+        .meets_a_limit()
         .tries(20..=20),
         answers(
             "broken arguments for ever",
             Reply::calls([("get_skill", "{broken")]),
         )
         .args(["--max-steps", "5"])
-        .is_stopped()
+        .meets_a_limit()
         .tries(5..=5),
     ]
 }

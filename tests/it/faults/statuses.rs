@@ -29,14 +29,14 @@ fn successes() -> Vec<Fault> {
             true => reply.clone(),
             false => Reply::text("4"),
         })
-        .is_answered("4")
+        .gives("4")
         .when_streamed(|expected| expected.answered("4", 2))
     };
     let accepted = Reply::status(202).body("{\"job\":\"queued\"}");
     let partial = Reply::status(206).body("{\"choices\":[{\"message\":{\"cont");
     let lasting = |name, reply, status: &str| {
         answers(name, reply)
-            .is_lasting()
+            .fails_for_good()
             .may_ask_again_whole()
             .says(status)
     };
@@ -61,7 +61,7 @@ fn redirects() -> Vec<Fault> {
     let target = "https://other.example/v1/chat/completions";
     let to = |name, status: u16, target: &str| {
         answers(name, Reply::status(status).header("Location", target))
-            .is_lasting()
+            .fails_for_good()
             .says(&status.to_string())
     };
     let told = |name, status| to(name, status, target).says("https://other.example/v1");
@@ -83,13 +83,13 @@ fn redirects() -> Vec<Fault> {
             &format!("https://other.example/{}", "a".repeat(60_000)),
         ),
         answers("308 without a target", Reply::status(308))
-            .is_lasting()
+            .fails_for_good()
             .says("308"),
         answers("300 with choices", Reply::status(300).body("which one?"))
-            .is_lasting()
+            .fails_for_good()
             .says("which one?"),
         answers("304 Not Modified", Reply::status(304))
-            .is_lasting()
+            .fails_for_good()
             .says("304"),
     ]
 }
@@ -98,7 +98,7 @@ fn redirects() -> Vec<Fault> {
 fn refusals() -> Vec<Fault> {
     let lasting = |name, status: u16| {
         answers(name, told(status, "those are the words"))
-            .is_lasting()
+            .fails_for_good()
             .says(&status.to_string())
             .says("those are the words")
     };
@@ -127,7 +127,7 @@ fn refusals() -> Vec<Fault> {
         lasting("402 Payment Required", 402),
         lasting("404 with words", 404).may_ask_again_whole(),
         answers("404 with a page", Reply::status(404).body(page))
-            .is_lasting()
+            .fails_for_good()
             .may_ask_again_whole()
             .says("404 Not Found")
             .says("/v1"),
@@ -137,7 +137,7 @@ fn refusals() -> Vec<Fault> {
         lasting("410 Gone", 410),
         // It means that the conversation is too long, which a summary may mend.
         answers("413 without a body", Reply::status(413))
-            .is_lasting()
+            .fails_for_good()
             .tries(1..=2)
             .says("413"),
         lasting("415 Unsupported Media Type", 415),
@@ -147,19 +147,19 @@ fn refusals() -> Vec<Fault> {
         lasting("431 Request Header Fields Too Large", 431),
         lasting("451 Unavailable For Legal Reasons", 451),
         answers("status 600", raw("600 Odd"))
-            .is_lasting()
+            .fails_for_good()
             .says("600")
             .says("the words"),
         answers("status 999", raw("999 Odd"))
-            .is_lasting()
+            .fails_for_good()
             .says("999")
             .says("the words"),
-        answers("status 0", raw("000 Odd")).is_lasting(),
+        answers("status 0", raw("000 Odd")).fails_for_good(),
         answers(
             "the id of a request",
             told(400, "no").header("x-request-id", "req-123"),
         )
-        .is_lasting()
+        .fails_for_good()
         .says("req-123"),
     ]
 }
@@ -169,7 +169,7 @@ fn refusals() -> Vec<Fault> {
 fn forms() -> Vec<Fault> {
     let form = |name, body: &str, words: &str| {
         answers(name, Reply::status(400).body(body))
-            .is_lasting()
+            .fails_for_good()
             .says("400")
             .says(words)
     };
@@ -274,24 +274,24 @@ fn forms() -> Vec<Fault> {
             "words",
         ),
         answers("an error without a body", Reply::status(400))
-            .is_lasting()
+            .fails_for_good()
             .tries(1..=2)
             .says("400"),
         answers(
             "an error that is no UTF-8",
             Reply::status(400).body(*b"caf\xe9 words"),
         )
-        .is_lasting()
+        .fails_for_good()
         .says("caf\u{fffd} words"),
         answers("an error that quotes the key", quoting)
-            .is_lasting()
+            .fails_for_good()
             .says("[secret]"),
         answers("an error of 70 MB", {
             Reply::raw("HTTP/1.1 400 Bad Request\r\nContent-Length: 73400320\r\n\r\nthe words")
                 .then_repeat(70, std::time::Duration::ZERO, vec![b' '; 1 << 20])
                 .then_close()
         })
-        .is_lasting()
+        .fails_for_good()
         .says("the words"),
     ]
 }
@@ -300,7 +300,7 @@ fn forms() -> Vec<Fault> {
 fn passing() -> Vec<Fault> {
     let temporary = |name, status: u16| {
         answers(name, hurried(told(status, "those are the words")))
-            .is_temporary()
+            .fails_for_now()
             .says(&status.to_string())
             .says("those are the words")
     };
@@ -315,10 +315,10 @@ fn passing() -> Vec<Fault> {
         temporary("511 Network Authentication Required", 511),
         temporary("529 Overloaded", 529),
         answers("502 with a page", hurried(Reply::status(502).body(page)))
-            .is_temporary()
+            .fails_for_now()
             .says("502 Bad Gateway"),
         answers("500 without a body", hurried(Reply::status(500)))
-            .is_temporary()
+            .fails_for_now()
             .says("500"),
         answers("overload in a 400", {
             hurried(
@@ -326,7 +326,7 @@ fn passing() -> Vec<Fault> {
                     .body(r#"{"error":{"type":"overloaded_error","message":"Overloaded"}}"#),
             )
         })
-        .is_temporary()
+        .fails_for_now()
         .says("Overloaded"),
         in_turn(
             "two kinds of overload, then an answer",
@@ -336,7 +336,7 @@ fn passing() -> Vec<Fault> {
                 _ => Reply::text("4"),
             },
         )
-        .is_answered("4")
+        .gives("4")
         .tries(3..=3),
         in_turn("overload, then a refusal", |number, _| match number {
             1 => hurried(told(503, "busy")),
@@ -359,26 +359,26 @@ fn rate_limits() -> Vec<Fault> {
     let retry_info = r#"[{"error":{"code":429,"message":"slow down","details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"3600s"}]}}]"#;
     vec![
         answers("429 without a pause", slow())
-            .is_temporary()
+            .fails_for_now()
             .says("slow down"),
-        limited("429 with a pause of 0", "0").is_temporary(),
-        limited("429 with a pause of 0.1 s", "0.1").is_temporary(),
+        limited("429 with a pause of 0", "0").fails_for_now(),
+        limited("429 with a pause of 0.1 s", "0.1").fails_for_now(),
         limited(
             "429 with a date that is over",
             "Sun, 06 Nov 1994 08:49:37 GMT",
         )
-        .is_temporary(),
-        limited("429 with a rubbish pause", "soon").is_temporary(),
-        limited("429 with a pause below zero", "-5").is_temporary(),
+        .fails_for_now(),
+        limited("429 with a rubbish pause", "soon").fails_for_now(),
+        limited("429 with a pause below zero", "-5").fails_for_now(),
         limited("429 with an endless pause", "inf")
-            .is_temporary()
+            .fails_for_now()
             .or_status(75)
             .tries(1..=3),
         answers(
             "429 with a pause of 1 ms",
             slow().header("retry-after-ms", "1"),
         )
-        .is_temporary(),
+        .fails_for_now(),
         too_long(
             limited("429 with a pause of an hour", "3600"),
             "retry after 3600 s",
@@ -414,13 +414,13 @@ fn rate_limits() -> Vec<Fault> {
             .says("retry after 30 s")
             .within(4.0),
         worded("429 for an empty account", quota)
-            .is_lasting()
+            .fails_for_good()
             .says("exceeded your current quota"),
         answers(
             "429 with a page",
             hurried(Reply::status(429).body("<html><title>Slow down</title>")),
         )
-        .is_temporary()
+        .fails_for_now()
         .says("Slow down"),
     ]
 }

@@ -49,7 +49,7 @@ fn ends() -> Vec<Fault> {
     let blank = "data: {\"choices\":[{\"delta\":{\"content\":\" \\n\"}}]}\n\n";
     let empty = |name, bytes: String| {
         answers(name, stream(bytes))
-            .is_lasting()
+            .fails_for_good()
             .may_ask_again_whole()
             .says("empty")
     };
@@ -58,27 +58,27 @@ fn ends() -> Vec<Fault> {
             "a finish reason and no [DONE]",
             stream(format!("{TEXT}{STOP}")),
         )
-        .is_answered("The answer"),
+        .gives("The answer"),
         answers(
             "[DONE] and no finish reason",
             stream(format!("{TEXT}{DONE}")),
         )
-        .is_answered("The answer"),
-        answers("text and no end", stream(TEXT)).is_cut("The answer"),
+        .gives("The answer"),
+        answers("text and no end", stream(TEXT)).cuts_off("The answer"),
         answers(
             "text and half an event",
             stream(format!("{TEXT}{}", &STOP[..30])),
         )
-        .is_cut("The answer"),
+        .cuts_off("The answer"),
         answers(
             "text and usage and no end",
             stream(format!("{TEXT}{usage}")),
         )
-        .is_cut("The answer"),
-        answers("a role and no end", stream(role)).is_temporary(),
-        answers("a thought and no end", stream(thought)).is_temporary(),
+        .cuts_off("The answer"),
+        answers("a role and no end", stream(role)).fails_for_now(),
+        answers("a thought and no end", stream(thought)).fails_for_now(),
         answers("comments and no end", stream(": hello\n\n: hello\n\n"))
-            .is_temporary()
+            .fails_for_now()
             .may_ask_again_whole(),
         empty("[DONE] alone", DONE.into()),
         empty("a finish reason alone", format!("{STOP}{DONE}")),
@@ -90,24 +90,24 @@ fn ends() -> Vec<Fault> {
             "text behind [DONE]",
             stream(format!("{TEXT}{STOP}{DONE}{TEXT}")),
         )
-        .is_answered("The answer"),
+        .gives("The answer"),
         answers(
             "the token limit",
             stream(format!("{TEXT}{}", with_status("length"))),
         )
-        .is_cut("The answer"),
+        .cuts_off("The answer"),
         answers(
             "the token limit before any text",
             stream(with_status("length") + DONE),
         )
-        .is_cut("")
+        .cuts_off("")
         .stdout_blank()
         .may_ask_again_whole(),
         answers(
             "the content filter behind text",
             stream(format!("{TEXT}{}", with_status("content_filter"))),
         )
-        .is_lasting()
+        .fails_for_good()
         .stdout("The answer\n")
         .names_no_address()
         .says("filter"),
@@ -115,24 +115,24 @@ fn ends() -> Vec<Fault> {
             "the content filter before any text",
             stream(with_status("content_filter")),
         )
-        .is_lasting()
+        .fails_for_good()
         .may_ask_again_whole()
         .says("filter"),
         answers(
             "an unknown finish reason",
             stream(format!("{TEXT}{}", with_status("end_turn"))),
         )
-        .is_answered("The answer"),
+        .gives("The answer"),
         answers(
             "a finish reason that says error",
             stream(format!("{TEXT}{}", with_status("error"))),
         )
-        .is_cut("The answer"),
+        .cuts_off("The answer"),
         answers(
             "a finish reason that says error, alone",
             stream(with_status("error")),
         )
-        .is_temporary(),
+        .fails_for_now(),
         in_turn(
             "no end before any text, then an answer",
             |number, _| match number {
@@ -140,14 +140,14 @@ fn ends() -> Vec<Fault> {
                 _ => Reply::text("4"),
             },
         )
-        .is_answered("4")
+        .gives("4")
         .tries(2..=2),
     ]
 }
 
 /// Forms of the framing that all mean the same.
 fn framings() -> Vec<Fault> {
-    let same = |name, bytes: Vec<u8>| answers(name, stream(bytes)).is_answered("The answer");
+    let same = |name, bytes: Vec<u8>| answers(name, stream(bytes)).gives("The answer");
     let all = format!("{TEXT}{STOP}{DONE}");
     vec![
         same(
@@ -210,7 +210,7 @@ fn framings() -> Vec<Fault> {
                 .concat(),
             )
         })
-        .is_answered("The caf\u{fffd}"),
+        .gives("The caf\u{fffd}"),
         answers("a surrogate pair over two events", {
             let piece = |text: &str| {
                 format!("data: {{\"choices\":[{{\"delta\":{{\"content\":\"{text}\"}}}}]}}\n\n")
@@ -218,7 +218,7 @@ fn framings() -> Vec<Fault> {
             stream(piece("a\\ud83d") + &piece("\\ude00b") + STOP)
         })
         // Half of it in each event is no character; a client may put them together.
-        .is_answered("a\u{fffd}\u{fffd}b"),
+        .gives("a\u{fffd}\u{fffd}b"),
     ]
 }
 
@@ -227,8 +227,8 @@ fn framings() -> Vec<Fault> {
 fn breaks() -> Vec<Fault> {
     let broken = |name: [&'static str; 2], event: &str| {
         [
-            answers(name[0], stream(format!("{event}{STOP}{DONE}"))).is_lasting(),
-            answers(name[1], stream(format!("{TEXT}{event}{STOP}{DONE}"))).is_cut("The answer"),
+            answers(name[0], stream(format!("{event}{STOP}{DONE}"))).fails_for_good(),
+            answers(name[1], stream(format!("{TEXT}{event}{STOP}{DONE}"))).cuts_off("The answer"),
         ]
     };
     let deep = format!("data: {}\n\n", "[".repeat(100_000));
@@ -275,52 +275,52 @@ fn errors() -> Vec<Fault> {
     };
     vec![
         answers("an error as the first event", stream(event("null")))
-            .is_lasting()
+            .fails_for_good()
             .says("the words"),
         answers(
             "an error that is a 400 as the first event",
             stream(event("400")),
         )
-        .is_lasting()
+        .fails_for_good()
         .says("the words"),
         answers("overload as the first event", stream(event("503")))
-            .is_temporary()
+            .fails_for_now()
             .says("the words"),
         answers(
             "a rate limit as the first event",
             stream(event("\"rate_limit_exceeded\"")),
         )
-        .is_temporary()
+        .fails_for_now()
         .says("the words"),
         answers(
             "an error behind text",
             stream(format!("{TEXT}{}", event("null"))),
         )
-        .is_cut("The answer")
+        .cuts_off("The answer")
         .says("the words"),
         answers(
             "overload behind text",
             stream(format!("{TEXT}{}", event("503"))),
         )
-        .is_cut("The answer")
+        .cuts_off("The answer")
         .says("the words"),
         answers(
             "an error without data:",
             stream("{\"error\":{\"message\":\"the words\"}}\n"),
         )
-        .is_lasting()
+        .fails_for_good()
         .says("the words"),
         answers(
             "an error with an event's name",
             stream(format!("event: error\n{}", event("null"))),
         )
-        .is_lasting()
+        .fails_for_good()
         .says("the words"),
         answers(
             "a page instead of the stream",
             stream("<html><title>Sign in</title></html>"),
         )
-        .is_lasting()
+        .fails_for_good()
         .says("Sign in"),
         in_turn(
             "overload as the first event, then an answer",
@@ -329,7 +329,7 @@ fn errors() -> Vec<Fault> {
                 _ => Reply::text("4"),
             },
         )
-        .is_answered("4")
+        .gives("4")
         .tries(2..=2),
     ]
 }
@@ -343,7 +343,7 @@ fn floods() -> Vec<Fault> {
         let text = "x".repeat(length);
         format!("data: {{\"choices\":[{{\"delta\":{{\"{field}\":\"{text}\"}}}}]}}\n\n")
     };
-    let large = |name, reply: Reply| answers(name, reply).is_lasting().says("too large");
+    let large = |name, reply: Reply| answers(name, reply).fails_for_good().says("too large");
     vec![
         large("a line of 2 MB", stream(piece("content", 2 << 20))),
         large(
@@ -378,12 +378,12 @@ fn floods() -> Vec<Fault> {
                 .then(STOP)
                 .then_close()
         })
-        .is_cut("")
+        .cuts_off("")
         .stdout_only('x')
         .says("too large")
         .within(10.0),
         answers("text without end", flood(piece("content", 60_000), FOREVER))
-            .is_cut("")
+            .cuts_off("")
             .stdout_only('x')
             .says("too large")
             .within(10.0),
@@ -417,7 +417,7 @@ fn floods() -> Vec<Fault> {
             "text, then a line of 2 MB",
             stream(format!("{TEXT}{}", piece("content", 2 << 20))),
         )
-        .is_cut("The answer")
+        .cuts_off("The answer")
         .says("too large"),
         // It ends at `[DONE]`: what follows is not waited for.
         answers("a stream that does not end behind [DONE]", {
@@ -425,12 +425,12 @@ fn floods() -> Vec<Fault> {
                 .then(format!("{TEXT}{STOP}{DONE}"))
                 .then_repeat(FOREVER, Duration::ZERO, ": bye\n\n".repeat(1000))
         })
-        .is_answered("The answer"),
+        .gives("The answer"),
         answers(
             "100,000 events of one letter",
             stream(piece("content", 1).repeat(100_000) + STOP),
         )
-        .is_answered(&"x".repeat(100_000))
+        .gives(&"x".repeat(100_000))
         .within(8.0),
     ]
 }

@@ -290,7 +290,7 @@ impl Running {
     /// Short programs are looked at often, lest they end unseen; long ones
     /// leave the machine to those that work.
     fn pause(&self) -> Duration {
-        (self.started.elapsed() / 50).clamp(Duration::from_millis(1), Duration::from_millis(20))
+        (self.started.elapsed() / 50).clamp(Duration::from_millis(1), Duration::from_millis(5))
     }
 
     /// Everything known so far, for the message of an assertion that failed.
