@@ -264,6 +264,7 @@ fn errors() -> Vec<Fault> {
             "an error with 200 that is overload",
             r#"{"error":{"message":"Overloaded: the words"}}"#,
         ),
+        // Credentials are credentials, whatever the status of the reply.
         answers(
             "an error with 200 that is a 401",
             body(r#"{"error":{"message":"the words","code":401}}"#),

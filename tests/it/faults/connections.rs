@@ -3,7 +3,7 @@
 
 use serde_json::json;
 
-use super::fault::{Fault, answers, in_turn, nobody, unasked};
+use super::fault::{Fault, answers, full, in_turn, nobody, unasked};
 use super::streams::{HEAD, TEXT};
 use crate::harness::{Reply, Request, seconds};
 
@@ -132,6 +132,9 @@ fn silent() -> Vec<Fault> {
         .fails_for_good()
         .says("400")
         .says("no such field"),
+        full("a connection that nobody takes")
+            .args(["--timeout", "1"])
+            .meets_a_limit(),
         answers("silent for the whole run", Reply::nothing().hang())
             .args(["--timeout", "1"])
             .meets_a_limit(),

@@ -51,6 +51,7 @@ enum Plays {
     Answers(Answer),
     Unasked(Reply),
     Nobody,
+    Full,
 }
 
 /// What must come of one run.
@@ -93,6 +94,11 @@ pub fn in_turn(
 /// Every connection gets this before a request was read.
 pub fn unasked(name: &'static str, reply: Reply) -> Fault {
     Fault::new(name, Plays::Unasked(reply))
+}
+
+/// Nobody takes a connection, and nobody refuses it.
+pub fn full(name: &'static str) -> Fault {
+    Fault::new(name, Plays::Full)
 }
 
 /// Nobody listens.
@@ -311,7 +317,7 @@ impl Fault {
         let tries = match self.plays {
             Plays::Answers(_) => Some(server.requests().len()),
             Plays::Unasked(_) => Some(server.connections()),
-            Plays::Nobody => None,
+            Plays::Nobody | Plays::Full => None,
         };
         run.seen = format!(
             "status {}, {} tries, {:.2} s, {} KiB\n    stdout {}\n    stderr {}",
@@ -336,6 +342,7 @@ impl Fault {
             }
             Plays::Unasked(reply) => Server::unasked(reply.clone()),
             Plays::Nobody => Server::refused(),
+            Plays::Full => Server::full(),
         }
     }
 }

@@ -75,8 +75,12 @@ fn ends() -> Vec<Fault> {
             stream(format!("{TEXT}{usage}")),
         )
         .cuts_off("The answer"),
-        answers("a role and no end", stream(role)).fails_for_now(),
-        answers("a thought and no end", stream(thought)).fails_for_now(),
+        answers("a role and no end", stream(role))
+            .fails_for_now()
+            .may_ask_again_whole(),
+        answers("a thought and no end", stream(thought))
+            .fails_for_now()
+            .may_ask_again_whole(),
         answers("comments and no end", stream(": hello\n\n: hello\n\n"))
             .fails_for_now()
             .may_ask_again_whole(),
@@ -132,7 +136,8 @@ fn ends() -> Vec<Fault> {
             "a finish reason that says error, alone",
             stream(with_status("error")),
         )
-        .fails_for_now(),
+        .fails_for_now()
+        .may_ask_again_whole(),
         in_turn(
             "no end before any text, then an answer",
             |number, _| match number {
@@ -172,6 +177,7 @@ fn framings() -> Vec<Fault> {
             "comments that were wrapped again",
             format!("data: : OPENROUTER\n\n{all}").into(),
         ),
+        // Says nothing, and is in nobody's way.
         same(
             "a null before the events",
             format!("data: null\n\n{all}").into(),

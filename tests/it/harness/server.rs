@@ -5,6 +5,7 @@
 use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -22,8 +23,9 @@ const GRACE: Duration = Duration::from_millis(500);
 pub struct Server {
     shared: Arc<Shared>,
     address: SocketAddr,
-    /// Keeps the port of [`Server::refused`] from being given to anybody else.
-    _reserved: Option<[TcpStream; 2]>,
+    /// Keeps the port of [`Server::refused`] from being given to anybody else,
+    /// and that of [`Server::full`] from becoming free.
+    _reserved: Vec<OwnedFd>,
     listening: bool,
 }
 
@@ -90,7 +92,32 @@ impl Server {
         Server {
             shared,
             address,
-            _reserved: Some([near, far]),
+            _reserved: vec![near.into(), far.into()],
+            listening: false,
+        }
+    }
+
+    /// An address where connections are neither refused nor made: so many wait
+    /// already that the kernel lets no more in.
+    pub fn full() -> Server {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
+        let address = listener
+            .local_addr()
+            .expect("a bound socket has an address");
+        // SAFETY: a system call on a descriptor that is open.
+        let status = unsafe { libc::listen(listener.as_raw_fd(), 0) };
+        assert_eq!(status, 0, "the room for waiting connections can be changed");
+        let patience = Duration::from_millis(200);
+        let mut reserved = vec![OwnedFd::from(listener)];
+        while let Ok(waiting) = TcpStream::connect_timeout(&address, patience) {
+            reserved.push(waiting.into());
+            assert!(reserved.len() < 100, "there is room for everybody");
+        }
+        let shared = Arc::new(Shared::new(Script::InOrder(VecDeque::new())));
+        Server {
+            shared,
+            address,
+            _reserved: reserved,
             listening: false,
         }
     }
@@ -166,7 +193,7 @@ impl Server {
         Server {
             shared,
             address,
-            _reserved: None,
+            _reserved: Vec::new(),
             listening: true,
         }
     }
