@@ -159,7 +159,7 @@ impl Run {
 }
 
 /// Flags, environment and environment files, in the order in which they win.
-fn settings(typed: &Typed, start: &Start) -> Result<Settings> {
+pub fn settings(typed: &Typed, start: &Start) -> Result<Settings> {
     let mut settings = Settings::new(start.environment.clone());
     for (name, value, flag) in &typed.settings {
         settings.set_flag(name, value.clone(), flag);

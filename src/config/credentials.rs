@@ -25,6 +25,10 @@ pub(super) struct Credentials {
 /// Headers that carry a key: one of them takes the place of ours.
 const KEY_HEADERS: [&str; 2] = ["authorization", "api-key"];
 
+/// Headers that only say which program asks. Their values are ordinary words,
+/// which may stand in `PATH` and everywhere else: they are not masked.
+const PLAIN_HEADERS: [&str; 4] = ["http-referer", "referer", "user-agent", "x-title"];
+
 impl Reader<'_> {
     /// `is_key_due`: a key that is nowhere is a problem.
     pub(super) fn credentials(&mut self, is_key_due: bool) -> Credentials {
@@ -175,13 +179,17 @@ fn read_key(path: &Path) -> Result<Secret, String> {
 
 /// A header's value, and without the scheme in front: `Bearer x` and `x`.
 fn header_secrets((name, value): (&String, &Value)) -> Vec<Secret> {
+    let name = name.to_ascii_lowercase();
+    if PLAIN_HEADERS.contains(&name.as_str()) {
+        return Vec::new();
+    }
     let text = match value {
         Value::String(text) => text.trim().to_string(),
         Value::Number(number) => number.to_string(),
         _ => return Vec::new(),
     };
     let bare = match text.split_once(' ') {
-        Some((_, rest)) if name.to_ascii_lowercase().ends_with("authorization") => rest.trim(),
+        Some((_, rest)) if name.ends_with("authorization") => rest.trim(),
         _ => "",
     };
     let bare = Secret::new(bare);

@@ -20,6 +20,8 @@ mod extra;
 mod network;
 mod no_proxy;
 mod proxy;
+#[cfg(test)]
+mod tests;
 mod trust;
 
 pub use endpoint::Endpoint;

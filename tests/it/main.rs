@@ -20,6 +20,7 @@ mod demo;
 mod endpoint;
 mod faults;
 mod harness;
+mod network_settings;
 mod paths;
 mod scripts;
 mod skills;

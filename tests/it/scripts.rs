@@ -632,21 +632,48 @@ fn a_script_does_not_get_the_key() {
         .env("OPENAI_API_KEY", CANARY)
         .env("PROXY_LINE", format!("http://user:{CANARY}@host/"))
         .env("USERS_OWN", "stays")
+        .file("key", "sk-from-a-file\n")
+        .env("LLM_API_KEY_FILE", "key")
+        .env("COPY_OF_FILE", "(sk-from-a-file)")
+        .env(
+            "LLM_EXTRA_HEADERS",
+            r#"{"authorization": "Bearer gateway-token", "x-title": "skills-runner", "x-id": 12345678}"#,
+        )
+        .env("COPY_OF_HEADER", "gateway-token")
+        .env("COPY_OF_NUMBER", "id 12345678")
+        .env("OWN_TITLE", "skills-runner")
+        .env("HTTPS_PROXY", "http://user:proxy%20password@proxy.example")
         .dotenv("ONLY_HERE=hidden\nLLM_MODEL_NAME=m\n");
     let ran = run(&test, &source("print(json.dumps(dict(os.environ)))"));
     let environment: Value = serde_json::from_str(ran.text("stdout")).expect("JSON");
     #[rustfmt::skip]
-    let absent = ["LLM_API_KEY", "OPENAI_API_KEY", "PROXY_LINE", "ONLY_HERE", "LLM_MODEL_NAME"];
+    let absent = [
+        "LLM_API_KEY", "OPENAI_API_KEY", "PROXY_LINE", "ONLY_HERE", "LLM_MODEL_NAME",
+        "LLM_EXTRA_HEADERS", "COPY_OF_FILE", "COPY_OF_HEADER", "COPY_OF_NUMBER",
+    ];
     for name in absent {
         let met = environment[name].is_null();
         ran.demand(met, &format!("{name} reached the script"));
     }
-    let (own, is_shown) = (
-        &environment["USERS_OWN"],
-        ran.text("stdout").contains("[secret]"),
+    // A script needs its proxy; what it prints of it is masked.
+    let stays = [
+        ("USERS_OWN", "stays"),
+        ("OWN_TITLE", "skills-runner"),
+        ("HTTPS_PROXY", "http://user:[secret]@proxy.example"),
+    ];
+    for (name, value) in stays {
+        let met = environment[name] == value;
+        ran.demand(met, &format!("{name} is not {value}"));
+    }
+    let masked = ran.text("stdout").matches("[secret]").count();
+    ran.demand(masked == 1, "something else had to be masked");
+    let decode = "from urllib.parse import unquote\nprint(len(os.environ['HTTPS_PROXY']), unquote(os.environ['HTTPS_PROXY']))";
+    let ran = run(&test, &source(decode));
+    let met = ran.text("stdout") == "42 http://user:[secret]@proxy.example\n";
+    ran.demand(
+        met,
+        "the decoded password shows, or the script did not get it",
     );
-    ran.demand(own == "stays", "the user's own is gone");
-    ran.demand(!is_shown, "something had to be masked");
 }
 
 /// Where a script finds the key by itself, the result does not show it.

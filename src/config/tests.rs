@@ -1,0 +1,302 @@
+//! What a whole configuration comes to.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::*;
+use crate::dotenv;
+use crate::secret::Secret;
+use crate::settings::EnvFile;
+
+const ENDPOINT: &str = "LLM_API_BASE_URL=https://api.example/v1\nLLM_MODEL_NAME=m\nLLM_API_KEY=k\n";
+
+/// A configuration whose settings all stand in the environment, a line each.
+fn resolve(lines: &str) -> Result<Config> {
+    let variables = lines.lines().filter_map(|line| line.split_once('='));
+    let environment = variables
+        .map(|(name, value)| (name.into(), value.into()))
+        .collect();
+    Config::resolve(
+        &Settings::new(environment),
+        Path::new("/nowhere"),
+        Needs::Endpoint,
+    )
+}
+
+/// The same with a `./.env` of a stranger's.
+fn resolve_with_foreign(lines: &str, text: &str) -> Result<Config> {
+    let variables = lines.lines().filter_map(|line| line.split_once('='));
+    let environment = variables
+        .map(|(name, value)| (name.into(), value.into()))
+        .collect();
+    let mut settings = Settings::new(environment);
+    let contents = dotenv::parse(text, &|_| Some(" ".into()));
+    let is_dependent = |name: &String| text.contains(&format!("{name}='${{"));
+    let names = contents.variables.iter().map(|v| v.name.clone());
+    settings.add_file(EnvFile {
+        path: ".env".into(),
+        trusted: false,
+        dependent: names.filter(is_dependent).collect(),
+        contents,
+    });
+    Config::resolve(&settings, Path::new("/nowhere"), Needs::Endpoint)
+}
+
+#[test]
+fn the_endpoint_chooses_its_proxy() {
+    let both = "HTTPS_PROXY=s\nHTTP_PROXY=h\nALL_PROXY=a\n";
+    let broken = "HTTPS_PROXY=ftp://s\n";
+    let table = [
+        ("https://api.example/v1", both, Some("http://s:1080")),
+        ("http://api.example/v1", both, Some("http://h:1080")),
+        ("https://api.example", "HTTP_PROXY=h\n", None),
+        ("http://api.example", "HTTPS_PROXY=s\n", None),
+        (
+            "https://api.example",
+            "ALL_PROXY=socks5h://a\n",
+            Some("socks5h://a:1080"),
+        ),
+        (
+            "https://api.example",
+            "HTTPS_PROXY=S\nhttps_proxy=s\n",
+            Some("http://s:1080"),
+        ),
+        (
+            "https://api.example",
+            "HTTPS_PROXY= \nALL_PROXY=a\n",
+            Some("http://a:1080"),
+        ),
+        (
+            "https://api.example",
+            "HTTPS_PROXY=s\nNO_PROXY=example\n",
+            None,
+        ),
+        (
+            "https://api.example",
+            "HTTPS_PROXY=s\nno_proxy=other\nNO_PROXY=*\n",
+            Some("http://s:1080"),
+        ),
+        // What is not used cannot be wrong.
+        ("https://localhost:8443", broken, None),
+        ("http://127.0.0.1", "HTTP_PROXY=h\n", None),
+        ("http://api.example", broken, None),
+        (
+            "https://api.example",
+            "HTTPS_PROXY=ftp://s\nNO_PROXY=*\n",
+            None,
+        ),
+    ];
+    for (address, lines, expected) in table {
+        let all = format!("LLM_API_BASE_URL={address}\nLLM_MODEL_NAME=m\nLLM_API_KEY=k\n{lines}");
+        let network = resolve(&all).unwrap().endpoint.unwrap().network;
+        let proxy = network.proxy.map(|proxy| proxy.to_string());
+        assert_eq!(proxy.as_deref(), expected, "{address} {lines}");
+    }
+}
+
+#[test]
+fn certificates_are_read_where_there_is_tls() {
+    let folder = std::env::temp_dir().join(format!("skills-runner-roots-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    let path = folder.join("roots.pem");
+    let pem = b"# mine\n-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n";
+    fs::write(&path, pem).unwrap();
+    let file = path.display();
+    let table = [
+        (
+            format!("LLM_API_BASE_URL=https://api.example\nSSL_CERT_FILE={file}\n"),
+            true,
+        ),
+        (
+            format!("LLM_API_BASE_URL=https://localhost\nSSL_CERT_FILE={file}\n"),
+            true,
+        ),
+        (
+            format!(
+                "LLM_API_BASE_URL=https://a.example\nCURL_CA_BUNDLE={file}\nREQUESTS_CA_BUNDLE=\n"
+            ),
+            true,
+        ),
+        (
+            format!(
+                "LLM_API_BASE_URL=http://a.example\nHTTP_PROXY=https://p\nSSL_CERT_FILE={file}\n"
+            ),
+            true,
+        ),
+        (
+            "LLM_API_BASE_URL=http://a.example\nHTTP_PROXY=http://p\nSSL_CERT_FILE=missing\n"
+                .into(),
+            false,
+        ),
+        ("LLM_API_BASE_URL=https://a.example\n".into(), false),
+    ];
+    for (lines, is_read) in table {
+        let all = format!("{lines}LLM_MODEL_NAME=m\nLLM_API_KEY=k\n");
+        let roots = resolve(&all).unwrap().endpoint.unwrap().network.roots;
+        let expected = is_read.then(|| RootFile {
+            path: path.clone(),
+            pem: pem.to_vec(),
+        });
+        assert_eq!(roots, expected, "{lines}");
+    }
+    fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn body_and_headers_go_along_and_a_header_replaces_the_key() {
+    let lines = r#"LLM_EXTRA_BODY={"temperature": 0, "chat_template_kwargs": {"enable_thinking": false}}
+LLM_EXTRA_HEADERS={"X-Gateway": "gateway-token"}
+"#;
+    let config = resolve(&format!("{ENDPOINT}{lines}")).unwrap();
+    assert_eq!(config.secrets.mask("a gateway-token"), "a [secret]");
+    let endpoint = config.endpoint.unwrap();
+    assert_eq!(
+        Value::Object(endpoint.extra_body),
+        serde_json::json!({"temperature": 0, "chat_template_kwargs": {"enable_thinking": false}})
+    );
+    let header = (
+        "x-gateway".to_string(),
+        Secret::new("gateway-token").unwrap(),
+    );
+    assert_eq!(endpoint.extra_headers, [header]);
+    assert_eq!(endpoint.key, Secret::new("k"));
+    for name in ["Authorization", "api-key"] {
+        for rest in [ENDPOINT, &ENDPOINT.replace("LLM_API_KEY=k", "")] {
+            let lines = format!("{rest}LLM_EXTRA_HEADERS={{\"{name}\": \"Bearer x\"}}\n");
+            assert_eq!(resolve(&lines).unwrap().endpoint.unwrap().key, None);
+        }
+    }
+}
+
+#[test]
+fn a_credential_over_plain_http_gives_a_warning() {
+    let header = "LLM_EXTRA_HEADERS={\"x\": \"y\"}\n";
+    let http = "LLM_API_BASE_URL=http://api.example\nLLM_MODEL_NAME=m\n";
+    let local = "LLM_API_BASE_URL=http://localhost\nLLM_MODEL_NAME=m\nLLM_API_KEY=k\n";
+    let table = [
+        (
+            format!("{http}LLM_API_KEY=k\n"),
+            "LLM_API_KEY goes to api.example over plain http",
+        ),
+        (
+            format!("{http}LLM_API_KEY=none\n{header}"),
+            "LLM_EXTRA_HEADERS goes to api.example",
+        ),
+        (
+            format!("{http}LLM_API_KEY=k\nHTTP_PROXY=https://p\n{header}"),
+            "LLM_API_KEY and LLM_EXTRA_HEADERS go to api.example",
+        ),
+        (format!("{http}LLM_API_KEY=none\n"), ""),
+        (format!("{local}{header}"), ""),
+        (format!("{ENDPOINT}{header}"), ""),
+    ];
+    for (lines, expected) in table {
+        let warnings = resolve(&lines).unwrap().warnings.join("\n");
+        assert!(warnings.contains(expected), "{lines}: {warnings}");
+        assert_eq!(
+            warnings.is_empty(),
+            expected.is_empty(),
+            "{lines}: {warnings}"
+        );
+    }
+}
+
+/// What a stranger's file may not do with what is the user's, and what it may.
+#[test]
+fn nothing_of_the_users_goes_where_only_a_strangers_file_sends_it() {
+    let own_address = "LLM_API_BASE_URL=https://api.example\nLLM_MODEL_NAME=m\n";
+    let own_key = "LLM_API_KEY=k\n";
+    let both = format!("{own_address}{own_key}");
+    let evil = "LLM_API_BASE_URL=https://evil.example\nLLM_MODEL_NAME=m\n";
+    let evil_key = format!("{evil}LLM_API_KEY=theirs\n");
+    let header = "LLM_EXTRA_HEADERS={\"x\": \"y\"}\n";
+    let refused = [
+        (
+            own_key,
+            evil.to_string(),
+            "LLM_API_KEY (environment) is not sent to evil.example, which only .env line 1 names",
+        ),
+        (
+            header,
+            evil_key.clone(),
+            "LLM_EXTRA_HEADERS (environment) is not sent to evil.example",
+        ),
+        (
+            &both,
+            "https_proxy=p\n".into(),
+            "through the proxy http://p:1080, which only .env line 1 names: set https_proxy",
+        ),
+        (
+            &both,
+            "ALL_PROXY=socks5://127.0.0.1\n".into(),
+            "through the proxy socks5://127.0.0.1:1080",
+        ),
+        (
+            "",
+            format!("{evil}LLM_API_KEY='${{A}}k'\n"),
+            "LLM_API_KEY (.env line 3) is not sent",
+        ),
+        (
+            "",
+            format!("{evil_key}LLM_EXTRA_HEADERS='${{A}} {{\"a\": \"b\"}}'\n"),
+            "LLM_EXTRA_HEADERS (.env line 4)",
+        ),
+        (
+            "",
+            format!("{evil_key}LLM_EXTRA_BODY='${{A}} {{\"a\": 1}}'\n"),
+            "LLM_EXTRA_BODY (.env line 4) puts environment variables into what is sent to evil.example",
+        ),
+        (
+            "",
+            format!("{evil_key}LLM_MODEL_NAME='${{A}}m'\n"),
+            "LLM_MODEL_NAME (.env line 4) puts",
+        ),
+        (
+            "",
+            format!("{evil_key}HTTPS_PROXY='${{A}}p'\n"),
+            "HTTPS_PROXY (.env line 4) puts",
+        ),
+        (
+            own_address,
+            "LLM_API_KEY=theirs\nHTTPS_PROXY='${A}p'\n".into(),
+            "HTTPS_PROXY (.env line 2) puts environment variables into what is sent through the proxy http://p:1080",
+        ),
+    ];
+    for (environment, text, expected) in refused {
+        let error = resolve_with_foreign(environment, &text).unwrap_err();
+        assert!(error.to_string().contains(expected), "{text}: {error}");
+        // The same file, named by the user.
+        let trusted = format!(
+            "{environment}{}",
+            text.replace("'${A}", "").replace('\'', "")
+        );
+        resolve(&trusted).unwrap();
+    }
+    let allowed = [
+        ("", evil_key.clone()),
+        (
+            "",
+            format!("{evil_key}{header}HTTPS_PROXY=p\nLLM_EXTRA_BODY={{\"a\": 1}}\n"),
+        ),
+        // Not used.
+        (&both, "HTTP_PROXY=p\n".into()),
+        (&both, "HTTPS_PROXY=p\nNO_PROXY=api.example\n".into()),
+        (
+            "LLM_API_BASE_URL=http://localhost\nLLM_MODEL_NAME=m\nLLM_API_KEY=k\n",
+            "HTTP_PROXY=p\n".into(),
+        ),
+        (
+            own_key,
+            "LLM_API_BASE_URL=http://localhost\nLLM_MODEL_NAME='${A}m'\n".into(),
+        ),
+        // Their body on the user's own way.
+        (&both, "LLM_EXTRA_BODY='${A}{\"a\": 1}'\n".into()),
+    ];
+    for (environment, text) in allowed {
+        if let Err(error) = resolve_with_foreign(environment, &text) {
+            panic!("{environment}{text}: {error}");
+        }
+    }
+}
