@@ -82,7 +82,11 @@ pub fn turn(
         }
     }
     conversation.close();
-    let message = format!("stopped after {} steps without an answer", bounds.max_steps);
+    let steps = match bounds.max_steps {
+        1 => "1 step".to_string(),
+        several => format!("{several} steps"),
+    };
+    let message = format!("failed to finish: there is no answer after {steps}");
     Err(Error::new(Kind::Limit, message).with_hint("allow more with --max-steps"))
 }
 

@@ -47,6 +47,12 @@ pub const MESSAGE_BYTES: usize = 8 << 20;
 pub const SHORTENED_RESULT_BYTES: usize = 2 << 10;
 /// A tool's name, as the strictest endpoints bound it.
 pub const TOOL_NAME_CHARS: usize = 64;
+/// The arguments of all calls of one message.
+pub const ALL_ARGUMENTS_BYTES: usize = 4 << 20;
+/// Values in one part of a reply that may be of any form.
+pub const JSON_VALUES: usize = 20_000;
+/// Choices of a reply that are looked at; one was asked for.
+pub const CHOICES: usize = 4;
 /// Calls in one message.
 pub const CALLS: usize = 128;
 /// No text has more bytes a token than this, but for long runs of one character.

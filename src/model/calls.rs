@@ -5,13 +5,15 @@
 
 use crate::limits;
 use crate::model::reply::Fault;
-use crate::model::wire::CallDelta;
+use crate::model::wire::{CallDelta, Loose};
 use crate::tool::ToolCall;
 
 /// The calls of one reply, in the order in which they began.
 #[derive(Debug, Default)]
 pub struct Calls {
     slots: Vec<Slot>,
+    /// Bytes of arguments that have come for all of them.
+    arguments_bytes: usize,
 }
 
 /// A call of which pieces have come.
@@ -52,12 +54,17 @@ impl Calls {
         if slot.call.name.is_empty() {
             slot.call.name = name.into_owned();
         }
-        if let Some(extra) = &delta.extra_content {
+        if let Loose::Other(extra) = &delta.extra_content {
             slot.call
                 .opaque
                 .insert("extra_content".into(), extra.clone());
         }
-        slot.extend(&delta.function.arguments.json_text())
+        let arguments = delta.function.arguments.json_text();
+        self.arguments_bytes += arguments.len();
+        if self.arguments_bytes > limits::ALL_ARGUMENTS_BYTES {
+            return Err(Fault::TooLarge("arguments"));
+        }
+        slot.extend(&arguments)
     }
 
     /// The slot that a piece of a call belongs to; `None`: a new one.

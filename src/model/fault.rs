@@ -1,6 +1,7 @@
 //! What a refusal means: the server's words, the kind of error, and whether
 //! the request is worth sending again.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -112,28 +113,41 @@ pub fn interpret(refusal: &Refusal<'_>) -> Failure {
     }
 }
 
-/// The status that counts: an error inside of a reply often names its own.
+/// The status that counts: an error inside of a reply often names its own, or
+/// says the same in a word.
 fn effective_status(refusal: &Refusal<'_>) -> u16 {
-    let named = || {
-        let value: Value = serde_json::from_slice(refusal.body).ok()?;
-        let value = value.get(0).unwrap_or(&value);
-        let error = value.get("error").unwrap_or(value);
-        let code = ["code", "status"]
-            .iter()
-            .find_map(|key| match &error[key] {
-                Value::Number(code) => code.as_u64(),
-                Value::String(code) => code.parse().ok(),
-                _ => None,
-            })?;
-        u16::try_from(code)
-            .ok()
-            .filter(|code| (400..600).contains(code))
-    };
-    match refusal.status {
-        200 => named().unwrap_or(200),
-        status => status,
+    if refusal.status != 200 {
+        return refusal.status;
     }
+    let value: Value = serde_json::from_slice(refusal.body).unwrap_or_default();
+    let value = value.get(0).unwrap_or(&value);
+    let error = value.get("error").unwrap_or(value);
+    let codes = ["code", "status", "type"].map(|key| match &error[key] {
+        Value::Number(code) => code.to_string(),
+        Value::String(code) => code.to_ascii_lowercase(),
+        _ => String::new(),
+    });
+    let number = codes.iter().find_map(|code| code.parse().ok());
+    let word = || {
+        let has = |word: &str| codes.iter().any(|code| code.contains(word));
+        let found = STATUS_WORDS.iter().find(|(word, _)| has(word))?;
+        Some(found.1)
+    };
+    let is_error = |code: &u16| (400..600).contains(code);
+    number.filter(is_error).or_else(word).unwrap_or(200)
 }
+
+/// What errors inside of a reply are called, and the status they stand for.
+const STATUS_WORDS: [(&str, u16); 8] = [
+    ("rate_limit", 429),
+    ("insufficient_quota", 429),
+    ("overloaded", 529),
+    ("server_error", 500),
+    ("internal_error", 500),
+    ("authentication", 401),
+    ("invalid_api_key", 401),
+    ("permission", 403),
+];
 
 /// Kind, whether another try may help, and the remedy. `words` in lower case.
 fn judge(refusal: &Refusal<'_>, words: &str) -> (Kind, bool, Option<String>) {
@@ -155,26 +169,43 @@ fn judge(refusal: &Refusal<'_>, words: &str) -> (Kind, bool, Option<String>) {
             lasting("lower max_tokens in LLM_EXTRA_BODY, or add credit to the account")
         }
         402 => lasting("the account has no credit left"),
+        // LiteLLM without a database, asked with a key that it does not know.
+        400 if words.contains("no connected db") => {
+            let hint = "the gateway does not know this key: check LLM_API_KEY";
+            (Kind::Auth, false, Some(hint.into()))
+        }
         407 => lasting("the proxy wants a login: http://user:password@host:port"),
         429 if has(&USED_UP) || (has(&BILLING) && refusal.retry_after.is_none()) => {
             lasting("the account's quota is used up")
         }
         408 | 409 | 429 | 500..=599 => (Kind::Temporary, true, None),
         _ if has(&OVERLOADED) => (Kind::Temporary, true, None),
-        300..=399 => {
-            let target = refusal.location.unwrap_or("another address");
-            let target = target.split_once('?').map_or(target, |(before, _)| before);
-            let target = target.trim_end_matches("/chat/completions");
-            let target = one_line(target, limits::QUOTED_BYTES);
-            lasting(&format!(
-                "redirects are not followed: set LLM_API_BASE_URL to {target}"
-            ))
-        }
+        300..=399 => lasting(&redirect_hint(refusal.location)),
         404 if words.contains("model") => {
             lasting("check LLM_MODEL_NAME; `skills-runner doctor` lists near names")
         }
         404 | 405 => lasting(&address_hint(refusal.url)),
         _ => (Kind::Endpoint, false, None),
+    }
+}
+
+/// Where a redirect leads is often the address that was meant.
+fn redirect_hint(location: Option<&str>) -> String {
+    let target = location.unwrap_or_default();
+    let target = target.split_once('?').map_or(target, |(before, _)| before);
+    let target = one_line(
+        target.trim_end_matches("/chat/completions"),
+        limits::QUOTED_BYTES,
+    );
+    let scheme = target.split_once("://").map_or("", |(scheme, _)| scheme);
+    match scheme {
+        "http" | "https" => {
+            format!("redirects are not followed: set LLM_API_BASE_URL to {target}")
+        }
+        _ if target.is_empty() => "redirects are not followed: check LLM_API_BASE_URL".into(),
+        _ => format!(
+            "redirects are not followed, and this one leads to {target}: check LLM_API_BASE_URL"
+        ),
     }
 }
 
@@ -234,7 +265,8 @@ pub fn address_hint(url: &str) -> String {
 
 /// The ways in which endpoints say that the conversation is too long.
 fn is_context_overflow(words: &str) -> bool {
-    const PHRASES: [&str; 17] = [
+    const PHRASES: [&str; 18] = [
+        "contextwindowexceeded",
         "prompt is too long",
         "input is too long for requested model",
         "exceeds the context window",
@@ -269,13 +301,14 @@ fn is_context_overflow(words: &str) -> bool {
 /// JSON, else the beginning of the body.
 fn words(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(body);
+    let text = Cow::from(text.trim_start_matches('\u{feff}'));
     let found = serde_json::from_str::<Value>(&text)
         .ok()
         .and_then(|value| find_message(&value, 0));
     let looks_like_page = text.trim_start().starts_with('<');
     let text = match found {
         Some(message) => message,
-        None if looks_like_page => page_title(&text).unwrap_or_else(|| "an HTML page".into()),
+        None if looks_like_page => page_words(&text),
         None => text.into_owned(),
     };
     one_line(&text, limits::QUOTED_BYTES)
@@ -322,6 +355,27 @@ fn find_message(value: &Value, depth: usize) -> Option<String> {
 fn raw_words(fields: &serde_json::Map<String, Value>) -> Option<String> {
     let raw = fields.get("metadata")?.get("raw")?.as_str()?;
     Some(words(raw.as_bytes())).filter(|words| !words.is_empty())
+}
+
+/// The title of an HTML page, or the text of another document with tags.
+fn page_words(page: &str) -> String {
+    let beginning = page[..page.floor_char_boundary(limits::QUOTED_BYTES)].to_ascii_lowercase();
+    let is_html = ["<!doctype html", "<html", "<head", "<title", "<body"]
+        .iter()
+        .any(|tag| beginning.contains(tag));
+    if let Some(title) = page_title(page) {
+        return title;
+    }
+    if is_html {
+        return "an HTML page".into();
+    }
+    let mut text = String::new();
+    for part in page.split('<') {
+        // Behind the first `<`, a part begins with its tag.
+        text.push_str(part.split_once('>').map_or("", |(_, text)| text));
+        text.push(' ');
+    }
+    text
 }
 
 fn page_title(page: &str) -> Option<String> {
@@ -406,6 +460,12 @@ mod tests {
                 false,
             ),
             (301, "", Kind::Endpoint, false),
+            (
+                200,
+                r#"{"error":{"message":"x","type":"rate_limit_error"}}"#,
+                Kind::Temporary,
+                true,
+            ),
             (413, "", Kind::Context, false),
             (
                 429,
@@ -467,6 +527,11 @@ mod tests {
                 "an HTML page, “Sign in”",
             ),
             ("<html>", "an HTML page"),
+            (
+                "<?xml version=\"1.0\"?><Error><Code>NoSuchBucket</Code><Message>m</Message></Error>",
+                "NoSuchBucket m",
+            ),
+            ("\u{feff}{\"error\":\"m\"}", "m"),
             ("", ""),
         ];
         for (body, expected) in table {

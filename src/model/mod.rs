@@ -10,6 +10,7 @@ use crate::message::{Assistant, Message};
 use crate::tool::{ToolDefinition, Usage};
 
 mod body;
+mod bounded;
 mod calls;
 mod dialect;
 mod fault;

@@ -9,10 +9,11 @@ use crate::error::Error;
 use crate::event::{Event, Listener};
 use crate::limits;
 use crate::message::Assistant;
+use crate::model::bounded;
 use crate::model::calls::Calls;
 use crate::model::mend::mend;
 use crate::model::think::{Piece, ThinkFilter, split_unopened};
-use crate::model::wire::{Chunk, Delta, Loose};
+use crate::model::wire::{Choice, Chunk, Delta, Loose};
 use crate::model::{Finish, Reply};
 use crate::tool::Usage;
 
@@ -28,6 +29,8 @@ pub enum Fault {
     TooLarge(&'static str),
     /// There are more of the named things than the bound allows.
     TooMany(&'static str),
+    /// It ends in the middle of a JSON value.
+    Unfinished,
     /// It is not what chat completions look like: the reason, in words.
     Malformed(String),
 }
@@ -50,6 +53,8 @@ pub struct Assembler {
     details_bytes: usize,
     think: ThinkFilter,
     calls: Calls,
+    /// The index of the choice that is read.
+    choice: Option<u64>,
     finish: Option<String>,
     usage: Option<Usage>,
     done: bool,
@@ -69,6 +74,11 @@ impl Assembler {
         self.begun
     }
 
+    /// Whether the reason why the reply ends has come, which proves it whole.
+    pub fn is_finished(&self) -> bool {
+        self.finish.is_some()
+    }
+
     /// Whether the end marker of a stream has come.
     pub fn is_done(&self) -> bool {
         self.done
@@ -79,10 +89,10 @@ impl Assembler {
         let data = data.trim_ascii();
         if data == b"[DONE]" {
             self.done = true;
-            return Ok(());
         }
-        // Comments that a gateway has wrapped once more.
-        if data.is_empty() || data.starts_with(b":") {
+        // Comments that a gateway has wrapped once more say nothing, nor does
+        // what comes after the end.
+        if self.done || data.is_empty() || data == b"null" || data.starts_with(b":") {
             return Ok(());
         }
         // Several values in one event come from gateways that glue frames.
@@ -110,8 +120,9 @@ impl Assembler {
                 Ok(chunk) => self.take_chunk(chunk, listener)?,
                 // A list of errors, a bare text: JSON, but no piece of a reply.
                 Err(_) => {
-                    return Err(match serde_json::from_slice(&mended) {
+                    return Err(match bounded::from_slice(&mended) {
                         Ok(value) => Fault::Refused(value),
+                        Err(_) if error.is_eof() => Fault::Unfinished,
                         Err(_) => Fault::Malformed(error.to_string()),
                     });
                 }
@@ -131,11 +142,16 @@ impl Assembler {
             }));
         }
         self.usage = chunk.usage.usage().or(self.usage);
-        // One answer was asked for; more choices than one are not looked at.
-        let Some(choice) = chunk.choices.into_iter().next() else {
+        // One answer was asked for; of several only the first to come counts.
+        let is_ours = |choice: &Choice<'_>| match (self.choice, choice.index.number()) {
+            (Some(known), Some(index)) => known == index,
+            _ => true,
+        };
+        let Some(choice) = chunk.choices.items.into_iter().find(is_ours) else {
             return Ok(());
         };
         self.begun = true;
+        self.choice = self.choice.or(choice.index.number());
         self.usage = choice.usage.usage().or(self.usage);
         self.take_delta(&choice.delta, listener)?;
         self.take_delta(&choice.message, listener)?;
@@ -167,8 +183,12 @@ impl Assembler {
                 size?;
             }
         }
-        for (position, call) in delta.tool_calls.iter().enumerate() {
-            self.calls.take(call, position, delta.tool_calls.len())?;
+        let calls = &delta.tool_calls;
+        if calls.is_cut {
+            return Err(Fault::TooMany("calls"));
+        }
+        for (position, call) in calls.items.iter().enumerate() {
+            self.calls.take(call, position, calls.items.len())?;
         }
         Ok(())
     }
@@ -293,6 +313,7 @@ impl From<Fault> for Error {
             Fault::Refused(value) => Error::new(kind, value.to_string()),
             Fault::TooLarge(what) => Error::new(kind, format!("the reply's {what} is too large")),
             Fault::TooMany(what) => Error::new(kind, format!("the reply has too many {what}")),
+            Fault::Unfinished => Error::new(kind, "it ends in the middle"),
             Fault::Malformed(reason) => Error::new(kind, reason),
         }
     }

@@ -26,7 +26,11 @@ pub fn asked<'h>(
     let milliseconds = |value: &str| Some(Duration::from_millis(value.trim().parse().ok()?));
     header("retry-after-ms")
         .and_then(milliseconds)
-        .or_else(|| header("retry-after").and_then(|value| parse(value, now)))
+        .or_else(|| {
+            // LiteLLM hands on what the provider behind it said.
+            let names = ["retry-after", "llm_provider-retry-after"];
+            names.iter().find_map(|name| parse(header(name)?, now))
+        })
         .or_else(|| used_up(header, now))
         .or_else(|| in_body(body, now))
 }
@@ -34,16 +38,13 @@ pub fn asked<'h>(
 /// The limit that is used up says when it is whole again.
 fn used_up<'h>(header: &dyn Fn(&str) -> Option<&'h str>, now: SystemTime) -> Option<Duration> {
     let limits = ["", "-requests", "-tokens"];
-    let resets = limits.iter().filter_map(|limit| {
-        let remaining = header(&format!("x-ratelimit-remaining{limit}"));
-        let is_used_up = match remaining {
-            Some(remaining) => remaining.trim() == "0",
-            None => limit.is_empty(),
-        };
-        let reset = header(&format!("x-ratelimit-reset{limit}")).filter(|_| is_used_up)?;
-        parse(reset, now)
-    });
-    resets.max()
+    let remaining = |limit: &str| header(&format!("x-ratelimit-remaining{limit}"));
+    let is_told = limits.iter().any(|limit| remaining(limit).is_some());
+    let is_used_up = |limit: &&&str| !is_told || remaining(limit).is_some_and(|n| n.trim() == "0");
+    let reset = |limit: &&str| parse(header(&format!("x-ratelimit-reset{limit}"))?, now);
+    let resets = limits.iter().filter(is_used_up).filter_map(reset);
+    // Where nothing says which one is used up, it is the one that comes first.
+    if is_told { resets.max() } else { resets.min() }
 }
 
 /// `RetryInfo` of Google's errors (`"retryDelay": "34s"`), the headers that a
@@ -265,7 +266,16 @@ mod tests {
                 "",
                 Some(8_640),
             ),
-            (&[("x-ratelimit-reset-tokens", "1m")], "", None),
+            (&[("x-ratelimit-reset-tokens", "1m30s")], "", Some(90_000)),
+            (
+                &[
+                    ("x-ratelimit-remaining-tokens", "5"),
+                    ("x-ratelimit-reset-tokens", "1m"),
+                ],
+                "",
+                None,
+            ),
+            (&[("llm_provider-retry-after", "2")], "", Some(2_000)),
             (
                 &[],
                 r#"[{"error":{"details":[{"@type":"x.RetryInfo","retryDelay": "34s"}]}}]"#,

@@ -4,11 +4,15 @@
 //! missing, null, or of another type than it should be.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::fmt;
+use std::marker::PhantomData;
 
-use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{self, Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
+use crate::limits;
+use crate::model::bounded;
 use crate::tool::Usage;
 
 /// One event of a stream, or a whole reply: the two have the same form, but
@@ -16,8 +20,8 @@ use crate::tool::Usage;
 #[derive(Debug, Default, serde::Deserialize)]
 #[serde(default)]
 pub struct Chunk<'c> {
-    #[serde(borrow, deserialize_with = "null_is_default")]
-    pub choices: Vec<Choice<'c>>,
+    #[serde(borrow)]
+    pub choices: Few<Choice<'c>, { limits::CHOICES }>,
     #[serde(borrow)]
     pub usage: Loose<'c>,
     #[serde(borrow)]
@@ -31,6 +35,8 @@ pub struct Chunk<'c> {
 #[derive(Debug, Default, serde::Deserialize)]
 #[serde(default)]
 pub struct Choice<'c> {
+    #[serde(borrow)]
+    pub index: Loose<'c>,
     #[serde(borrow, deserialize_with = "null_is_default")]
     pub delta: Delta<'c>,
     #[serde(borrow, deserialize_with = "null_is_default")]
@@ -57,8 +63,8 @@ pub struct Delta<'c> {
     pub reasoning_text: Loose<'c>,
     #[serde(borrow)]
     pub reasoning_details: Loose<'c>,
-    #[serde(borrow, deserialize_with = "null_is_default")]
-    pub tool_calls: Vec<CallDelta<'c>>,
+    #[serde(borrow)]
+    pub tool_calls: Few<CallDelta<'c>, { limits::CALLS }>,
 }
 
 #[derive(Debug, Default, serde::Deserialize)]
@@ -70,7 +76,8 @@ pub struct CallDelta<'c> {
     pub id: Loose<'c>,
     #[serde(borrow, deserialize_with = "null_is_default")]
     pub function: FunctionDelta<'c>,
-    pub extra_content: Option<Value>,
+    #[serde(borrow)]
+    pub extra_content: Loose<'c>,
 }
 
 #[derive(Debug, Default, serde::Deserialize)]
@@ -80,6 +87,51 @@ pub struct FunctionDelta<'c> {
     pub name: Loose<'c>,
     #[serde(borrow)]
     pub arguments: Loose<'c>,
+}
+
+/// The first elements of a list, and whether there are more; null is none.
+#[derive(Debug)]
+pub struct Few<T, const MOST: usize> {
+    pub items: Vec<T>,
+    pub is_cut: bool,
+}
+
+impl<T, const MOST: usize> Default for Few<T, MOST> {
+    fn default() -> Self {
+        Few {
+            items: Vec::new(),
+            is_cut: false,
+        }
+    }
+}
+
+impl<'de, T: Deserialize<'de>, const MOST: usize> Deserialize<'de> for Few<T, MOST> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct FewVisitor<T, const MOST: usize>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>, const MOST: usize> Visitor<'de> for FewVisitor<T, MOST> {
+            type Value = Few<T, MOST>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list")
+            }
+            fn visit_unit<E: de::Error>(self) -> Result<Few<T, MOST>, E> {
+                Ok(Few::default())
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Few<T, MOST>, A::Error> {
+                let mut few = Few::default();
+                while few.items.len() < MOST {
+                    match list.next_element()? {
+                        Some(item) => few.items.push(item),
+                        None => return Ok(few),
+                    }
+                }
+                while list.next_element::<IgnoredAny>()?.is_some() {
+                    few.is_cut = true;
+                }
+                Ok(few)
+            }
+        }
+        deserializer.deserialize_any(FewVisitor(PhantomData))
+    }
 }
 
 fn null_is_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
@@ -215,10 +267,10 @@ impl<'de: 'c, 'c> Deserialize<'de> for Loose<'c> {
                 Ok(Loose::Other(value.into()))
             }
             fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Loose<'de>, A::Error> {
-                Value::deserialize(de::value::SeqAccessDeserializer::new(list)).map(Loose::Other)
+                bounded::list(list, &Cell::new(0)).map(Loose::Other)
             }
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Loose<'de>, A::Error> {
-                Value::deserialize(de::value::MapAccessDeserializer::new(map)).map(Loose::Other)
+                bounded::map(map, &Cell::new(0)).map(Loose::Other)
             }
         }
         deserializer.deserialize_any(LooseVisitor)

@@ -181,8 +181,10 @@ impl Connection {
         patience: &Patience,
     ) -> io::Result<usize> {
         loop {
+            // Where more comes all the time nothing else would look.
+            patience.check()?;
             match self.stream.read(buffer) {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => patience.check()?,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     patience.wait(Some((self.stream.as_fd(), Readiness::Read)), Some(limit))?;
                 }

@@ -171,7 +171,7 @@ impl From<Stop> for Error {
     fn from(stop: Stop) -> Error {
         match stop {
             Stop::Interrupted(signal) => Error::interrupted(signal),
-            Stop::Deadline => Error::new(Kind::Limit, format!("stopped: {stop}")),
+            Stop::Deadline => Error::new(Kind::Limit, format!("failed to finish: {stop}")),
             Stop::Silence(_) | Stop::Dripping(_) => {
                 Error::new(Kind::Temporary, format!("failed to wait: {stop}"))
             }

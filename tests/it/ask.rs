@@ -290,7 +290,7 @@ fn limits_end_a_run() {
         .run();
     run.status(3)
         .stdout_is_empty()
-        .stderr_has("stopped after 3 steps")
+        .stderr_has("no answer after 3 steps")
         .stderr_has("--max-steps");
     assert_eq!(server.finish().len(), 3);
 

@@ -5,8 +5,8 @@
 use std::io::{self, Read};
 use std::time::SystemTime;
 
-use ureq::http::HeaderMap;
 use ureq::http::response::Parts;
+use ureq::http::{HeaderMap, StatusCode};
 
 use crate::error::{Error, Kind};
 use crate::limits;
@@ -41,14 +41,15 @@ impl Client {
     }
 
     /// The meaning of a reply that is none, in spite of its status.
-    pub(super) fn faulty(&self, url: &str, fault: Fault, headers: &HeaderMap) -> Failure {
+    pub(super) fn faulty(&self, url: &str, fault: Fault, parts: &Parts) -> Failure {
+        let status = parts.status.as_u16();
         match fault {
             Fault::Refused(value) => {
                 let text = match &value {
                     serde_json::Value::String(text) => text.clone(),
                     other => other.to_string(),
                 };
-                let mut failure = self.interpret(url, 200, headers, text.as_bytes());
+                let mut failure = self.interpret(url, status, &parts.headers, text.as_bytes());
                 if text.trim_start().starts_with('<') {
                     let hint = format!("that is no API: {}", address_hint(shown(url)));
                     failure.error = failure.error.with_hint(hint);
@@ -57,7 +58,13 @@ impl Client {
             }
             other => {
                 let reason = Error::from(other);
-                let text = format!("the reply is no chat completion: {}", reason.message());
+                let text = match status {
+                    200 => format!("the reply is no chat completion: {}", reason.message()),
+                    _ => format!(
+                        "status {status}, and no chat completion: {}",
+                        reason.message()
+                    ),
+                };
                 Failure::lasting(no_answer(url, Kind::Protocol, &text))
             }
         }
@@ -65,7 +72,10 @@ impl Client {
 
     fn interpret(&self, url: &str, status: u16, headers: &HeaderMap, body: &[u8]) -> Failure {
         let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-        let asked = retry::asked(&header, body, SystemTime::now());
+        // Limits are told with every reply; only where one is used up they count.
+        let is_limited = status == StatusCode::TOO_MANY_REQUESTS.as_u16();
+        let limit = |name: &str| header(name).filter(|_| is_limited || name.contains("retry"));
+        let asked = retry::asked(&limit, body, SystemTime::now());
         let mut failure = interpret(&Refusal {
             status,
             url: shown(url),

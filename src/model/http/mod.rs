@@ -6,11 +6,12 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
-use std::io::Read;
+use std::io::{self, Read};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use ureq::http::Response;
+use ureq::http::response::Parts;
 
 use crate::config::Endpoint;
 use crate::error::{Kind, Result};
@@ -20,7 +21,7 @@ use crate::message::Message;
 use crate::model::body::Body;
 use crate::model::dialect::Dialect;
 use crate::model::fault::Failure;
-use crate::model::reply::Assembler;
+use crate::model::reply::{Assembler, Fault};
 use crate::model::{Finish, Model, Reply, Request, retry, unparsed};
 use crate::secret::MASK;
 use crate::world::patience::Patience;
@@ -159,18 +160,30 @@ impl HttpModel {
             return Err(self.client.refused(&self.url, &parts, &mut reader));
         }
         let mut assembler = Assembler::default();
-        let result = reading::assemble(&self.client, &mut reader, &mut assembler, listener);
+        let mut result = reading::assemble(&self.client, &mut reader, &mut assembler, listener);
+        match result {
+            _ if reader.limit() == 0 && !assembler.is_done() => {
+                result = Err(Fault::TooLarge("body").into());
+            }
+            // Nothing but the connection's end tells where such a body ends.
+            Err(Interruption::Fault(Fault::Unfinished)) if !is_delimited(&parts) => {
+                result = Err(Interruption::Broken(io::ErrorKind::UnexpectedEof.into()));
+            }
+            _ => {}
+        }
         *told = assembler.has_told();
         let (failure, is_stop) = match result {
             Ok(()) => (None, false),
             Err(Interruption::Broken(error)) => {
                 let is_stop = stop_of(&error).is_some();
-                (Some(broken(&self.url, error.into())), is_stop)
+                // The reason why it ends has come: nothing is missing.
+                let is_whole = assembler.is_finished() && !is_stop;
+                let failure = (!is_whole).then(|| broken(&self.url, error.into()));
+                (failure, is_stop)
             }
-            Err(Interruption::Fault(fault)) => (
-                Some(self.client.faulty(&self.url, fault, &parts.headers)),
-                false,
-            ),
+            Err(Interruption::Fault(fault)) => {
+                (Some(self.client.faulty(&self.url, fault, &parts)), false)
+            }
             Err(Interruption::Empty) => (Some(nothing(&self.url)), false),
         };
         let cause = match failure {
@@ -180,7 +193,7 @@ impl HttpModel {
         };
         let mut reply = assembler
             .finish(listener)
-            .map_err(|fault| self.client.faulty(&self.url, fault, &parts.headers))?;
+            .map_err(|fault| self.client.faulty(&self.url, fault, &parts))?;
         if cause.is_some() {
             reply.finish = Finish::Cut;
             reply.message.calls.clear();
@@ -283,6 +296,13 @@ fn answer_broken_call(failure: &Failure, changes: &mut Changes) -> Option<String
         }
         _ => None,
     }
+}
+
+/// Whether the head says where the body ends.
+fn is_delimited(parts: &Parts) -> bool {
+    ["content-length", "transfer-encoding"]
+        .iter()
+        .any(|name| parts.headers.contains_key(*name))
 }
 
 /// The address with what its query may hold of credentials masked. Of Azure's

@@ -6,6 +6,7 @@ use std::io::{self, Read};
 
 use crate::event::Listener;
 use crate::limits;
+use crate::model::bounded;
 use crate::model::http::client::Client;
 use crate::model::reply::{Assembler, Fault};
 use crate::model::sse::Splitter;
@@ -112,13 +113,13 @@ fn read_whole(
             assembler.mark_whole();
             Ok(())
         }
-        Err(fault @ (Fault::Refused(_) | Fault::TooLarge(_))) => Err(fault.into()),
-        // JSON of another form often holds an error's words.
-        _ => Err(match serde_json::from_slice(&body) {
+        Ok(()) | Err(Fault::Malformed(_)) => Err(match bounded::from_slice(&body) {
+            // JSON of another form often holds an error's words.
             Ok(value) => Fault::Refused(value),
             Err(_) => malformed(&body),
         }
         .into()),
+        Err(fault) => Err(fault.into()),
     }
 }
 
@@ -133,7 +134,12 @@ fn read_stream(
     let mut splitter = Splitter::default();
     loop {
         splitter.feed(&buffer[..filled], &mut |data| {
-            assembler.take(data, listener)
+            let result = assembler.take(data, listener);
+            // An event that ended is all there: its value is broken, not cut.
+            result.map_err(|fault| match fault {
+                Fault::Unfinished => malformed(data),
+                fault => fault,
+            })
         })?;
         if assembler.is_done() {
             // The connection can serve the next request only if the body is

@@ -32,8 +32,8 @@ struct Allowance {
     silence: Duration,
     /// When all has to be there, and how long that was.
     whole: Option<(Instant, Duration)>,
-    /// Something has come of the whole.
-    has_begun: bool,
+    /// When something came last.
+    last: Option<Instant>,
 }
 
 impl SilenceLimit {
@@ -42,7 +42,7 @@ impl SilenceLimit {
         SilenceLimit(Mutex::new(Allowance {
             silence,
             whole: None,
-            has_begun: false,
+            last: None,
         }))
     }
 
@@ -51,7 +51,7 @@ impl SilenceLimit {
         *self.lock() = Allowance {
             silence,
             whole: None,
-            has_begun: false,
+            last: None,
         };
     }
 
@@ -60,7 +60,7 @@ impl SilenceLimit {
         *self.lock() = Allowance {
             silence: limit,
             whole: Some((Instant::now() + limit, limit)),
-            has_begun: false,
+            last: None,
         };
     }
 
@@ -68,13 +68,17 @@ impl SilenceLimit {
     fn now(&self) -> (Duration, Stop) {
         let allowance = *self.lock();
         let limit = allowance.silence;
-        match allowance.whole {
-            Some((end, whole)) if allowance.has_begun => {
-                let left = end.saturating_duration_since(Instant::now());
-                (left.min(limit), Stop::Dripping(whole))
-            }
-            _ => (limit, Stop::Silence(limit)),
-        }
+        let (Some((end, whole)), Some(last)) = (allowance.whole, allowance.last) else {
+            return (limit, Stop::Silence(limit));
+        };
+        let left = end.saturating_duration_since(Instant::now());
+        // Silent for most of the time is silent.
+        let stop = if end.saturating_duration_since(last) > whole / 2 {
+            Stop::Silence(whole)
+        } else {
+            Stop::Dripping(whole)
+        };
+        (left.min(limit), stop)
     }
 
     fn lock(&self) -> MutexGuard<'_, Allowance> {
@@ -196,13 +200,21 @@ impl Transport for PatientTransport {
 
     fn await_input(&mut self, timeout: NextTimeout) -> Result<bool, ureq::Error> {
         let (limit, stop) = self.limit(timeout);
+        if limit.is_zero() {
+            return Err(io::Error::from(stop).into());
+        }
         let input = self.buffers.input_append_buf();
+        if input.is_empty() {
+            // Only a head has to fit into the buffer as a whole.
+            let size = limits::READ_BYTES;
+            return Err(ureq::Error::LargeResponseHeader(size, size));
+        }
         let read = self.connection.read(input, limit, &self.shared.patience);
         let amount = read.map_err(|error| match Stop::within(&error) {
             Some(Stop::Silence(_)) => stop.into(),
             _ => error,
         })?;
-        self.shared.silence.lock().has_begun = true;
+        self.shared.silence.lock().last = Some(Instant::now());
         self.buffers.input_appended(amount);
         Ok(amount > 0)
     }

@@ -259,7 +259,7 @@ fn forms() -> Vec<Fault> {
         form(
             "an error with a BOM",
             "\u{feff}{\"error\":\"the words\"}",
-            "400: the words",
+            "400 Bad Request: the words",
         ),
         form(
             "an error of half a JSON",

@@ -1,0 +1,108 @@
+//! JSON values of any form, as long as they are not too many.
+//!
+//! A value takes thirty times the two bytes of `{}` in memory; text that is
+//! bounded in bytes is not bounded enough.
+
+use std::cell::Cell;
+use std::fmt;
+
+use serde::de::{self, Deserialize, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Value};
+
+use crate::limits;
+
+/// Reads JSON text.
+pub fn from_slice(bytes: &[u8]) -> serde_json::Result<Value> {
+    serde_json::from_slice::<Bounded>(bytes).map(|bounded| bounded.0)
+}
+
+/// Reads the rest of a list. `count` is how many values there are already.
+pub fn list<'de, A: SeqAccess<'de>>(mut list: A, count: &Cell<usize>) -> Result<Value, A::Error> {
+    let mut items = Vec::new();
+    while let Some(item) = list.next_element_seed(Counted(count))? {
+        items.push(item);
+    }
+    Ok(Value::Array(items))
+}
+
+/// Reads the rest of an object.
+pub fn map<'de, A: MapAccess<'de>>(mut map: A, count: &Cell<usize>) -> Result<Value, A::Error> {
+    let mut fields = Map::new();
+    while let Some(key) = map.next_key::<String>()? {
+        fields.insert(key, map.next_value_seed(Counted(count))?);
+    }
+    Ok(Value::Object(fields))
+}
+
+struct Bounded(Value);
+
+impl<'de> Deserialize<'de> for Bounded {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Bounded, D::Error> {
+        Counted(&Cell::new(0))
+            .deserialize(deserializer)
+            .map(Bounded)
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Counted<'c>(&'c Cell<usize>);
+
+impl<'de> DeserializeSeed<'de> for Counted<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        let count = self.0.get() + 1;
+        self.0.set(count);
+        if count > limits::JSON_VALUES {
+            return Err(de::Error::custom("too many values"));
+        }
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Counted<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any value")
+    }
+    fn visit_unit<E: de::Error>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+    fn visit_bool<E: de::Error>(self, value: bool) -> Result<Value, E> {
+        Ok(value.into())
+    }
+    fn visit_i64<E: de::Error>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+    fn visit_u64<E: de::Error>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+    fn visit_f64<E: de::Error>(self, value: f64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Value, E> {
+        Ok(text.into())
+    }
+    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Value, A::Error> {
+        list(seq, self.0)
+    }
+    fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<Value, A::Error> {
+        map(fields, self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_is_read_as_it_is_unless_there_are_too_many() {
+        let text = r#"{"a":[1,-2,3.5,"x",null,true,{"b":[]}]}"#;
+        assert_eq!(from_slice(text.as_bytes()).unwrap().to_string(), text);
+        assert!(from_slice(b"{").is_err());
+        let many = format!("[{}0]", "[],".repeat(limits::JSON_VALUES));
+        let error = from_slice(many.as_bytes()).unwrap_err();
+        assert!(error.to_string().starts_with("too many values"), "{error}");
+    }
+}
