@@ -104,8 +104,13 @@ fn silent() -> Vec<Fault> {
             "silent in the headers",
             Reply::raw("HTTP/1.1 200 OK\r\nConte").hang(),
         )
-        .stays_silent(""),
-        answers("silent behind the headers", Reply::raw(HEAD).hang()).stays_silent(""),
+        .status(75)
+        .says(" s")
+        .within(7.5),
+        answers("silent behind the headers", Reply::raw(HEAD).hang())
+            .status(75)
+            .says(" s")
+            .within(7.5),
         answers(
             "silent behind blank lines",
             Reply::raw(HEAD).then("\n\n\n").hang(),

@@ -324,7 +324,7 @@ impl Fault {
             outcome.status,
             tries.unwrap_or_default(),
             outcome.elapsed.as_secs_f64(),
-            outcome.peak_memory_kib,
+            run.peak_memory_kib,
             short(&outcome.stdout),
             short(&outcome.stderr),
         );
