@@ -171,58 +171,56 @@ fn broken_json() -> Vec<Fault> {
 }
 
 fn too_large() -> Vec<Fault> {
-    let sized = |before: &str, filling: u8, after: &str| {
-        let length = before.len() + (70 << 20) + after.len();
+    let filled = |before: &str, times: usize, filling: String, after: &str| {
+        let length = before.len() + times * filling.len() + after.len();
         Reply::raw(format!(
             "HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{before}"
         ))
-        .then_repeat(70, Duration::ZERO, vec![filling; 1 << 20])
+        .then_repeat(times, Duration::ZERO, filling)
         .then(after)
         .then_close()
+    };
+    let sized = |before: &str, filling: &str, after: &str| {
+        filled(before, 70 << 4, filling.repeat(1 << 16), after)
     };
     vec![
         answers("a JSON string of 70 MB", {
             sized(
                 r#"{"choices":[{"message":{"content":""#,
-                b'x',
+                "x",
                 r#""},"finish_reason":"stop"}]}"#,
             )
         })
         .fails_for_good()
         .says("too large"),
-        answers("a JSON of 70 MB of blanks", sized("{", b' ', "}"))
+        answers("a JSON of 70 MB of blanks", sized("{", " ", "}"))
             .fails_for_good()
             .says("too large"),
         // No bound names what is skipped before the body; 64 MiB is the response's.
-        answers(
-            "70 MB of blanks before the JSON",
-            sized("\n", b'\n', ANSWER),
-        )
-        .fails_for_good()
-        .says("too large")
-        .within(10.0),
+        answers("70 MB of blanks before the JSON", sized("\n", "\n", ANSWER))
+            .fails_for_good()
+            .says("too large")
+            .within(10.0),
         answers(
             "a page of 70 MB",
-            sized("<html><title>Hi</title>", b'x', "</html>"),
+            sized("<html><title>Hi</title>", "x", "</html>"),
         )
         .fails_for_good()
         .says("Hi"),
-        answers("a text of 70 MB", sized("", b'x', ""))
+        answers("a text of 70 MB", sized("", "x", ""))
             .fails_for_good()
             .says("xxx"),
         answers("a JSON of 2,000,000 empty choices", {
-            let choices = "{},".repeat(2_000_000);
-            body(format!("{{\"choices\":[{choices}{{}}]}}"))
+            filled("{\"choices\":[", 2000, "{},".repeat(1000), "{}]}")
         })
         .fails_for_good(),
         answers("a JSON of 1,000,000 lists in a field nobody reads", {
-            let lists = "[],".repeat(1_000_000);
-            body(format!("{{\"x\":[{lists}0],{}", &ANSWER[1..]))
+            let after = format!("0],{}", &ANSWER[1..]);
+            filled("{\"x\":[", 1000, "[],".repeat(1000), &after)
         })
         .gives("The answer"),
         answers("an error of 1,000,000 lists", {
-            let lists = "[],".repeat(1_000_000);
-            body(format!("{{\"error\":[{lists}\"the words\"]}}"))
+            filled("{\"error\":[", 1000, "[],".repeat(1000), "\"the words\"]}")
         })
         .fails_for_good(),
     ]

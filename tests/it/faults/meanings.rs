@@ -253,14 +253,10 @@ fn large_calls() -> Vec<Fault> {
     let large = |name, reply| answers(name, reply).fails_for_good().says("too large");
     let many = |name, reply| answers(name, reply).fails_for_good().says("too many calls");
     let whole = |calls: Value| message(&json!({"tool_calls": calls}));
-    let of = |count: usize| -> Vec<Value> {
-        (0..count)
-            .map(|number| {
-                let mut call = call(&format!("call-{number}"), "list_skills", "{}");
-                call["index"] = number.into();
-                call
-            })
-            .collect()
+    let nth = |number: usize| {
+        let mut call = call(&format!("call-{number}"), "list_skills", "{}");
+        call["index"] = number.into();
+        call
     };
     let long = |length: usize| json!({"query": "x".repeat(length)}).to_string();
     let fragment =
@@ -274,11 +270,16 @@ fn large_calls() -> Vec<Fault> {
             let begin = piece(&json!({"tool_calls": [call("a", "list_skills", "{\"query\":\"")]}));
             stream(begin + &fragment(&"x".repeat(10_000)).repeat(210) + STOP)
         }),
-        many("10,000 calls in one message", whole(of(10_000).into())),
+        many("10,000 calls in one message", {
+            let calls: Vec<String> = (0..10_000).map(|number| nth(number).to_string()).collect();
+            Reply::status(200).body(format!(
+                "{{\"choices\":[{{\"message\":{{\"tool_calls\":[{}]}},\"finish_reason\":\"stop\"}}]}}",
+                calls.join(",")
+            ))
+        }),
         many("10,000 calls in a stream", {
-            let pieces: String = of(10_000)
-                .iter()
-                .map(|call| piece(&json!({"tool_calls": [call]})))
+            let pieces: String = (0..10_000)
+                .map(|number| piece(&json!({"tool_calls": [nth(number)]})))
                 .collect();
             stream(pieces + STOP)
         }),
@@ -315,7 +316,9 @@ fn large_calls() -> Vec<Fault> {
         )
         .gives("4")
         .tries(2..=2),
-        called("100 calls", of(100).into()).gives("4").tries(2..=2),
+        called("100 calls", (0..100).map(nth).collect())
+            .gives("4")
+            .tries(2..=2),
         called(
             "arguments of 100,000 lists",
             json!([call("a", "list_skills", &"[".repeat(100_000))]),
