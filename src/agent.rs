@@ -9,11 +9,11 @@ use std::time::Instant;
 
 use crate::conversation::Conversation;
 use crate::error::{Error, Kind, Result};
-use crate::event::{Event, Listener};
+use crate::event::{Event, Listener, Tally};
 use crate::limits;
 use crate::message::Assistant;
 use crate::model::{Finish, Model, Reply, Request};
-use crate::tool::{ToolCall, Usage, parse_arguments};
+use crate::tool::{ToolCall, parse_arguments};
 use crate::tools::Tools;
 use crate::world::patience::Patience;
 
@@ -26,17 +26,6 @@ pub struct Answer {
     pub finish: Finish,
     /// Why not, where more is known.
     pub cause: Option<Error>,
-}
-
-/// What turns cost, added up.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
-    /// Requests that brought a reply.
-    pub steps: u32,
-    /// Tools that ran.
-    pub tool_calls: u32,
-    /// Tokens as reported.
-    pub usage: Usage,
 }
 
 /// What bounds a turn.

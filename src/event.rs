@@ -64,5 +64,16 @@ pub enum Event<'a> {
     Warning(&'a str),
 }
 
+/// What turns cost, added up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Requests that brought a reply.
+    pub steps: u32,
+    /// Tools that ran.
+    pub tool_calls: u32,
+    /// Tokens as reported.
+    pub usage: Usage,
+}
+
 /// Whoever listens.
 pub type Listener<'l> = dyn FnMut(Event<'_>) + 'l;

@@ -96,6 +96,11 @@ pub const SUMMARY_CHARS: usize = 200;
 pub const PIPE_READ_BYTES: usize = 4 << 10;
 /// A line on standard error.
 pub const LINE_BYTES: usize = 1200;
+/// Written to standard output at once: what a pipe takes as a whole when it
+/// says that it has room (`PIPE_BUF`).
+pub const STDOUT_PIECE_BYTES: usize = 4 << 10;
+/// After a signal: how long a reader that does not read is waited for.
+pub const STDOUT_LAST: Duration = Duration::from_millis(500);
 /// The help's width.
 pub const HELP_COLUMNS: usize = 90;
 /// What a terminal takes of one line, as the kernel bounds it.

@@ -47,8 +47,8 @@ const ABSENCES: [(&str, &[&str], &str); 11] = [
     ),
     ("println!", &[], "only world/output prints"),
     ("eprint", &[], "only world/output prints"),
-    ("stdout()", &["world/output.rs"], "only world/output prints"),
-    ("stderr()", &["world/output.rs"], "only world/output prints"),
+    ("stdout()", &["world/output/"], "only world/output prints"),
+    ("stderr()", &["world/output/"], "only world/output prints"),
     ("process::exit", &[], "the exit status is main's"),
     ("thread::spawn", &[], "one thread"),
 ];

@@ -9,7 +9,7 @@ use crate::error::{Error, Kind, Result};
 use crate::limits;
 use crate::settings;
 use crate::text;
-use crate::world::output::Verbosity;
+use crate::world::output::{FORMATS, Format, Verbosity};
 
 /// A row of the table of commands.
 #[derive(Debug)]
@@ -78,6 +78,7 @@ enum Action {
     Set(&'static str),
     System,
     Skills,
+    Output,
     Verbosity(Verbosity),
     NoStream,
     MaxSteps,
@@ -129,6 +130,13 @@ pub static OPTIONS: &[OptionRow] = &[
         Some("DIR"),
         "skills folder; repeat it for several, the first wins a name",
         Action::Skills,
+    ),
+    option(
+        Some('o'),
+        "--output",
+        Some("FORMAT"),
+        "text (default); json: one object at the end; jsonl: one a line, as things happen",
+        Action::Output,
     ),
     option(
         Some('q'),
@@ -240,6 +248,8 @@ pub struct Typed {
     pub system: Option<String>,
     /// `--skills`.
     pub skills: Vec<OsString>,
+    /// `--output`.
+    pub format: Format,
     /// `--quiet`, `--verbose`.
     pub verbosity: Verbosity,
     /// Not `--no-stream`.
@@ -278,6 +288,7 @@ pub fn parse(arguments: Vec<OsString>) -> Result<Request> {
         settings: Vec::new(),
         system: None,
         skills: Vec::new(),
+        format: Format::Text,
         verbosity: Verbosity::Normal,
         stream: true,
         max_steps: limits::MAX_STEPS,
@@ -340,6 +351,7 @@ fn apply(typed: &mut Typed, row: &OptionRow, value: OsString) -> Result<()> {
         Action::Set(name) => typed.settings.push((name, value, row.long)),
         Action::System => typed.system = Some(text_value(row, value)?),
         Action::Skills => typed.skills.push(value),
+        Action::Output => typed.format = format(row, value)?,
         Action::Verbosity(verbosity) => typed.verbosity = verbosity,
         Action::NoStream => typed.stream = false,
         Action::MaxSteps => typed.max_steps = max_steps(row, value)?,
@@ -352,6 +364,21 @@ fn apply(typed: &mut Typed, row: &OptionRow, value: OsString) -> Result<()> {
         Action::Help | Action::Version => {}
     }
     Ok(())
+}
+
+fn format(row: &OptionRow, value: OsString) -> Result<Format> {
+    let text = text_value(row, value)?;
+    match FORMATS.iter().find(|(name, _)| *name == text) {
+        Some((_, format)) => Ok(*format),
+        None => {
+            let names = FORMATS.map(|(name, _)| name).join(", ");
+            let shown = text::one_line(&text, limits::SUMMARY_CHARS);
+            Err(usage(format!(
+                "{} takes one of {names}, not `{shown}`",
+                row.long
+            )))
+        }
+    }
 }
 
 fn max_steps(row: &OptionRow, value: OsString) -> Result<u32> {
@@ -480,6 +507,7 @@ mod tests {
             (&["--modle", "x"], "did you mean --model?"),
             (&["-x"], "--help"),
             (&["--max-steps", "0"], "whole number from 1"),
+            (&["-o", "xml"], "one of text, json, jsonl, not `xml`"),
             (&["--timeout", "nan"], "more than 0"),
             (&["--timeout", "-1"], "more than 0"),
             (&["--model"], "missing argument"),

@@ -1,11 +1,12 @@
 //! One question, one answer.
 
-use crate::agent::{self, Answer, Tally};
+use crate::agent::{self, Answer};
 use crate::cli::args::{Typed, usage};
 use crate::cli::setup::{Run, Start};
 use crate::config::Needs;
 use crate::conversation::Conversation;
 use crate::error::{Error, Kind, Result};
+use crate::event::Tally;
 use crate::limits;
 use crate::model::http::HttpModel;
 use crate::model::{Finish, Model, Request};
@@ -28,9 +29,10 @@ pub fn run(typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
         return Err(no_prompt());
     }
     let run = Run::new(typed, start, Needs::Endpoint, output)?;
+    let model = model(&run)?;
+    output.name_model(model.name());
     let prompt = prompt(&run, input.as_mut(), output)?;
     let (instructions, tools) = run.equip(output)?;
-    let model = model(&run)?;
     if run.typed.dry_run {
         preview(&prompt, &instructions, &model, &tools, output)?;
     } else {
@@ -97,6 +99,7 @@ pub fn answer(
             output.show(&event);
         },
     );
+    output.spend(tally);
     finish(&turn?, output)
 }
 
@@ -187,10 +190,7 @@ fn read(
             }
         })),
         Ok(Whole::Silent) => {
-            let seconds = limits::STDIN_PATIENCE.as_secs();
-            output.warn(&format!(
-                "standard input stayed silent for {seconds} s and is ignored (-n never reads it, - waits for it)"
-            ));
+            output.ignore_stdin();
             Ok(None)
         }
         Ok(Whole::TooLarge) => {

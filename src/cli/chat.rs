@@ -4,13 +4,14 @@
 //! conversation goes on. Ctrl+C cancels the turn, at an empty prompt it says
 //! how to leave, and the second one leaves.
 
-use crate::agent::{self, Tally};
+use crate::agent;
 use crate::cli::args::{Typed, usage};
 use crate::cli::ask;
 use crate::cli::setup::{Run, Start};
 use crate::config::Needs;
 use crate::conversation::Conversation;
 use crate::error::{Error, Kind, Result};
+use crate::event::Tally;
 use crate::limits;
 use crate::model::Model;
 use crate::tools::Tools;
@@ -52,13 +53,14 @@ pub fn run(typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
     let io_error = |error| Error::new(Kind::Io, format!("failed to read standard input: {error}"));
     let mut input = Input::open().map_err(io_error)?;
     let run = Run::new(typed, start, Needs::Endpoint, output)?;
-    let (instructions, tools) = run.equip(output)?;
-    let model = ask::model(&run)?;
     let first = ask::words(&run.typed.words)?;
+    let model = ask::model(&run)?;
+    output.name_model(model.name());
+    if run.typed.dry_run && first.trim().is_empty() {
+        return Err(usage("--dry-run shows a request, and there is no prompt"));
+    }
+    let (instructions, tools) = run.equip(output)?;
     if run.typed.dry_run {
-        if first.trim().is_empty() {
-            return Err(usage("--dry-run shows a request, and there is no prompt"));
-        }
         ask::preview(&first, &instructions, &model, &tools, output)?;
         return Ok(0);
     }
@@ -180,6 +182,7 @@ impl Chat<'_> {
 
     /// One turn. Only what ends the whole conversation is an error.
     fn turn(&mut self, output: &mut Output) -> Result<()> {
+        output.begin_turn();
         let mut tally = Tally::default();
         let answer = agent::turn(
             &mut self.conversation,
@@ -189,23 +192,26 @@ impl Chat<'_> {
             &mut tally,
             &mut |event| output.show(&event),
         );
-        if let Err(error) = answer.and_then(|answer| ask::finish(&answer, output)) {
-            match error.kind() {
+        output.spend(tally);
+        match answer.and_then(|answer| ask::finish(&answer, output)) {
+            Ok(()) => output.end_turn(None),
+            Err(error) => match error.kind() {
                 Kind::Interrupted(signal) if self.goes_on(signal) => {
                     self.run.patience.interrupt.take();
                     self.conversation.close();
+                    output.end_turn(Some(&error));
                     output.warn("interrupted; the conversation goes on");
                 }
                 Kind::Interrupted(_) => return Err(error),
                 Kind::Limit if self.run.patience.check().is_err() => return Err(error),
                 _ => {
-                    output.error(&error);
+                    output.end_turn(Some(&error));
                     if self.conversation.awaits_answer() && self.is_terminal {
                         output.note("/retry sends it again");
                     }
                     self.failure = Some(error);
                 }
-            }
+            },
         }
         output.outcome()
     }

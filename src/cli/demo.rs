@@ -9,6 +9,7 @@ use crate::cli::ask;
 use crate::cli::setup::Run;
 use crate::error::{Error, Kind, Result};
 use crate::message::{Assistant, Message};
+use crate::model::Model as _;
 use crate::model::scripted::{ScriptedModel, Step};
 use crate::tool::ToolCall;
 use crate::world::output::Output;
@@ -75,6 +76,8 @@ fn bundled(skill: &str, file: &str, args: &[&str]) -> Value {
 
 /// Plays the demo.
 pub fn run(run: &Run, output: &mut Output) -> Result<u8> {
+    let model = ScriptedModel::new("scripted", STEPS);
+    output.name_model(model.name());
     for name in SKILLS {
         if run.skills.find(name).is_err() {
             let folders = run
@@ -94,22 +97,20 @@ pub fn run(run: &Run, output: &mut Output) -> Result<u8> {
     );
     output.note(&format!("the question: {QUESTION}"));
     let (instructions, tools) = run.equip(output)?;
-    let model = ScriptedModel::new("scripted", STEPS);
     ask::answer(QUESTION, &instructions, &model, &tools, run, output)?;
     output.note("next: set LLM_API_BASE_URL, LLM_MODEL_NAME and LLM_API_KEY, and ask a real model");
     Ok(0)
 }
 
 fn calls(content: &str, calls: &[(&str, Value)]) -> Assistant {
-    let call = |(index, (name, arguments)): (usize, &(&str, Value))| ToolCall {
-        id: format!("call_{}", index + 1),
+    let call = |(name, arguments): &(&str, Value)| ToolCall {
         name: (*name).into(),
         arguments: arguments.to_string(),
         ..ToolCall::default()
     };
     Assistant {
         content: content.into(),
-        calls: calls.iter().enumerate().map(call).collect(),
+        calls: calls.iter().map(call).collect(),
         ..Assistant::default()
     }
 }

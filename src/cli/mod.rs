@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use crate::cli::args::{Command, Request, Typed, usage};
 use crate::config::Needs;
 use crate::error::{Error, Kind, Result};
-use crate::world::output::{Output, Verbosity};
+use crate::world::output::{Format, Output, Verbosity};
 use crate::world::signal::Signal;
 
 pub mod args;
@@ -39,37 +39,65 @@ impl From<&Error> for Ending {
 /// Does what the arguments ask for.
 pub fn run(mut start: Start) -> Ending {
     let color = setup::wants_color(&start.environment);
-    let request = match args::parse(std::mem::take(&mut start.arguments)) {
-        Ok(request) => request,
-        Err(error) => return fail(&error, &mut Output::new(Verbosity::Normal, color)),
-    };
-    let (result, mut output) = match request {
-        Request::Help => show(&help::text(), color),
-        Request::Version => show(help::VERSION, color),
-        Request::Run(typed) => {
-            let mut output = Output::new(typed.verbosity, color);
+    let interrupt = start.interrupt.clone();
+    let output = |format, verbosity| Output::new(format, verbosity, color, interrupt.clone());
+    let plain = || output(Format::Text, Verbosity::Normal);
+    let (result, output) = match args::parse(std::mem::take(&mut start.arguments)) {
+        Err(error) => (Err(error), plain()),
+        Ok(Request::Help) => show(&help::text(), plain()),
+        Ok(Request::Version) => show(help::VERSION, plain()),
+        Ok(Request::Run(typed)) => {
+            let mut output = output(format(&typed), typed.verbosity);
             (dispatch(*typed, &start, &mut output), output)
         }
     };
-    // An answer that could not be written is a failure of its own.
-    match result.and_then(|status| output.outcome().map(|()| status)) {
-        Ok(status) => Ending::Status(status),
-        Err(error) => fail(&error, &mut output),
+    end(result, output)
+}
+
+/// What standard output carries: only answers have formats.
+fn format(typed: &Typed) -> Format {
+    match typed.command {
+        Command::Ask | Command::Chat if typed.dry_run => Format::Text,
+        Command::Ask | Command::Chat | Command::Demo => typed.format,
+        Command::Tool => Format::Text,
     }
 }
 
-fn show(text: &str, color: bool) -> (Result<u8>, Output) {
-    let mut output = Output::new(Verbosity::Normal, color);
+fn show(text: &str, mut output: Output) -> (Result<u8>, Output) {
     output.print(text);
     (Ok(0), output)
 }
 
-fn fail(error: &Error, output: &mut Output) -> Ending {
-    // A signal needs no explanation: the shell shows it.
-    if !matches!(error.kind(), Kind::Interrupted(_)) {
-        output.error(error);
+/// Tells what went wrong, and makes the result the last thing that is written.
+fn end(result: Result<u8>, mut output: Output) -> Ending {
+    let ending = match result {
+        Ok(status) => {
+            output.complete(status);
+            Ending::Status(status)
+        }
+        Err(error) if is_for_want_of_a_reader(&error, &output) => Ending::Status(0),
+        Err(error) => {
+            output.end_turn(Some(&error));
+            Ending::from(&error)
+        }
+    };
+    // An answer that could not be written is a failure of its own.
+    match (ending, output.outcome()) {
+        (Ending::Signal(_), _) | (_, Ok(())) => ending,
+        (Ending::Status(_), Err(error)) => {
+            output.error(&error);
+            Ending::from(&error)
+        }
     }
-    Ending::from(error)
+}
+
+/// Whether the run stopped because standard output cannot be written any more,
+/// or failed on the way there: a reader that went away is no failure.
+fn is_for_want_of_a_reader(error: &Error, output: &Output) -> bool {
+    match error.kind() {
+        Kind::Interrupted(signal) => Signal(signal) == Signal::PIPE,
+        _ => output.is_unread(),
+    }
 }
 
 fn dispatch(typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {

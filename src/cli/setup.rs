@@ -94,7 +94,8 @@ impl Run {
     }
 
     /// The instructions of a conversation and the tools that go with them.
-    /// Without a usable skill no tool is offered, and a line says why.
+    /// Without a usable skill no tool is offered, and a line says why. From
+    /// here on wrong usage cannot be found any more: the start is told.
     pub fn equip(&self, output: &mut Output) -> Result<(String, Tools<'_>)> {
         let catalogue = self.skills.catalogue();
         let is_usable = catalogue.skills.iter().any(|skill| skill.fault.is_none());
@@ -134,6 +135,11 @@ impl Run {
             .as_deref()
             .map(|text| self.system_text(text))
             .transpose()?;
+        let usable = catalogue
+            .skills
+            .iter()
+            .filter(|skill| skill.fault.is_none());
+        output.start(&usable.map(|skill| skill.name.as_str()).collect::<Vec<_>>());
         let instructions = instructions::build(system.as_deref(), &catalogue, &self.folder);
         Ok((instructions, Tools::new(self.bench(), is_usable)))
     }

@@ -17,6 +17,8 @@ pub struct ScriptedModel {
     name: &'static str,
     steps: &'static [Step],
     next: Cell<usize>,
+    /// Calls so far: each has an id of its own.
+    calls: Cell<usize>,
 }
 
 impl ScriptedModel {
@@ -26,6 +28,7 @@ impl ScriptedModel {
             name,
             steps,
             next: Cell::new(0),
+            calls: Cell::new(0),
         }
     }
 }
@@ -40,7 +43,11 @@ impl Model for ScriptedModel {
             .steps
             .get(self.next.replace(self.next.get() + 1))
             .ok_or_else(|| Error::new(Kind::Endpoint, "the script of the model is over"))?;
-        let message = step(request.messages);
+        let mut message = step(request.messages);
+        for call in &mut message.calls {
+            self.calls.set(self.calls.get() + 1);
+            call.id = format!("call_{}", self.calls.get());
+        }
         if !message.content.is_empty() {
             listener(Event::Text(&message.content));
         }

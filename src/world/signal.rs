@@ -6,10 +6,12 @@
 //! handlers takes [`Interrupt::never`]. Nothing here decides what an interrupt
 //! means: that is for the front ends.
 
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
-use std::sync::Arc;
+use std::os::unix::fs::FileTypeExt;
 use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// A signal that asks the program to stop: its number, as in `signal(7)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +24,9 @@ impl Signal {
     pub const TERM: Signal = Signal(libc::SIGTERM);
     /// The terminal went away.
     pub const HUP: Signal = Signal(libc::SIGHUP);
+    /// Standard output cannot be written any more. It never comes from outside:
+    /// the program does not let the kernel send it.
+    pub const PIPE: Signal = Signal(libc::SIGPIPE);
 }
 
 /// The pipe's write end, for the handler; -1 until installed.
@@ -35,7 +40,9 @@ extern "C" fn on_signal(number: libc::c_int) {
     unsafe {
         let errno = libc::__errno_location();
         let saved = *errno;
-        let _ = PENDING.compare_exchange(0, number, Ordering::Relaxed, Ordering::Relaxed);
+        let set = |old| PENDING.compare_exchange(old, number, Ordering::Relaxed, Ordering::Relaxed);
+        // Ctrl+C ends the readers of a pipeline too: the signal is what counts.
+        let _ = set(0).or_else(|_| set(libc::SIGPIPE));
         wake();
         *errno = saved;
     }
@@ -53,13 +60,72 @@ fn wake() {
 /// Whether a signal has asked to stop, in a form that `poll` can wait for.
 #[derive(Clone, Debug)]
 pub struct Interrupt {
-    read_end: Option<Arc<OwnedFd>>,
+    source: Option<Arc<Source>>,
+}
+
+/// Where an interrupt comes from.
+#[derive(Debug)]
+struct Source {
+    /// Readable once a signal has come.
+    pipe: OwnedFd,
+    reader: OnceLock<Reader>,
+}
+
+/// The reader of a pipe that the program writes to.
+#[derive(Debug)]
+struct Reader {
+    ours: File,
+    /// Readable once a signal has come or the reader has gone.
+    both: OwnedFd,
+}
+
+impl Reader {
+    /// `None` for what has no reader that can go, a file or a terminal.
+    fn new(ours: BorrowedFd<'_>, pipe: &OwnedFd) -> io::Result<Option<Reader>> {
+        let ours = File::from(ours.try_clone_to_owned()?);
+        let kind = ours.metadata()?.file_type();
+        if !kind.is_fifo() && !kind.is_socket() {
+            return Ok(None);
+        }
+        // SAFETY: the new descriptor is owned at once.
+        let both = unsafe {
+            match libc::epoll_create1(libc::EPOLL_CLOEXEC) {
+                -1 => return Err(io::Error::last_os_error()),
+                fd => OwnedFd::from_raw_fd(fd),
+            }
+        };
+        // Without any event asked for, only errors and the end are told.
+        for (fd, events) in [(pipe.as_raw_fd(), libc::EPOLLIN), (ours.as_raw_fd(), 0)] {
+            let mut event = libc::epoll_event {
+                events: events.cast_unsigned(),
+                u64: 0,
+            };
+            // SAFETY: both descriptors are open, the event outlives the call.
+            let done = unsafe {
+                libc::epoll_ctl(both.as_raw_fd(), libc::EPOLL_CTL_ADD, fd, &raw mut event)
+            };
+            if done != 0 {
+                return Err(io::Error::last_os_error());
+            }
+        }
+        Ok(Some(Reader { ours, both }))
+    }
+
+    fn has_gone(&self) -> bool {
+        let mut fd = libc::pollfd {
+            fd: self.ours.as_raw_fd(),
+            events: 0,
+            revents: 0,
+        };
+        // SAFETY: one entry that outlives the call.
+        unsafe { libc::poll(&raw mut fd, 1, 0) > 0 }
+    }
 }
 
 impl Interrupt {
     /// No signal ever interrupts: for library users and tests.
     pub const fn never() -> Interrupt {
-        Interrupt { read_end: None }
+        Interrupt { source: None }
     }
 
     /// Handles SIGINT, SIGTERM, SIGHUP and SIGQUIT for the whole process from now on.
@@ -91,36 +157,65 @@ impl Interrupt {
             }
         }
         // SAFETY: the descriptor was just made and nobody else owns it.
-        let read_end = unsafe { OwnedFd::from_raw_fd(ends[0]) };
+        let pipe = unsafe { OwnedFd::from_raw_fd(ends[0]) };
+        let reader = OnceLock::new();
         Ok(Interrupt {
-            read_end: Some(Arc::new(read_end)),
+            source: Some(Arc::new(Source { pipe, reader })),
         })
+    }
+
+    /// From now on [`Signal::PIPE`] comes as soon as nobody reads this pipe any
+    /// more, also while nothing is written to it. Where that cannot be watched,
+    /// the next write tells.
+    pub fn watch(&self, pipe: BorrowedFd<'_>) {
+        if let Some(source) = &self.source
+            && let Ok(Some(reader)) = Reader::new(pipe, &source.pipe)
+        {
+            let _ = source.reader.set(reader);
+        }
     }
 
     /// What to add to a `poll`: readable once a signal has come. `None` where
     /// no signal can come.
     pub fn as_fd(&self) -> Option<BorrowedFd<'_>> {
-        self.read_end.as_ref().map(|end| end.as_fd())
+        let source = self.source.as_ref()?;
+        let both = source.reader.get().map(|reader| &reader.both);
+        Some(both.unwrap_or(&source.pipe).as_fd())
     }
 
     /// The signal that asked to stop, if one did. It stays pending.
     pub fn pending(&self) -> Option<Signal> {
-        self.read_end.as_ref()?;
+        let source = self.source.as_ref()?;
         match PENDING.load(Ordering::Relaxed) {
+            0 if source.reader.get().is_some_and(Reader::has_gone) => Some(Signal::PIPE),
             0 => None,
             number => Some(Signal(number)),
         }
     }
 
+    /// Asks to stop as if this signal had come, unless one is pending already.
+    /// Where no signal can come, this one does not either.
+    pub fn raise(&self, signal: Signal) {
+        if self.source.is_some() {
+            let _ = PENDING.compare_exchange(0, signal.0, Ordering::Relaxed, Ordering::Relaxed);
+            wake();
+        }
+    }
+
     /// Takes the pending signal, so that the program can go on after it.
     pub fn take(&self) -> Option<Signal> {
-        let read_end = self.read_end.as_ref()?;
+        let source = self.source.as_ref()?;
         let taken = PENDING.swap(0, Ordering::Relaxed);
         let mut sink = [0u8; 64];
         // SAFETY: reads into `sink`, at most its length, from an owned descriptor.
-        while unsafe { libc::read(read_end.as_raw_fd(), sink.as_mut_ptr().cast(), sink.len()) } > 0
-        {
-        }
+        while unsafe {
+            libc::read(
+                source.pipe.as_raw_fd(),
+                sink.as_mut_ptr().cast(),
+                sink.len(),
+            )
+        } > 0
+        {}
         if PENDING.load(Ordering::Relaxed) != 0 {
             // Another one came meanwhile, and its byte may have gone with the others.
             wake();

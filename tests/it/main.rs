@@ -21,6 +21,7 @@ mod endpoint;
 mod faults;
 mod harness;
 mod network_settings;
+mod output;
 mod paths;
 mod scripts;
 mod skills;

@@ -1,18 +1,48 @@
 //! The only place that prints.
 //!
 //! Standard output carries the answer and nothing else: streamed to a
-//! terminal, whole to anything else. Standard error carries the rest, one
-//! line a thing. Nothing from a model or a tool reaches a terminal raw.
+//! terminal, whole to anything else; with `--output json` or `jsonl` it
+//! carries records instead. Standard error carries the rest, one line a thing.
+//! Nothing from a model or a tool reaches a terminal raw.
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 
 use crate::error::{Error, Kind, Result};
-use crate::event::Event;
+use crate::event::{Event, Tally};
 use crate::limits;
 use crate::secret::Secrets;
 use crate::text::{one_line, printable};
 use crate::tool::milliseconds;
+use crate::world::signal::Interrupt;
+
+mod records;
+mod report;
+mod stdout;
+mod veil;
+
+use report::Report;
+use stdout::Stdout;
+use veil::Veil;
+
+/// What standard output carries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Format {
+    /// The answer.
+    #[default]
+    Text,
+    /// One object at the end.
+    Json,
+    /// Objects as things happen, one a line; the last is that of `Json`.
+    Jsonl,
+}
+
+/// Every format and its name.
+pub const FORMATS: [(&str, Format); 3] = [
+    ("text", Format::Text),
+    ("json", Format::Json),
+    ("jsonl", Format::Jsonl),
+];
 
 /// How much is said on standard error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -33,16 +63,18 @@ pub enum Verbosity {
     reason = "independent facts about two streams"
 )]
 pub struct Output {
+    format: Format,
     verbosity: Verbosity,
-    /// Text goes out as it comes: standard output is a terminal.
+    /// Text goes out as it comes: standard output is a terminal that shows text.
     streams: bool,
     color: bool,
     /// The terminal's cursor stands behind text, not at the beginning of a line.
     is_line_open: bool,
     is_thinking: bool,
-    /// The end of what has streamed, as long as the next piece may change it.
-    held: String,
-    failure: Option<io::Error>,
+    text: Veil,
+    thought: Veil,
+    report: Report,
+    stdout: Stdout,
     /// Masked in everything that is printed: servers quote what they were sent.
     secrets: Secrets,
 }
@@ -53,16 +85,25 @@ const YELLOW: &str = "\x1b[33m";
 const PLAIN: &str = "\x1b[0m";
 
 impl Output {
-    /// `color_wanted` is false with `NO_COLOR` or on a dumb terminal.
-    pub fn new(verbosity: Verbosity, color_wanted: bool) -> Output {
+    /// `color_wanted` is false with `NO_COLOR` or on a dumb terminal. Should
+    /// standard output fail, it is the `interrupt` that is raised.
+    pub fn new(
+        format: Format,
+        verbosity: Verbosity,
+        color_wanted: bool,
+        interrupt: Interrupt,
+    ) -> Output {
         Output {
+            format,
             verbosity,
-            streams: io::stdout().is_terminal(),
+            streams: format == Format::Text && io::stdout().is_terminal(),
             color: color_wanted && io::stderr().is_terminal(),
             is_line_open: false,
             is_thinking: false,
-            held: String::new(),
-            failure: None,
+            text: Veil::default(),
+            thought: Veil::default(),
+            report: Report::new(format),
+            stdout: Stdout::new(interrupt, format == Format::Jsonl),
             secrets: Secrets::default(),
         }
     }
@@ -72,8 +113,41 @@ impl Output {
         self.secrets = secrets;
     }
 
+    /// From now on the model is known.
+    pub fn name_model(&mut self, name: &str) {
+        self.report.name_model(name);
+    }
+
+    /// The run begins: what is still missing is the model's to do. Not for
+    /// runs that wrong usage may still end.
+    pub fn start(&mut self, skills: &[&str]) {
+        let lines = self.report.start(skills, &self.secrets);
+        self.stdout.write(&lines);
+    }
+
+    /// A turn of a conversation begins.
+    pub fn begin_turn(&mut self) {
+        self.report.begin_turn();
+    }
+
+    /// Says that standard input was silent and is ignored.
+    pub fn ignore_stdin(&mut self) {
+        let seconds = limits::STDIN_PATIENCE.as_secs();
+        self.warn(&format!(
+            "standard input stayed silent for {seconds} s and is ignored (-n never reads it, - waits for it)"
+        ));
+        self.report.ignore_stdin();
+    }
+
+    /// What the turn has cost by now.
+    pub fn spend(&mut self, tally: Tally) {
+        self.report.spend(tally);
+    }
+
     /// Shows what happens.
     pub fn show(&mut self, event: &Event<'_>) {
+        let lines = self.report.event(event, &self.secrets);
+        self.stdout.write(&lines);
         match event {
             Event::Text(text) if self.streams => self.stream(text),
             Event::Reasoning(text) if self.verbosity == Verbosity::Verbose => self.think(text),
@@ -122,16 +196,16 @@ impl Output {
         }
     }
 
-    /// The answer is complete. On a terminal it is there already.
+    /// The answer is complete. On a terminal it is there already, and records
+    /// bring it with the turn's result.
     pub fn answer(&mut self, text: &str) {
         if self.streams {
             self.close_line();
-        } else {
+        } else if self.format == Format::Text {
             let text = self.masked(text).into_owned();
-            self.write(text.as_bytes());
-            self.write(b"\n");
+            self.stdout.write(&text);
+            self.stdout.write("\n");
         }
-        self.flush();
     }
 
     /// Text for standard output that is no model's answer: help, a tool's result.
@@ -142,11 +216,10 @@ impl Output {
         } else {
             text.as_str().into()
         };
-        self.write(shown.as_bytes());
+        self.stdout.write(&shown);
         if !text.ends_with('\n') {
-            self.write(b"\n");
+            self.stdout.write("\n");
         }
-        self.flush();
     }
 
     /// Something the user should know; said also with `--quiet`.
@@ -161,12 +234,33 @@ impl Output {
         }
     }
 
-    /// Why the run failed, and what helps.
+    /// Why something failed, and what helps. A signal needs no explanation:
+    /// the shell shows it.
     pub fn error(&mut self, error: &Error) {
+        if matches!(error.kind(), Kind::Interrupted(_)) {
+            return self.close_line();
+        }
         self.line(RED, &format!("skills-runner: {}", error.message()));
         if let Some(hint) = error.hint() {
             self.line("", &format!("hint: {hint}"));
         }
+    }
+
+    /// A turn is over: its error is told, its result recorded.
+    pub fn end_turn(&mut self, error: Option<&Error>) {
+        let exit_code = error.map_or(0, |error| error.kind().exit_status());
+        if let Some(error) = error {
+            self.error(error);
+        }
+        let lines = self.report.end(error, exit_code, &self.secrets);
+        self.stdout.write(&lines);
+    }
+
+    /// The run is over and has not failed, or has told so: the last record is
+    /// a result.
+    pub fn complete(&mut self, exit_code: u8) {
+        let lines = self.report.complete(exit_code, &self.secrets);
+        self.stdout.write(&lines);
     }
 
     /// The prompt of a conversation, on standard error: standard output is for answers.
@@ -180,26 +274,20 @@ impl Output {
         let _ = io::stderr().write_all(b"\n");
     }
 
-    /// Whether everything could be written. A reader that went away is no
-    /// failure; a full disk is.
+    /// Whether everything could be written; told once. A reader that went away
+    /// is no failure; a full disk is.
     pub fn outcome(&mut self) -> Result<()> {
-        match self.failure.take() {
-            Some(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Error::new(
-                Kind::Io,
-                format!("failed to write the answer: {error}"),
-            )),
-            _ => Ok(()),
-        }
+        self.stdout.outcome()
+    }
+
+    /// Whether the reader of standard output went away.
+    pub fn is_unread(&self) -> bool {
+        self.stdout.is_unread()
     }
 
     fn stream(&mut self, text: &str) {
         self.end_thought();
-        let text = std::mem::take(&mut self.held) + text;
-        let mut text = self.masked(&text).into_owned();
-        // What the next piece may complete waits for it: the key, a line's end.
-        let secret = self.secrets.beginning_at_end(&text);
-        let held = secret.max(usize::from(text.ends_with('\r')));
-        self.held = text.split_off(text.floor_char_boundary(text.len() - held));
+        let text = self.text.add(text, &self.secrets);
         self.write_shown(&text);
     }
 
@@ -207,8 +295,7 @@ impl Output {
         let shown = printable(text);
         if !shown.is_empty() {
             self.is_line_open = !shown.ends_with('\n');
-            self.write(shown.as_bytes());
-            self.flush();
+            self.stdout.write(&shown);
         }
     }
 
@@ -216,26 +303,36 @@ impl Output {
         if !self.is_thinking {
             self.close_line();
         }
-        let (on, off) = if self.color { (DIM, PLAIN) } else { ("", "") };
         let mark = if self.is_thinking { "" } else { "(thinking) " };
         self.is_thinking = true;
-        let shown = format!("{on}{mark}{}{off}", printable(&self.masked(text)));
+        let text = self.thought.add(text, &self.secrets);
+        if !mark.is_empty() || !text.is_empty() {
+            self.write_thought(mark, &text);
+        }
+    }
+
+    fn write_thought(&self, mark: &str, text: &str) {
+        let (on, off) = if self.color { (DIM, PLAIN) } else { ("", "") };
+        let shown = format!("{on}{mark}{}{off}", printable(text));
         let _ = io::stderr().write_all(shown.as_bytes());
     }
 
     fn end_thought(&mut self) {
         if std::mem::take(&mut self.is_thinking) {
+            let held = self.thought.end();
+            if !held.is_empty() {
+                self.write_thought("", held.trim_end_matches('\r'));
+            }
             let _ = io::stderr().write_all(b"\n");
         }
     }
 
     fn close_line(&mut self) {
         self.end_thought();
-        let held = std::mem::take(&mut self.held);
+        let held = self.text.end();
         self.write_shown(held.trim_end_matches('\r'));
         if std::mem::take(&mut self.is_line_open) {
-            self.write(b"\n");
-            self.flush();
+            self.stdout.write("\n");
         }
     }
 
@@ -257,17 +354,5 @@ impl Output {
 
     fn masked<'t>(&self, text: &'t str) -> Cow<'t, str> {
         self.secrets.mask(text)
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        if self.failure.is_none() {
-            self.failure = io::stdout().write_all(bytes).err();
-        }
-    }
-
-    fn flush(&mut self) {
-        if self.failure.is_none() {
-            self.failure = io::stdout().flush().err();
-        }
     }
 }

@@ -1,0 +1,310 @@
+//! The objects of `--output json` and `jsonl`: what happens, as other programs
+//! read it. Their names and fields are promised in the README; a field may be
+//! added, never changed.
+
+use std::borrow::Cow;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::error;
+use crate::event::Event;
+use crate::secret::Secrets;
+use crate::tool::milliseconds;
+
+/// One object, masked; its field `type` is its name in small letters.
+#[derive(Debug, PartialEq, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Record<'a> {
+    /// A run or a conversation begins.
+    Start {
+        /// The name it is saved under.
+        session: Option<&'a str>,
+        /// The model's name.
+        model: Option<Cow<'a, str>>,
+        /// The names of the skills that can be used.
+        skills: Vec<Cow<'a, str>>,
+    },
+    /// A piece of what the model says.
+    Text { delta: &'a str },
+    /// A piece of what the model thinks.
+    Reasoning { delta: &'a str },
+    /// A tool is about to run.
+    ToolCall {
+        id: Cow<'a, str>,
+        name: Cow<'a, str>,
+        /// The object, or what the model wrote instead of one.
+        arguments: Value,
+    },
+    /// A tool has answered.
+    ToolResult {
+        id: Cow<'a, str>,
+        name: Cow<'a, str>,
+        ok: bool,
+        content: Cow<'a, str>,
+        duration_ms: u64,
+    },
+    /// A request is sent again after a pause.
+    Retry {
+        /// Which try comes next, from 2.
+        attempt: u32,
+        delay_ms: u64,
+        reason: Cow<'a, str>,
+    },
+    /// The turn fails.
+    Error(Fault<'a>),
+    /// The turn is over.
+    Result(Summary<'a>),
+}
+
+/// Why a turn failed.
+#[derive(Debug, PartialEq, Serialize)]
+pub struct Fault<'a> {
+    kind: &'static str,
+    message: Cow<'a, str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<Cow<'a, str>>,
+}
+
+/// What became of a turn.
+#[derive(Debug, PartialEq, Serialize)]
+pub struct Summary<'a> {
+    /// `ok` or `error`.
+    pub status: &'static str,
+    /// The program's exit status, or what it would be if this turn were the last.
+    pub exit_code: u8,
+    /// What the model said after its last call; of a turn that failed, what came.
+    pub answer: &'a str,
+    /// The name the conversation is saved under.
+    pub session: Option<&'a str>,
+    /// The model's name, unless the configuration failed.
+    pub model: Option<Cow<'a, str>>,
+    /// Requests that brought a reply.
+    pub steps: u32,
+    /// Tools that ran.
+    pub tool_calls: u32,
+    /// Tokens, as far as the endpoint told.
+    pub usage: Tokens,
+    /// From the start of the program, in a conversation of the turn.
+    pub duration_ms: u64,
+    /// `ignored`: a pipe beside the prompt stayed silent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stdin: Option<&'static str>,
+    /// Only of a turn that failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<Fault<'a>>,
+}
+
+/// Tokens, added up over a turn.
+#[derive(Debug, PartialEq, Serialize)]
+pub struct Tokens {
+    /// Tokens read.
+    pub prompt_tokens: u64,
+    /// Tokens written.
+    pub completion_tokens: u64,
+}
+
+impl<'a> Record<'a> {
+    /// The record of an event that has one of its own. Pieces of text have
+    /// not: where they end is decided by what they hold.
+    pub fn of(event: &Event<'a>, secrets: &Secrets) -> Option<Record<'a>> {
+        let mask = |text: &'a str| secrets.mask(text);
+        Some(match event {
+            Event::ToolCall { call, .. } => Record::ToolCall {
+                id: mask(&call.id),
+                name: mask(&call.name),
+                arguments: arguments(&call.arguments, secrets),
+            },
+            Event::ToolResult {
+                call,
+                result,
+                duration,
+            } => Record::ToolResult {
+                id: mask(&call.id),
+                name: mask(&call.name),
+                ok: result.ok,
+                content: mask(&result.content),
+                duration_ms: milliseconds(*duration),
+            },
+            Event::Retry {
+                attempt,
+                delay,
+                reason,
+            } => Record::Retry {
+                attempt: *attempt,
+                delay_ms: milliseconds(*delay),
+                reason: mask(reason),
+            },
+            _ => return None,
+        })
+    }
+
+    /// The object on a line of its own. What could command a terminal, or looks
+    /// like a line's end to some readers, is escaped.
+    pub fn line(&self) -> String {
+        // Every key is a text and every value has a form in JSON: it cannot fail.
+        let json = serde_json::to_string(self).unwrap_or_default();
+        let mut line = String::with_capacity(json.len() + 1);
+        for c in json.chars() {
+            if c.is_control() || is_invisible(c) {
+                // All of them lie in the plane that needs no pair of escapes.
+                line.push_str(&format!("\\u{:04x}", u32::from(c)));
+            } else {
+                line.push(c);
+            }
+        }
+        line.push('\n');
+        line
+    }
+}
+
+impl<'a> Fault<'a> {
+    /// The error as an object.
+    pub fn of(error: &'a error::Error, secrets: &Secrets) -> Fault<'a> {
+        Fault {
+            kind: error.kind().name(),
+            message: secrets.mask(error.message()),
+            hint: error.hint().map(|hint| secrets.mask(hint)),
+        }
+    }
+}
+
+/// Ends of lines beyond ASCII, and what turns the direction of writing around.
+fn is_invisible(c: char) -> bool {
+    matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// The arguments as the object they are, or as the text that is none.
+fn arguments(text: &str, secrets: &Secrets) -> Value {
+    let mut value = match serde_json::from_str(text) {
+        Ok(Value::Object(fields)) => Value::Object(fields),
+        _ => Value::from(text),
+    };
+    mask_all(&mut value, secrets);
+    value
+}
+
+/// Masks every text in there, the names of fields too.
+fn mask_all(value: &mut Value, secrets: &Secrets) {
+    match value {
+        Value::String(text) => {
+            if let Cow::Owned(masked) = secrets.mask(text) {
+                *text = masked;
+            }
+        }
+        Value::Array(values) => values.iter_mut().for_each(|value| mask_all(value, secrets)),
+        Value::Object(fields) => {
+            for (name, mut value) in std::mem::take(fields) {
+                mask_all(&mut value, secrets);
+                fields.insert(secrets.mask(&name).into_owned(), value);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::error::{Error, Kind};
+    use crate::secret::Secret;
+    use crate::tool::{ToolCall, ToolResult};
+
+    fn secrets() -> Secrets {
+        let mut secrets = Secrets::default();
+        secrets.extend(Secret::new("sk-\"canary"));
+        secrets
+    }
+
+    fn call(arguments: &str) -> ToolCall {
+        ToolCall {
+            id: "call_1".into(),
+            name: "t".into(),
+            arguments: arguments.into(),
+            ..ToolCall::default()
+        }
+    }
+
+    #[test]
+    fn calls_carry_their_arguments_as_an_object_where_they_are_one() {
+        let table = [
+            (r#"{"b": 1, "a": [true]}"#, r#"{"a":[true],"b":1}"#),
+            ("{", r#""{""#),
+            ("", r#""""#),
+            ("[1]", r#""[1]""#),
+            (r#""{}""#, r#""\"{}\"""#),
+            (
+                r#"{"sk-\"canary": ["x sk-\"canary"]}"#,
+                r#"{"[secret]":["x [secret]"]}"#,
+            ),
+            (r#"{"a": "sk-\"canary"#, r#""{\"a\": \"[secret]""#),
+        ];
+        for (text, expected) in table {
+            let call = call(text);
+            let event = Event::ToolCall {
+                call: &call,
+                summary: "",
+            };
+            assert_eq!(
+                Record::of(&event, &secrets()).unwrap().line(),
+                format!(
+                    "{{\"type\":\"tool_call\",\"id\":\"call_1\",\"name\":\"t\",\"arguments\":{expected}}}\n"
+                )
+            );
+        }
+    }
+
+    #[test]
+    fn results_and_retries() {
+        let call = call("{}");
+        let result = ToolResult::failure("no sk-\"canary");
+        let event = Event::ToolResult {
+            call: &call,
+            result: &result,
+            duration: Duration::from_micros(1900),
+        };
+        assert_eq!(
+            Record::of(&event, &secrets()).unwrap().line(),
+            "{\"type\":\"tool_result\",\"id\":\"call_1\",\"name\":\"t\",\"ok\":false,\
+             \"content\":\"{\\\"error\\\":\\\"no [secret]\\\"}\",\"duration_ms\":1}\n"
+        );
+        let event = Event::Retry {
+            attempt: 2,
+            delay: Duration::from_millis(500),
+            reason: "busy",
+        };
+        assert_eq!(
+            Record::of(&event, &secrets()).unwrap().line(),
+            "{\"type\":\"retry\",\"attempt\":2,\"delay_ms\":500,\"reason\":\"busy\"}\n"
+        );
+        assert_eq!(Record::of(&Event::Text("x"), &secrets()), None);
+    }
+
+    #[test]
+    fn a_line_is_one_line_for_every_reader_and_harmless_on_a_terminal() {
+        let delta = "a\n\r\u{1b}[1m\u{7f}\u{85}\u{9b}\u{2028}\u{202e}ä😀\"\\";
+        let line = Record::Text { delta }.line();
+        assert_eq!(
+            line,
+            "{\"type\":\"text\",\"delta\":\"a\\n\\r\\u001b[1m\\u007f\\u0085\\u009b\\u2028\\u202eä😀\\\"\\\\\"}\n"
+        );
+        let value: Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(value["delta"], delta);
+    }
+
+    #[test]
+    fn a_fault_has_its_hint_where_there_is_one() {
+        let error = Error::new(Kind::Auth, "refused sk-\"canary");
+        let line = |error: &Error| Record::Error(Fault::of(error, &secrets())).line();
+        assert_eq!(
+            line(&error),
+            "{\"type\":\"error\",\"kind\":\"auth\",\"message\":\"refused [secret]\"}\n"
+        );
+        assert_eq!(
+            line(&error.with_hint("get one")),
+            "{\"type\":\"error\",\"kind\":\"auth\",\"message\":\"refused [secret]\",\"hint\":\"get one\"}\n"
+        );
+    }
+}

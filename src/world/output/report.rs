@@ -1,0 +1,310 @@
+//! A run as records: what is told of it, and what its result adds up to.
+//!
+//! Every text that it gives is whole lines, each one object; nothing is
+//! written here.
+
+use std::borrow::Cow;
+use std::time::Instant;
+
+use crate::error::{Error, Kind};
+use crate::event::{Event, Tally};
+use crate::secret::Secrets;
+use crate::tool::milliseconds;
+use crate::world::output::Format;
+use crate::world::output::records::{Fault, Record, Summary, Tokens};
+use crate::world::output::veil::Veil;
+
+/// What has been told so far.
+#[derive(Debug)]
+pub struct Report {
+    format: Format,
+    model: Option<String>,
+    turn: Turn,
+    /// The last record is a result.
+    is_over: bool,
+    text: Veil,
+    /// Apart from the text: a secret does not become visible because thoughts
+    /// come in between.
+    reasoning: Veil,
+}
+
+/// What the next result will say.
+#[derive(Debug)]
+struct Turn {
+    began: Instant,
+    /// What the model has said since the last result of a tool, masked.
+    answer: String,
+    tally: Tally,
+    stdin: Option<&'static str>,
+}
+
+impl Report {
+    /// Nothing has happened.
+    pub fn new(format: Format) -> Report {
+        Report {
+            format,
+            model: None,
+            turn: Turn::new(),
+            is_over: false,
+            text: Veil::default(),
+            reasoning: Veil::default(),
+        }
+    }
+
+    /// From now on the model is known.
+    pub fn name_model(&mut self, name: &str) {
+        self.model = Some(name.to_string());
+    }
+
+    /// Standard input stayed silent.
+    pub fn ignore_stdin(&mut self) {
+        self.turn.stdin = Some("ignored");
+    }
+
+    /// What the turn has cost.
+    pub fn spend(&mut self, tally: Tally) {
+        self.turn.tally = tally;
+    }
+
+    /// The run begins, with these skills.
+    pub fn start(&self, skills: &[&str], secrets: &Secrets) -> String {
+        self.line(&Record::Start {
+            session: None,
+            model: self.masked_model(secrets),
+            skills: skills.iter().map(|name| secrets.mask(name)).collect(),
+        })
+    }
+
+    /// A turn of a conversation begins.
+    pub fn begin_turn(&mut self) {
+        self.turn = Turn::new();
+        self.is_over = false;
+    }
+
+    /// Something happens.
+    pub fn event(&mut self, event: &Event<'_>, secrets: &Secrets) -> String {
+        match event {
+            _ if self.format == Format::Text => String::new(),
+            Event::Text(piece) => {
+                let ready = self.text.add(piece, secrets);
+                self.say(&ready)
+            }
+            Event::Reasoning(piece) => {
+                let ready = self.reasoning.add(piece, secrets);
+                self.think(&ready)
+            }
+            Event::MessageEnd { .. } => self.rest(),
+            _ => {
+                let Some(record) = Record::of(event, secrets) else {
+                    return String::new();
+                };
+                let lines = self.rest() + &self.line(&record);
+                if matches!(record, Record::ToolResult { .. }) {
+                    self.turn.answer.clear();
+                }
+                lines
+            }
+        }
+    }
+
+    /// The turn is over, with this exit status. Wrong usage is no turn.
+    pub fn end(&mut self, error: Option<&Error>, exit_code: u8, secrets: &Secrets) -> String {
+        if error.is_some_and(|error| error.kind() == Kind::Usage) {
+            return String::new();
+        }
+        let mut lines = self.rest();
+        if let Some(error) = error {
+            lines += &self.line(&Record::Error(Fault::of(error, secrets)));
+        }
+        let turn = std::mem::replace(&mut self.turn, Turn::new());
+        self.is_over = true;
+        lines
+            + &self.line(&Record::Result(Summary {
+                status: if error.is_none() { "ok" } else { "error" },
+                exit_code,
+                answer: &turn.answer,
+                session: None,
+                model: self.masked_model(secrets),
+                steps: turn.tally.steps,
+                tool_calls: turn.tally.tool_calls,
+                usage: Tokens {
+                    prompt_tokens: turn.tally.usage.prompt_tokens,
+                    completion_tokens: turn.tally.usage.completion_tokens,
+                },
+                duration_ms: milliseconds(turn.began.elapsed()),
+                stdin: turn.stdin,
+                error: error.map(|error| Fault::of(error, secrets)),
+            }))
+    }
+
+    /// The run is over: its result, unless that of its last turn says it.
+    pub fn complete(&mut self, exit_code: u8, secrets: &Secrets) -> String {
+        if self.is_over {
+            return String::new();
+        }
+        self.end(None, exit_code, secrets)
+    }
+
+    fn masked_model<'m>(&'m self, secrets: &Secrets) -> Option<Cow<'m, str>> {
+        self.model.as_deref().map(|name| secrets.mask(name))
+    }
+
+    /// What was held back, before something else is told.
+    fn rest(&mut self) -> String {
+        let (thought, said) = (self.reasoning.end(), self.text.end());
+        self.think(&thought) + &self.say(&said)
+    }
+
+    fn say(&mut self, delta: &str) -> String {
+        self.turn.answer.push_str(delta);
+        match delta {
+            "" => String::new(),
+            delta => self.line(&Record::Text { delta }),
+        }
+    }
+
+    fn think(&self, delta: &str) -> String {
+        match delta {
+            "" => String::new(),
+            delta => self.line(&Record::Reasoning { delta }),
+        }
+    }
+
+    /// The record's line, if the format has it.
+    fn line(&self, record: &Record<'_>) -> String {
+        match (self.format, record) {
+            (Format::Jsonl, _) | (Format::Json, Record::Result(_)) => record.line(),
+            _ => String::new(),
+        }
+    }
+}
+
+impl Turn {
+    fn new() -> Turn {
+        Turn {
+            began: Instant::now(),
+            answer: String::new(),
+            tally: Tally::default(),
+            stdin: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use serde_json::Value;
+
+    use super::*;
+    use crate::secret::Secret;
+    use crate::tool::{ToolCall, ToolResult};
+
+    fn values(lines: &str) -> Vec<Value> {
+        lines
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect()
+    }
+
+    fn key() -> Secrets {
+        let mut secrets = Secrets::default();
+        secrets.extend(Secret::new("sk-canary"));
+        secrets
+    }
+
+    /// A key that thoughts interrupt is not shown in two halves.
+    #[test]
+    fn deltas_add_up_to_the_answer_without_the_key() {
+        let mut report = Report::new(Format::Jsonl);
+        let mut lines = String::new();
+        let events = [
+            Event::Text("is it sk-"),
+            Event::Reasoning("hm, sk-can"),
+            Event::Text("canary? sk-ca"),
+            Event::MessageEnd { calls: 0 },
+        ];
+        for event in &events {
+            lines += &report.event(event, &key());
+        }
+        lines += &report.complete(0, &key());
+        let records = values(&lines);
+        let told: Vec<(&str, &str)> = records
+            .iter()
+            .filter_map(|record| Some((record["type"].as_str()?, record["delta"].as_str()?)))
+            .collect();
+        assert_eq!(
+            told,
+            [
+                ("text", "is it "),
+                ("reasoning", "hm, "),
+                ("text", "[secret]? "),
+                ("reasoning", "sk-can"),
+                ("text", "sk-ca"),
+            ]
+        );
+        assert_eq!(records.last().unwrap()["answer"], "is it [secret]? sk-ca");
+    }
+
+    #[test]
+    fn the_answer_is_what_came_after_the_last_tool() {
+        let mut report = Report::new(Format::Json);
+        let (call, result) = (ToolCall::default(), ToolResult::success("", ""));
+        let duration = Duration::ZERO;
+        let events = [
+            Event::Text("Let me look."),
+            Event::MessageEnd { calls: 1 },
+            Event::ToolResult {
+                call: &call,
+                result: &result,
+                duration,
+            },
+            Event::Text("It is "),
+            Event::Text("4."),
+        ];
+        for event in &events {
+            assert_eq!(report.event(event, &key()), "");
+        }
+        report.name_model("m");
+        report.ignore_stdin();
+        let line = report.complete(0, &key());
+        let expected = "{\"type\":\"result\",\"status\":\"ok\",\"exit_code\":0,\"answer\":\"It is 4.\",\"session\":null,\
+                        \"model\":\"m\",\"steps\":0,\"tool_calls\":0,\"usage\":{\"prompt_tokens\":0,\
+                        \"completion_tokens\":0},\"duration_ms\":";
+        assert!(line.starts_with(expected), "{line}");
+        assert!(line.ends_with(",\"stdin\":\"ignored\"}\n"), "{line}");
+        assert_eq!(report.complete(0, &key()), "", "it has been said");
+    }
+
+    #[test]
+    fn every_turn_has_its_own_result_and_wrong_usage_none() {
+        let mut report = Report::new(Format::Jsonl);
+        let usage = Error::new(Kind::Usage, "no");
+        assert_eq!(report.end(Some(&usage), 2, &key()), "");
+        report.event(&Event::Text("one"), &key());
+        report.end(None, 0, &key());
+        report.begin_turn();
+        let auth = Error::new(Kind::Auth, "no").with_hint("ask");
+        let records = values(&report.end(Some(&auth), 77, &key()));
+        assert_eq!(records.len(), 2);
+        assert_eq!(records[0]["type"], "error");
+        assert_eq!(
+            (
+                &records[1]["status"],
+                &records[1]["answer"],
+                &records[1]["exit_code"]
+            ),
+            (&"error".into(), &"".into(), &77.into())
+        );
+        assert_eq!(records[1]["model"], Value::Null);
+        assert_eq!(records[1]["error"]["hint"], "ask");
+        assert_eq!(report.complete(77, &key()), "");
+    }
+
+    #[test]
+    fn text_has_no_records() {
+        let mut report = Report::new(Format::Text);
+        assert_eq!(report.event(&Event::Text("x"), &key()), "");
+        assert_eq!(report.start(&[], &key()) + &report.complete(0, &key()), "");
+    }
+}

@@ -1,0 +1,87 @@
+//! Standard output, as long as it can be written.
+//!
+//! A reader that does not read would hold up a signal's end: what is written
+//! waits for room with an eye on the signals. Once writing has failed, nothing
+//! more is tried, and whatever the run waits for ends: nobody would see it.
+
+use std::io::{self, Write};
+use std::os::fd::AsFd;
+
+use crate::error::{Error, Kind, Result};
+use crate::limits;
+use crate::world::patience::{Patience, Readiness, Stop};
+use crate::world::signal::{Interrupt, Signal};
+
+/// Where the answer goes.
+#[derive(Debug)]
+pub struct Stdout {
+    interrupt: Interrupt,
+    failure: Option<io::Error>,
+    is_told: bool,
+}
+
+impl Stdout {
+    /// Nothing has been written yet. `is_live`: it is read as it comes, so that
+    /// a reader that goes away need not be written to before it is missed.
+    pub fn new(interrupt: Interrupt, is_live: bool) -> Stdout {
+        if is_live {
+            interrupt.watch(io::stdout().as_fd());
+        }
+        Stdout {
+            interrupt,
+            failure: None,
+            is_told: false,
+        }
+    }
+
+    /// Writes all of it, through to the reader.
+    pub fn write(&mut self, text: &str) {
+        for piece in text.as_bytes().chunks(limits::STDOUT_PIECE_BYTES) {
+            if self.failure.is_some() {
+                return;
+            }
+            if let Err(error) = self.write_piece(piece) {
+                self.failure = Some(error);
+                self.interrupt.raise(Signal::PIPE);
+            }
+        }
+    }
+
+    /// Whether the reader went away.
+    pub fn is_unread(&self) -> bool {
+        let kind = self.failure.as_ref().map(io::Error::kind);
+        kind == Some(io::ErrorKind::BrokenPipe)
+    }
+
+    /// Why not everything could be written, told once. A reader that went away
+    /// is no failure; a full disk is, and so is a signal that came while the
+    /// reader did not read.
+    pub fn outcome(&mut self) -> Result<()> {
+        match &self.failure {
+            Some(error) if !self.is_unread() && !self.is_told => {
+                self.is_told = true;
+                Err(match Stop::within(error) {
+                    Some(stop) => stop.into(),
+                    None => Error::new(Kind::Io, format!("failed to write the answer: {error}")),
+                })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn write_piece(&self, piece: &[u8]) -> io::Result<()> {
+        let mut stdout = io::stdout();
+        let patience = Patience {
+            interrupt: self.interrupt.clone(),
+            deadline: None,
+        };
+        let room = Some((stdout.as_fd(), Readiness::Write));
+        if let Err(stop) = patience.wait(room, None) {
+            // The last words still go out, if somebody takes them.
+            let last = Patience::endless().wait(room, Some(limits::STDOUT_LAST));
+            last.map_err(|_| stop)?;
+        }
+        stdout.write_all(piece)?;
+        stdout.flush()
+    }
+}

@@ -1,0 +1,58 @@
+//! Text that comes in pieces, with its secrets masked although one may be
+//! spread over several of them.
+
+use crate::secret::Secrets;
+
+/// Holds back the end of what has come, as long as the next piece may change
+/// what it is: the beginning of a secret, or of a line's end.
+#[derive(Debug, Default)]
+pub struct Veil {
+    held: String,
+}
+
+impl Veil {
+    /// Takes a piece and gives what can be shown by now, masked.
+    pub fn add(&mut self, piece: &str, secrets: &Secrets) -> String {
+        let text = std::mem::take(&mut self.held) + piece;
+        let mut text = secrets.mask(&text).into_owned();
+        let secret = secrets.beginning_at_end(&text);
+        let held = secret.max(usize::from(text.ends_with('\r')));
+        self.held = text.split_off(text.floor_char_boundary(text.len() - held));
+        text
+    }
+
+    /// Nothing more comes: gives the rest.
+    pub fn end(&mut self) -> String {
+        std::mem::take(&mut self.held)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::secret::Secret;
+
+    #[test]
+    fn a_secret_in_pieces_is_masked_and_everything_else_comes_through() {
+        let mut secrets = Secrets::default();
+        secrets.extend(Secret::new("sk-canary"));
+        let table: [(&[&str], &[&str]); 4] = [
+            (
+                &["a sk-", "can", "ary b", "c"],
+                &["a ", "", "[secret] b", "c", ""],
+            ),
+            (&["a sk-", "down"], &["a ", "sk-down", ""]),
+            (&["ends in sk-c"], &["ends in ", "sk-c"]),
+            (&["a\r", "\nb\r"], &["a", "\r\nb", "\r"]),
+        ];
+        for (pieces, expected) in table {
+            let mut veil = Veil::default();
+            let mut shown: Vec<String> = pieces
+                .iter()
+                .map(|piece| veil.add(piece, &secrets))
+                .collect();
+            shown.push(veil.end());
+            assert_eq!(shown, expected, "{pieces:?}");
+        }
+    }
+}
