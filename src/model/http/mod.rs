@@ -6,7 +6,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
-use std::io::{self, Read};
+use std::io::Read;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -160,16 +160,11 @@ impl HttpModel {
             return Err(self.client.refused(&self.url, &parts, &mut reader));
         }
         let mut assembler = Assembler::default();
-        let mut result = reading::assemble(&self.client, &mut reader, &mut assembler, listener);
-        match result {
-            _ if reader.limit() == 0 && !assembler.is_done() => {
-                result = Err(Fault::TooLarge("body").into());
-            }
-            // Nothing but the connection's end tells where such a body ends.
-            Err(Interruption::Fault(Fault::Unfinished)) if !is_delimited(&parts) => {
-                result = Err(Interruption::Broken(io::ErrorKind::UnexpectedEof.into()));
-            }
-            _ => {}
+        let has_end = is_delimited(&parts);
+        let client = &self.client;
+        let mut result = reading::assemble(client, &mut reader, has_end, &mut assembler, listener);
+        if reader.limit() == 0 && !assembler.is_done() {
+            result = Err(Fault::TooLarge("body").into());
         }
         *told = assembler.has_told();
         let (failure, is_stop) = match result {

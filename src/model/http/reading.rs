@@ -9,7 +9,7 @@ use crate::limits;
 use crate::model::bounded;
 use crate::model::http::client::Client;
 use crate::model::reply::{Assembler, Fault};
-use crate::model::sse::Splitter;
+use crate::model::sse::{Splitter, TooLarge};
 use crate::text::one_line;
 
 /// What kept a body from being read to its end.
@@ -29,6 +29,12 @@ impl From<io::Error> for Interruption {
     }
 }
 
+impl From<TooLarge> for Interruption {
+    fn from(error: TooLarge) -> Interruption {
+        Interruption::Fault(error.into())
+    }
+}
+
 impl From<Fault> for Interruption {
     fn from(fault: Fault) -> Interruption {
         Interruption::Fault(fault)
@@ -37,10 +43,12 @@ impl From<Fault> for Interruption {
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Reads the body and puts the reply together.
+/// Reads the body and puts the reply together. `is_delimited`: the head says
+/// where the body ends, so that what is missing was never sent.
 pub fn assemble(
     client: &Client,
     reader: &mut dyn Read,
+    is_delimited: bool,
     assembler: &mut Assembler,
     listener: &mut Listener<'_>,
 ) -> Result<(), Interruption> {
@@ -66,11 +74,23 @@ pub fn assemble(
             Some(_) => {}
         }
     };
+    let unfinished = |data: &[u8]| match is_delimited {
+        true => malformed(data).into(),
+        false => Interruption::Broken(io::ErrorKind::UnexpectedEof.into()),
+    };
     match first {
-        b'{' | b'[' => read_whole(reader, &buffer[..filled], assembler, listener),
+        b'{' | b'[' => read_whole(reader, &buffer[..filled], &unfinished, assembler, listener),
         b'<' => Err(Fault::Refused(String::from_utf8_lossy(&buffer[..filled]).into()).into()),
         _ if !looks_like_events(&buffer[..filled]) => Err(malformed(&buffer[..filled]).into()),
-        _ => read_stream(client, reader, &mut buffer, filled, assembler, listener),
+        _ => {
+            let rest = Rest {
+                client,
+                reader,
+                buffer: &mut buffer,
+                filled,
+            };
+            read_stream(rest, &unfinished, assembler, listener)
+        }
     }
 }
 
@@ -97,6 +117,7 @@ fn is_cut_mark(bytes: &[u8]) -> bool {
 fn read_whole(
     reader: &mut dyn Read,
     beginning: &[u8],
+    unfinished: &dyn Fn(&[u8]) -> Interruption,
     assembler: &mut Assembler,
     listener: &mut Listener<'_>,
 ) -> Result<(), Interruption> {
@@ -119,18 +140,31 @@ fn read_whole(
             Err(_) => malformed(&body),
         }
         .into()),
+        Err(Fault::Unfinished) => Err(unfinished(&body)),
         Err(fault) => Err(fault.into()),
     }
 }
 
+/// A body of which the beginning has been read.
+struct Rest<'r> {
+    client: &'r Client,
+    reader: &'r mut dyn Read,
+    buffer: &'r mut [u8],
+    filled: usize,
+}
+
 fn read_stream(
-    client: &Client,
-    reader: &mut dyn Read,
-    buffer: &mut [u8],
-    mut filled: usize,
+    rest: Rest<'_>,
+    unfinished: &dyn Fn(&[u8]) -> Interruption,
     assembler: &mut Assembler,
     listener: &mut Listener<'_>,
 ) -> Result<(), Interruption> {
+    let Rest {
+        client,
+        reader,
+        buffer,
+        mut filled,
+    } = rest;
     let mut splitter = Splitter::default();
     loop {
         splitter.feed(&buffer[..filled], &mut |data| {
@@ -150,8 +184,10 @@ fn read_stream(
         }
         filled = reader.read(buffer)?;
         if filled == 0 {
-            splitter.finish(&mut |data| assembler.take(data, listener))?;
-            return Ok(());
+            return splitter.finish(&mut |data| match assembler.take(data, listener) {
+                Err(Fault::Unfinished) => Err(unfinished(data)),
+                result => Ok(result?),
+            });
         }
     }
 }
