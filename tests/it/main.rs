@@ -20,6 +20,7 @@ mod demo;
 mod endpoint;
 mod faults;
 mod harness;
+mod interrupts;
 mod network_settings;
 mod output;
 mod paths;

@@ -74,9 +74,12 @@ pub fn assemble(
             Some(_) => {}
         }
     };
-    let unfinished = |data: &[u8]| match is_delimited {
-        true => malformed(data).into(),
-        false => Interruption::Broken(io::ErrorKind::UnexpectedEof.into()),
+    let unfinished = |data: &[u8]| {
+        if is_delimited {
+            malformed(data).into()
+        } else {
+            Interruption::Broken(io::ErrorKind::UnexpectedEof.into())
+        }
     };
     match first {
         b'{' | b'[' => read_whole(reader, &buffer[..filled], &unfinished, assembler, listener),

@@ -82,6 +82,11 @@ impl Outcome {
         self.status(0)
     }
 
+    /// Whether it ended with this status; nothing is demanded.
+    pub fn status_is(&self, status: i32) -> bool {
+        self.status == status
+    }
+
     /// It ended with this status; -N: by signal N.
     #[track_caller]
     pub fn status(self, status: i32) -> Outcome {

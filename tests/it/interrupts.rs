@@ -1,0 +1,173 @@
+//! Ctrl+C, SIGTERM and `--timeout` end a request at once, whatever it waits
+//! for: the name's lookup, the connection, the handshake, the first byte, the
+//! rest of a stream, or the pause before another try.
+
+use std::net::{TcpListener, UdpSocket};
+use std::time::{Duration, Instant};
+
+use crate::harness::{CANARY, MODEL, Reply, Running, Server, Test, seconds};
+
+/// How fast a waiting program ends.
+const AT_ONCE: Duration = Duration::from_millis(200);
+
+/// A test whose program waits in some phase of a request, and how to know that
+/// it has come there.
+struct Phase {
+    name: &'static str,
+    test: Test,
+    reached: Box<dyn Fn(&mut Running)>,
+}
+
+fn at(name: &'static str, test: Test, reached: impl Fn(&mut Running) + 'static) -> Phase {
+    Phase {
+        name,
+        test: test.args(["-n", "-v", "-o", "jsonl", "hi"]),
+        reached: Box::new(reached),
+    }
+}
+
+fn to(url: &str) -> Test {
+    Test::new()
+        .env("LLM_API_BASE_URL", url)
+        .env("LLM_MODEL_NAME", MODEL)
+        .env("LLM_API_KEY", CANARY)
+}
+
+/// Waits for somebody to connect, and keeps the connection.
+fn taker(listener: TcpListener) -> impl Fn(&mut Running) {
+    move |_| {
+        let (stream, _) = listener.accept().expect("the program connects");
+        std::mem::forget(stream);
+        std::thread::sleep(seconds(0.05));
+    }
+}
+
+fn phases() -> Vec<Phase> {
+    let full = Server::full();
+    let silent = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
+    let deaf = silent.local_addr().expect("it is bound");
+    let never = Server::start([Reply::nothing().hang()]);
+    let begun = Server::start([Reply::text("The beginning").hang()]);
+    let busy = Server::start([Reply::error(503, "busy").header("Retry-After", "30")]);
+    vec![
+        at("connect", Test::new().endpoint(&full), move |_| {
+            let _ = &full;
+            std::thread::sleep(seconds(0.3));
+        }),
+        at(
+            "handshake",
+            to(&format!("https://{deaf}/v1")),
+            taker(silent),
+        ),
+        at("first byte", Test::new().endpoint(&never), move |_| {
+            never.wait_for_requests(1);
+        }),
+        at("stream", Test::new().endpoint(&begun), move |running| {
+            running.read_stdout_until("delta");
+            let _ = &begun;
+        }),
+        at("retry pause", Test::new().endpoint(&busy), move |running| {
+            running.read_stderr_until("try 2 of 3");
+            let _ = &busy;
+        }),
+    ]
+}
+
+/// The program's end after a signal, and how long it took.
+fn interrupt(phase: &Phase, signal: i32) -> Duration {
+    let mut running = phase.test.spawn();
+    (phase.reached)(&mut running);
+    let start = Instant::now();
+    running.signal(signal);
+    let outcome = running.wait().status(-signal);
+    let elapsed = start.elapsed();
+    let records = outcome.stdout_json_lines();
+    let last = records.last().expect("a result is always last");
+    assert_eq!(
+        (&last["type"], &last["exit_code"], &last["error"]["kind"]),
+        (
+            &"result".into(),
+            &(128 + signal).into(),
+            &"interrupted".into()
+        ),
+        "{}",
+        phase.name
+    );
+    assert!(
+        phase.test.processes().is_empty(),
+        "{}: left behind",
+        phase.name
+    );
+    elapsed
+}
+
+#[test]
+fn signals_end_every_phase_of_a_request_at_once() {
+    for signal in [libc::SIGINT, libc::SIGTERM] {
+        for phase in phases() {
+            let elapsed = interrupt(&phase, signal);
+            assert!(elapsed < AT_ONCE, "{}: {elapsed:?}", phase.name);
+        }
+    }
+}
+
+#[test]
+fn the_deadline_ends_every_phase_of_a_request() {
+    let limit = seconds(0.6);
+    for phase in phases() {
+        let test = phase.test.again();
+        let test = test.args(["-n", "-v", "-o", "jsonl", "--timeout", "0.6", "hi"]);
+        let start = Instant::now();
+        let mut running = test.spawn();
+        if phase.name == "retry pause" {
+            // A pause that the deadline would end is not begun.
+            running.wait().status(75).stderr_has("retry after 30 s");
+            assert!(start.elapsed() < limit);
+            continue;
+        }
+        (phase.reached)(&mut running);
+        let outcome = running.wait().status(3);
+        let elapsed = start.elapsed();
+        outcome.stderr_has("failed to finish: the time for the whole run (--timeout) is over");
+        assert!(
+            elapsed >= limit && elapsed < limit + AT_ONCE * 2,
+            "{}: {elapsed:?}",
+            phase.name
+        );
+    }
+}
+
+/// The lookup needs a name server that never answers: one of our own, in a
+/// file system view of our own.
+#[test]
+fn a_lookup_that_gets_no_answer_is_ended_too() {
+    // One a signal: what the first lookup still asks must not be taken for the second.
+    for (host, signal) in [("127.0.0.77", libc::SIGINT), ("127.0.0.78", libc::SIGTERM)] {
+        let Ok(nameserver) = UdpSocket::bind((host, 53)) else {
+            eprintln!("skipped: no name server may be played on this machine");
+            return;
+        };
+        let options = "options timeout:30 attempts:1";
+        let test = to("https://nobody.example/v1")
+            .file("resolv.conf", format!("nameserver {host}\n{options}\n"))
+            .file("nsswitch.conf", "hosts: dns\n");
+        let view = "mount --bind resolv.conf /etc/resolv.conf && \
+                    { [ ! -e /etc/nsswitch.conf ] || mount --bind nsswitch.conf /etc/nsswitch.conf; }";
+        let probe = format!("unshare -m sh -c '{view}'");
+        if !test.again().shell(&probe).run().status_is(0) {
+            eprintln!("skipped: no file system view of one's own on this machine");
+            return;
+        }
+        let line = format!("exec unshare -m sh -c '{view} && exec skills-runner -n -o jsonl hi'");
+        let phase = Phase {
+            name: "name resolution",
+            test: test.shell(&line),
+            reached: Box::new(move |_| {
+                let mut packet = [0u8; 512];
+                nameserver.recv_from(&mut packet).expect("a question comes");
+            }),
+        };
+        let elapsed = interrupt(&phase, signal);
+        assert!(elapsed < AT_ONCE, "{elapsed:?}");
+    }
+}
