@@ -15,6 +15,8 @@ pub const IDLE_SECONDS: u64 = 120;
 pub const FIRST_BYTE_FACTOR: u32 = 5;
 /// Looking up a name, connecting, and the TLS handshake together.
 pub const CONNECT: Duration = Duration::from_secs(10);
+/// The head of a proxy's answer to `CONNECT`.
+pub const PROXY_HEAD_BYTES: usize = 16 << 10;
 /// Any setting in seconds: a year, far below any overflow.
 pub const MAX_SECONDS: u64 = 31_536_000;
 /// Tries of one request, the first included.

@@ -8,6 +8,7 @@ use std::io::{self, Read, Write};
 use std::mem::MaybeUninit;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::limits;
@@ -141,14 +142,15 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Connects to the first address that answers, all within `limit`.
+    /// Connects to the first address that answers, all within `limit`. The
+    /// error begins with the address that failed.
     pub fn open(
         addresses: &[SocketAddr],
         limit: Duration,
         patience: &Patience,
     ) -> io::Result<Connection> {
         let start = Instant::now();
-        let mut last = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
+        let mut failure: Option<io::Error> = None;
         for (index, address) in addresses.iter().enumerate() {
             // Each address may take half of what is left, the last one all of it.
             let left = limit.saturating_sub(start.elapsed());
@@ -167,10 +169,16 @@ impl Connection {
                 {
                     return Err(error);
                 }
-                Err(error) => last = error,
+                // What the other side did tells more than what this machine lacks.
+                Err(error) if failure.is_some() && is_unreachable(&error) => {}
+                Err(error) => {
+                    let text = format!("{address}: {error}");
+                    failure = Some(io::Error::new(error.kind(), text));
+                }
             }
         }
-        Err(last)
+        Err(failure
+            .unwrap_or_else(|| io::Error::new(io::ErrorKind::NotFound, "the host has no address")))
     }
 
     /// Reads some bytes; 0 at the end. Waits at most `limit` for the first one.
@@ -219,6 +227,67 @@ impl Connection {
         let mut byte = [0u8; 1];
         matches!(self.stream.read(&mut byte), Err(error) if error.kind() == io::ErrorKind::WouldBlock)
     }
+}
+
+/// Whether this machine has no way to that kind of address, such as IPv6.
+fn is_unreachable(error: &io::Error) -> bool {
+    matches!(
+        error.raw_os_error(),
+        Some(libc::ENETUNREACH | libc::EADDRNOTAVAIL | libc::EAFNOSUPPORT)
+    )
+}
+
+/// A connection during a handshake: whatever comes, and however slowly, it
+/// ends at one moment with [`Stop::Silence`].
+#[derive(Debug)]
+pub struct Handshake<'c> {
+    /// Whom it is made with.
+    pub connection: &'c mut Connection,
+    /// Its end.
+    pub deadline: Instant,
+    /// Signals and the deadline of the run.
+    pub patience: &'c Patience,
+}
+
+impl Read for Handshake<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let left = left_until(self.deadline)?;
+        self.connection.read(buffer, left, self.patience)
+    }
+}
+
+impl Write for Handshake<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let left = left_until(self.deadline)?;
+        self.connection.write_all(bytes, left, self.patience)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The time left, as long as there is some.
+pub fn left_until(deadline: Instant) -> Result<Duration, Stop> {
+    let left = deadline.saturating_duration_since(Instant::now());
+    if left.is_zero() {
+        return Err(Stop::Silence(limits::CONNECT));
+    }
+    Ok(left)
+}
+
+/// The file of root certificates that this system keeps, in the places of the
+/// usual distributions.
+pub fn system_certificates() -> Option<&'static str> {
+    const PLACES: [&str; 5] = [
+        "/etc/ssl/certs/ca-certificates.crt",
+        "/etc/pki/tls/certs/ca-bundle.crt",
+        "/etc/ssl/ca-bundle.pem",
+        "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
+        "/etc/ssl/cert.pem",
+    ];
+    PLACES.into_iter().find(|place| Path::new(place).is_file())
 }
 
 /// `connect(2)` on a socket that does not block; std has no such thing.
@@ -362,5 +431,46 @@ mod tests {
         assert_eq!(Stop::within(&error), Some(Stop::Silence(limit)));
         drop(other);
         assert_eq!(connection.read(&mut got, limit, &patience).unwrap(), 0);
+    }
+
+    /// A byte now and then does not lengthen a handshake.
+    #[test]
+    fn a_handshake_ends_at_its_moment_whatever_comes() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let patience = Patience::endless();
+        let addresses = [listener.local_addr().unwrap()];
+        let mut connection = Connection::open(&addresses, limits::CONNECT, &patience).unwrap();
+        let (mut other, _) = listener.accept().unwrap();
+        let dripping = std::thread::spawn(move || {
+            while other.write_all(b".").is_ok() {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        });
+        let start = Instant::now();
+        let mut handshake = Handshake {
+            connection: &mut connection,
+            deadline: start + Duration::from_millis(60),
+            patience: &patience,
+        };
+        let error = handshake.read_exact(&mut [0; 4096]).unwrap_err();
+        assert!(matches!(Stop::within(&error), Some(Stop::Silence(_))));
+        assert!(start.elapsed() < Duration::from_millis(200));
+        drop(connection);
+        dripping.join().unwrap();
+    }
+
+    #[test]
+    fn an_address_that_fails_is_named() {
+        let closed = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = closed.local_addr().unwrap();
+        drop(closed);
+        // The second is no address to connect to, which says less.
+        let addresses = [address, "255.255.255.255:9".parse().unwrap()];
+        let limit = Duration::from_millis(50);
+        let error = Connection::open(&addresses[..1], limit, &Patience::endless()).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);
+        assert!(error.to_string().starts_with(&address.to_string()));
+        let error = Connection::open(&addresses, limit, &Patience::endless()).unwrap_err();
+        assert!(!is_unreachable(&error), "{error}");
     }
 }

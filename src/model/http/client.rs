@@ -3,7 +3,7 @@
 //! `ureq` is configured as narrowly as possible: statuses are no errors (their
 //! bodies tell what is wrong), redirects are not followed (they would carry
 //! the key to another host), and all waiting is ours. This is the only place
-//! where a secret is revealed.
+//! where a secret is revealed, but for a proxy's login.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,11 +13,10 @@ use ureq::http::Response;
 
 use crate::config::Endpoint;
 use crate::limits;
-use crate::model::http::transport::{self, PatientResolver, Shared, SilenceLimit};
+use crate::model::http::transport::{Dialer, NoLookup, Shared, SilenceLimit, USER_AGENT};
 use crate::secret::MASK;
 use crate::world::patience::Patience;
 
-const USER_AGENT: &str = concat!("skills-runner/", env!("CARGO_PKG_VERSION"));
 const JSON: &str = "application/json";
 
 /// A client of one endpoint. It keeps its connection open between requests.
@@ -44,14 +43,13 @@ impl Client {
             .max_redirects(0)
             .max_redirects_will_error(false)
             .proxy(None)
-            .timeout_resolve(Some(limits::CONNECT))
             .timeout_connect(Some(limits::CONNECT))
             .input_buffer_size(limits::READ_BYTES)
             .output_buffer_size(limits::READ_BYTES)
             .user_agent(USER_AGENT)
             .build();
-        let connector = transport::connector(shared.clone());
-        let agent = Agent::with_parts(config, connector, PatientResolver(shared));
+        let dialer = Dialer::new(shared, &endpoint.network);
+        let agent = Agent::with_parts(config, dialer, NoLookup);
         Client {
             endpoint,
             patience,

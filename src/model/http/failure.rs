@@ -12,6 +12,7 @@ use crate::error::{Error, Kind};
 use crate::limits;
 use crate::model::fault::{Answer, Failure, Refusal, address_hint, interpret};
 use crate::model::http::client::Client;
+use crate::model::http::obstacle::Obstacle;
 use crate::model::reply::Fault;
 use crate::model::retry;
 use crate::text::one_line;
@@ -110,16 +111,15 @@ pub(super) fn nothing(url: &str) -> Failure {
 pub(super) fn broken(url: &str, error: ureq::Error) -> Failure {
     let error = match error {
         ureq::Error::Io(error) => error,
-        ureq::Error::Timeout(_) => io::Error::new(
-            io::ErrorKind::TimedOut,
-            format!("no connection within {} s", limits::CONNECT.as_secs()),
-        ),
         ureq::Error::Protocol(_) | ureq::Error::Http(_) | ureq::Error::LargeResponseHeader(..) => {
             let text = format!("the reply is no HTTP: {error}");
             return Failure::lasting(no_answer(url, Kind::Protocol, &text));
         }
-        ureq::Error::Rustls(error) => io::Error::new(io::ErrorKind::InvalidData, error),
         other => io::Error::other(other),
+    };
+    let error = match error.downcast::<Obstacle>() {
+        Ok(obstacle) => return obstacle.into_failure(url),
+        Err(error) => error,
     };
     if let Some(stop) = stop_of(&error) {
         return Failure::lasting(stop);
@@ -131,24 +131,13 @@ pub(super) fn broken(url: &str, error: ureq::Error) -> Failure {
             error.with_hint("a slow model needs a larger LLM_TIMEOUT_SECONDS"),
         );
     }
-    if error.kind() == io::ErrorKind::InvalidData {
-        let text = format!("no secure connection: {error}");
-        return Failure::lasting(no_answer(url, Kind::Endpoint, &text));
-    }
     let text = match error.kind() {
         io::ErrorKind::UnexpectedEof => {
             "the connection was closed before the reply was complete".into()
         }
         _ => one_line(&error.to_string(), limits::QUOTED_BYTES),
     };
-    let failure = no_answer(url, Kind::Temporary, &text);
-    Failure::passing(match error.kind() {
-        io::ErrorKind::ConnectionRefused => {
-            failure.with_hint("is the server running, and is LLM_API_BASE_URL its address?")
-        }
-        io::ErrorKind::NotFound => failure.with_hint("check the host name in LLM_API_BASE_URL"),
-        _ => failure,
-    })
+    Failure::passing(no_answer(url, Kind::Temporary, &text))
 }
 
 /// An error in the words that every failed request shares.

@@ -26,9 +26,15 @@ use crate::model::{Finish, Model, Reply, Request, retry, unparsed};
 use crate::secret::MASK;
 use crate::world::patience::Patience;
 
+mod certificates;
 mod client;
 mod failure;
+mod forward;
+mod obstacle;
+mod proxy;
 mod reading;
+mod socks;
+mod tls;
 mod transport;
 
 use client::Client;

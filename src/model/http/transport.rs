@@ -1,5 +1,9 @@
 //! What `ureq` stands on here: our own connections, which end at once for a
-//! signal or a deadline, and our own name lookup, which needs no thread.
+//! signal or a deadline.
+//!
+//! One [`Dialer`] does everything that comes before the first request: name
+//! lookup, connecting, the proxy (`proxy.rs`, `socks.rs`) and TLS (`tls.rs`),
+//! all within `limits::CONNECT`. `ureq` itself looks nothing up and knows of no proxy.
 //!
 //! The traits are `ureq`'s `unversioned` ones; the crate's version is pinned.
 
@@ -8,17 +12,24 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use ureq::Timeout;
 use ureq::config::Config;
 use ureq::http::Uri;
 use ureq::unversioned::resolver::{ResolvedSocketAddrs, Resolver};
 use ureq::unversioned::transport::{
-    Buffers, ConnectProxyConnector, ConnectionDetails, Connector, Either, LazyBuffers, NextTimeout,
-    RustlsConnector, Transport,
+    Buffers, ConnectionDetails, Connector, LazyBuffers, NextTimeout, Transport,
 };
 
+use crate::config::{Network, Proxy};
+use crate::error::Kind;
 use crate::limits;
-use crate::world::net::{Connection, resolve};
+use crate::model::http::obstacle::Obstacle;
+use crate::model::http::tls::Tls;
+use crate::world::net::{Connection, left_until, resolve};
 use crate::world::patience::{Patience, Stop};
+
+/// Who asks: servers and proxies are told the same.
+pub const USER_AGENT: &str = concat!("skills-runner/", env!("CARGO_PKG_VERSION"));
 
 /// How long the other side may be silent just now, and until when all of what
 /// it is saying has to be there; shared between the one who reads replies and
@@ -96,25 +107,20 @@ pub struct Shared {
     pub silence: Arc<SilenceLimit>,
 }
 
-/// The chain that opens a connection: through a proxy where one is set, plain,
-/// then TLS for https.
-pub fn connector(shared: Shared) -> impl Connector<()> {
-    ().chain(ConnectProxyConnector::default())
-        .chain(PatientConnector(shared))
-        .chain(RustlsConnector::default())
+/// Somebody to connect to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Party {
+    /// A name or an address; an IPv6 address without brackets.
+    pub host: String,
+    /// The port.
+    pub port: u16,
+    /// A proxy, or the endpoint itself.
+    pub is_proxy: bool,
 }
 
-/// Looks names up without a thread.
-#[derive(Debug)]
-pub struct PatientResolver(pub Shared);
-
-impl Resolver for PatientResolver {
-    fn resolve(
-        &self,
-        uri: &Uri,
-        _config: &Config,
-        timeout: NextTimeout,
-    ) -> Result<ResolvedSocketAddrs, ureq::Error> {
+impl Party {
+    /// Who an address names.
+    fn of(uri: &Uri) -> Result<Party, ureq::Error> {
         let host = uri
             .host()
             .ok_or_else(|| ureq::Error::BadUri(uri.to_string()))?;
@@ -123,51 +129,196 @@ impl Resolver for PatientResolver {
         } else {
             80
         };
-        let port = uri.port_u16().unwrap_or(default_port);
-        let limit = (*timeout.after).min(limits::CONNECT);
-        let found = resolve(host, port, limit, &self.0.patience).map_err(|error| {
-            let text = format!("failed to look up `{host}`: {error}");
-            keep_stop(error, text)
-        })?;
-        let mut addresses = self.empty();
-        for address in found.into_iter().take(limits::HOST_ADDRESSES) {
-            addresses.push(address);
+        Ok(Party {
+            host: host.trim_matches(['[', ']']).to_string(),
+            port: uri.port_u16().unwrap_or(default_port),
+            is_proxy: false,
+        })
+    }
+
+    /// Host and port, as they stand in an address.
+    pub fn authority(&self) -> String {
+        if self.host.contains(':') {
+            format!("[{}]:{}", self.host, self.port)
+        } else {
+            format!("{}:{}", self.host, self.port)
         }
+    }
+
+    /// Where its address is set.
+    fn hint(&self) -> &'static str {
+        if self.is_proxy {
+            "check the proxy's address in HTTPS_PROXY, HTTP_PROXY or ALL_PROXY"
+        } else {
+            "check the host name in LLM_API_BASE_URL"
+        }
+    }
+}
+
+impl fmt::Display for Party {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_proxy {
+            f.write_str("the proxy ")?;
+        }
+        f.write_str(&self.authority())
+    }
+}
+
+/// What failed while a connection was made: a stop stays one, silence and
+/// everything else become an [`Obstacle`].
+pub fn stopped_or(
+    error: io::Error,
+    other: impl FnOnce(&io::Error) -> Obstacle,
+    silent: impl FnOnce() -> String,
+) -> ureq::Error {
+    match Stop::within(&error) {
+        Some(Stop::Silence(_)) => {
+            let text = format!("{} within {} s", silent(), limits::CONNECT.as_secs());
+            Obstacle::passing(text).into()
+        }
+        Some(_) => error.into(),
+        None => match error.downcast::<Obstacle>() {
+            Ok(obstacle) => obstacle.into(),
+            Err(error) => other(&error).into(),
+        },
+    }
+}
+
+/// Leaves the lookup to the [`Dialer`]: who looks a name up depends on the proxy.
+#[derive(Debug)]
+pub struct NoLookup;
+
+impl Resolver for NoLookup {
+    fn resolve(
+        &self,
+        _uri: &Uri,
+        _config: &Config,
+        _timeout: NextTimeout,
+    ) -> Result<ResolvedSocketAddrs, ureq::Error> {
+        Ok(self.empty())
+    }
+}
+
+/// Opens connections to one endpoint.
+#[derive(Debug)]
+pub struct Dialer {
+    pub(super) shared: Shared,
+    pub(super) tls: Tls,
+    proxy: Option<Proxy>,
+}
+
+impl Dialer {
+    /// A dialer that has not connected yet.
+    pub fn new(shared: Shared, network: &Network) -> Dialer {
+        Dialer {
+            shared,
+            tls: Tls::new(network.roots.clone()),
+            proxy: network.proxy.clone(),
+        }
+    }
+
+    /// Looks up and connects; gives also the moment when everything else that
+    /// belongs to connecting must be over.
+    pub(super) fn open(&self, party: &Party) -> Result<(Connection, Instant), ureq::Error> {
+        let deadline = Instant::now() + limits::CONNECT;
+        let patience = &self.shared.patience;
+        let addresses = self.look_up(party, deadline)?;
+        let left = left_until(deadline).unwrap_or(Duration::ZERO);
+        let connection = Connection::open(&addresses, left, patience).map_err(|error| {
+            stopped_or(
+                error,
+                |error| {
+                    // The text begins with the address; a name stands before it.
+                    let mut text = error.to_string();
+                    if party.is_proxy && !text.starts_with(&party.authority()) {
+                        text = format!("{} at {text}", party.authority());
+                    }
+                    let who = if party.is_proxy { "the proxy " } else { "" };
+                    let obstacle = Obstacle::passing(format!("failed to connect to {who}{text}"));
+                    match error.kind() {
+                        _ if party.is_proxy => obstacle.with_hint(party.hint()),
+                        io::ErrorKind::ConnectionRefused => obstacle.with_hint(
+                            "is the server running, and is LLM_API_BASE_URL its address?",
+                        ),
+                        _ => obstacle,
+                    }
+                },
+                || format!("no connection to {party}"),
+            )
+        })?;
+        Ok((connection, deadline))
+    }
+
+    /// The addresses of a name.
+    pub(super) fn look_up(
+        &self,
+        party: &Party,
+        deadline: Instant,
+    ) -> Result<Vec<std::net::SocketAddr>, ureq::Error> {
+        let left = left_until(deadline).unwrap_or(Duration::ZERO);
+        let found = resolve(&party.host, party.port, left, &self.shared.patience);
+        let mut addresses = found.map_err(|error| {
+            stopped_or(
+                error,
+                |error| {
+                    let who = if party.is_proxy { "the proxy " } else { "" };
+                    let text = format!("failed to look up {who}`{}`: {error}", party.host);
+                    let obstacle = Obstacle::passing(text);
+                    match error.kind() {
+                        io::ErrorKind::NotFound => obstacle.with_hint(party.hint()),
+                        _ => obstacle,
+                    }
+                },
+                || format!("the name `{}` was not found", party.host),
+            )
+        })?;
+        addresses.truncate(limits::HOST_ADDRESSES);
         Ok(addresses)
     }
-}
 
-/// The error with a text of its own, unless it says that the run is to stop.
-fn keep_stop(error: io::Error, text: String) -> io::Error {
-    match Stop::within(&error) {
-        Some(_) => error,
-        None => io::Error::new(error.kind(), text),
+    /// What sends and receives on a connection. `plain` is who is expected at
+    /// the other end where no TLS follows at once.
+    pub(super) fn transport(
+        &self,
+        (connection, deadline): (Connection, Instant),
+        plain: Option<&Party>,
+        details: &ConnectionDetails<'_>,
+    ) -> Box<dyn Transport> {
+        let config = details.config;
+        let buffers = LazyBuffers::new(config.input_buffer_size(), config.output_buffer_size());
+        Box::new(PatientTransport {
+            connection,
+            buffers,
+            shared: self.shared.clone(),
+            deadline,
+            plain: plain.cloned(),
+        })
     }
 }
 
-#[derive(Debug)]
-struct PatientConnector(Shared);
-
-impl<In: Transport> Connector<In> for PatientConnector {
-    type Out = Either<In, PatientTransport>;
+impl Connector<()> for Dialer {
+    type Out = Box<dyn Transport>;
 
     fn connect(
         &self,
         details: &ConnectionDetails<'_>,
-        chained: Option<In>,
+        _chained: Option<()>,
     ) -> Result<Option<Self::Out>, ureq::Error> {
-        if let Some(transport) = chained {
-            return Ok(Some(Either::A(transport)));
+        let target = Party::of(details.uri)?;
+        let plain = (!details.needs_tls()).then_some(&target);
+        if details.needs_tls() {
+            // A bad file of certificates is told before anybody is troubled.
+            self.tls.config()?;
         }
-        let limit = (*details.timeout.after).min(limits::CONNECT);
-        let connection = Connection::open(&details.addrs, limit, &self.0.patience)?;
-        let config = details.config;
-        let buffers = LazyBuffers::new(config.input_buffer_size(), config.output_buffer_size());
-        Ok(Some(Either::B(PatientTransport {
-            connection,
-            buffers,
-            shared: self.0.clone(),
-        })))
+        let transport = match &self.proxy {
+            None => self.transport(self.open(&target)?, plain, details),
+            Some(proxy) => self.open_through(proxy, &target, details)?,
+        };
+        Ok(Some(if details.needs_tls() {
+            Box::new(self.tls.wrap(transport, &target, details)?)
+        } else {
+            transport
+        }))
     }
 }
 
@@ -175,14 +326,33 @@ struct PatientTransport {
     connection: Connection,
     buffers: LazyBuffers,
     shared: Shared,
+    /// The end of everything that belongs to connecting.
+    deadline: Instant,
+    /// Who is expected to speak without TLS, until its first byte has come.
+    plain: Option<Party>,
 }
 
 impl PatientTransport {
-    /// During the handshake `ureq` says how long; afterwards the reply's reader does.
-    fn limit(&self, timeout: NextTimeout) -> (Duration, Stop) {
+    /// While connecting there is one deadline; afterwards the reply's reader
+    /// says how long silence may last.
+    fn limit(&self, timeout: NextTimeout) -> Result<(Duration, Stop), Stop> {
+        if timeout.reason == Timeout::Connect {
+            let left = left_until(self.deadline)?;
+            return Ok((left, Stop::Silence(limits::CONNECT)));
+        }
         let (limit, stop) = self.shared.silence.now();
-        (limit.min(*timeout.after), stop)
+        Ok((limit.min(*timeout.after), stop))
     }
+}
+
+/// Where input goes. Only a head has to fit into the buffer as a whole.
+pub fn room(buffers: &mut LazyBuffers) -> Result<&mut [u8], ureq::Error> {
+    let input = buffers.input_append_buf();
+    if input.is_empty() {
+        let size = limits::READ_BYTES;
+        return Err(ureq::Error::LargeResponseHeader(size, size));
+    }
+    Ok(input)
 }
 
 impl Transport for PatientTransport {
@@ -191,7 +361,7 @@ impl Transport for PatientTransport {
     }
 
     fn transmit_output(&mut self, amount: usize, timeout: NextTimeout) -> Result<(), ureq::Error> {
-        let (limit, _) = self.limit(timeout);
+        let (limit, _) = self.limit(timeout).map_err(io::Error::from)?;
         let output = &self.buffers.output()[..amount];
         self.connection
             .write_all(output, limit, &self.shared.patience)?;
@@ -199,22 +369,24 @@ impl Transport for PatientTransport {
     }
 
     fn await_input(&mut self, timeout: NextTimeout) -> Result<bool, ureq::Error> {
-        let (limit, stop) = self.limit(timeout);
+        let (limit, stop) = self.limit(timeout).map_err(io::Error::from)?;
         if limit.is_zero() {
             return Err(io::Error::from(stop).into());
         }
-        let input = self.buffers.input_append_buf();
-        if input.is_empty() {
-            // Only a head has to fit into the buffer as a whole.
-            let size = limits::READ_BYTES;
-            return Err(ureq::Error::LargeResponseHeader(size, size));
-        }
+        let input = room(&mut self.buffers)?;
         let read = self.connection.read(input, limit, &self.shared.patience);
         let amount = read.map_err(|error| match Stop::within(&error) {
             Some(Stop::Silence(_)) => stop.into(),
             _ => error,
         })?;
-        self.shared.silence.lock().last = Some(Instant::now());
+        let is_alert = input[..amount].starts_with(&TLS_ALERT);
+        match self.plain.take() {
+            Some(party) if is_alert => return Err(speaks_tls(&party).into()),
+            _ => {}
+        }
+        if timeout.reason != Timeout::Connect {
+            self.shared.silence.lock().last = Some(Instant::now());
+        }
         self.buffers.input_appended(amount);
         Ok(amount > 0)
     }
@@ -222,6 +394,14 @@ impl Transport for PatientTransport {
     fn is_open(&mut self) -> bool {
         self.connection.is_idle()
     }
+}
+
+/// How a TLS server answers what is no TLS: an alert of version 3.x.
+const TLS_ALERT: [u8; 2] = [21, 3];
+
+fn speaks_tls(party: &Party) -> Obstacle {
+    let text = format!("{party} speaks TLS, not plain http");
+    Obstacle::lasting(Kind::Endpoint, text).with_hint(format!("try https://{}", party.authority()))
 }
 
 impl fmt::Debug for PatientTransport {
