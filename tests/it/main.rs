@@ -21,6 +21,7 @@ mod endpoint;
 mod faults;
 mod harness;
 mod interrupts;
+mod network;
 mod network_settings;
 mod output;
 mod paths;

@@ -28,11 +28,13 @@ mod connection;
 mod history;
 mod outcome;
 mod processes;
+mod proxy;
 mod python;
 mod reply;
 mod request;
 mod server;
 mod terminal;
+mod tls;
 mod wire;
 mod workspace;
 
@@ -41,11 +43,13 @@ use std::time::Duration;
 pub use command::Running;
 pub use outcome::Outcome;
 pub use processes::{family_of, is_alive, processes_with_marker, wait_until};
+pub use proxy::Proxy;
 pub use python::interpreter;
 pub use reply::{Reply, event, last_event};
 pub use request::Request;
 pub use server::Server;
 pub use terminal::Terminal;
+pub use tls::{TlsServer, tls_file};
 pub use workspace::Test;
 
 /// The key that [`Test::endpoint`] configures. It may stand in a request's

@@ -1,0 +1,252 @@
+//! Proxies on loopback: HTTP with tunnels and the absolute form, SOCKS 5. They
+//! connect everything to one port here, whatever name they are asked for.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+/// A proxy that keeps what it was asked.
+pub struct Proxy {
+    address: SocketAddr,
+    asked: Arc<Mutex<Vec<String>>>,
+}
+
+#[derive(Clone)]
+struct Rules {
+    /// The port behind the proxy.
+    target: u16,
+    /// `user:password`, for SOCKS.
+    login: Option<String>,
+    /// The same in the header's form, for HTTP.
+    header: Option<String>,
+    asked: Arc<Mutex<Vec<String>>>,
+}
+
+impl Proxy {
+    /// A proxy in front of this port.
+    pub fn start(target: u16) -> Proxy {
+        Proxy::listen(target, None)
+    }
+
+    /// One that wants `user:password`; in base64 for HTTP.
+    pub fn with_login(target: u16, login: &str, base64: &str) -> Proxy {
+        Proxy::listen(target, Some((login.into(), format!("Basic {base64}"))))
+    }
+
+    /// Whatever it is asked, it sends this, closes if told so, and says no more.
+    pub fn saying(answer: &[u8], then_close: bool) -> Proxy {
+        let answer = answer.to_vec();
+        Proxy::serve(move |mut stream, asked| {
+            let mut piece = [0; 4096];
+            let count = stream.read(&mut piece)?;
+            note(&asked, &String::from_utf8_lossy(&piece[..count]));
+            stream.write_all(&answer)?;
+            if then_close {
+                return stream.shutdown(Shutdown::Both);
+            }
+            io::copy(&mut stream, &mut io::sink()).map(drop)
+        })
+    }
+
+    /// `http://127.0.0.1:PORT` with this scheme, and perhaps `user:password@`.
+    pub fn url(&self, scheme: &str, login: &str) -> String {
+        format!("{scheme}://{login}{}", self.address)
+    }
+
+    /// The port it listens at.
+    pub fn port(&self) -> u16 {
+        self.address.port()
+    }
+
+    /// What it was asked so far, one line each: `CONNECT llm.test:443`.
+    pub fn asked(&self) -> Vec<String> {
+        self.asked
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    fn listen(target: u16, login: Option<(String, String)>) -> Proxy {
+        Proxy::serve(move |stream, asked| {
+            let (login, header) = login.clone().unzip();
+            let rules = Rules {
+                target,
+                login,
+                header,
+                asked,
+            };
+            let mut first = [0];
+            match stream.peek(&mut first)? {
+                1 if first == [5] => rules.socks(stream),
+                _ => rules.http(stream),
+            }
+        })
+    }
+
+    fn serve(
+        serve: impl Fn(TcpStream, Arc<Mutex<Vec<String>>>) -> io::Result<()> + Send + Sync + 'static,
+    ) -> Proxy {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
+        let address = listener
+            .local_addr()
+            .expect("a bound socket has an address");
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let (serve, shared) = (Arc::new(serve), Arc::clone(&asked));
+        // The thread ends with the tests: an idle listener is in nobody's way.
+        thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let (serve, asked) = (Arc::clone(&serve), Arc::clone(&shared));
+                thread::spawn(move || {
+                    let _ = stream.set_nodelay(true);
+                    let _ = serve(stream, asked);
+                });
+            }
+        });
+        Proxy { address, asked }
+    }
+}
+
+fn note(asked: &Mutex<Vec<String>>, line: &str) {
+    asked
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .push(line.to_string());
+}
+
+impl Rules {
+    fn http(&self, mut stream: TcpStream) -> io::Result<()> {
+        let mut reader = BufReader::new(stream.try_clone()?);
+        let mut server: Option<TcpStream> = None;
+        loop {
+            let mut head = Vec::new();
+            loop {
+                let mut line = String::new();
+                if reader.read_line(&mut line)? == 0 {
+                    return Ok(());
+                }
+                if line == "\r\n" {
+                    break;
+                }
+                head.push(line.trim_end().to_string());
+            }
+            let is_login = |line: &String| line.starts_with("Proxy-Authorization: ");
+            let given = head.iter().find(|line| is_login(line)).cloned();
+            let mut words = head[0].split(' ');
+            let (method, address) = (words.next().unwrap_or(""), words.next().unwrap_or(""));
+            note(&self.asked, &format!("{method} {address}"));
+            let is_known = match &self.header {
+                None => true,
+                Some(header) => given.is_some_and(|line| line.ends_with(header.as_str())),
+            };
+            if !is_known {
+                let refusal = "HTTP/1.1 407 Proxy Authentication Required\r\n\
+                    Proxy-Authenticate: Basic realm=\"tests\"\r\nContent-Length: 0\r\n\r\n";
+                return stream.write_all(refusal.as_bytes());
+            }
+            if method == "CONNECT" {
+                stream.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n")?;
+                return self.join(reader.into_inner());
+            }
+            let Some(path) = address
+                .strip_prefix("http://")
+                .and_then(|rest| rest.find('/').map(|at| &rest[at..]))
+            else {
+                return stream.write_all(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
+            };
+            let mut text = format!("{method} {path} HTTP/1.1\r\n");
+            let mut length = 0;
+            for line in head.iter().skip(1).filter(|line| !is_login(line)) {
+                if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length: ") {
+                    length = value.parse().unwrap_or(0);
+                }
+                text += line;
+                text += "\r\n";
+            }
+            text += "\r\n";
+            let server = match &mut server {
+                Some(server) => server,
+                None => {
+                    let new = TcpStream::connect(("127.0.0.1", self.target))?;
+                    let (mut from, mut to) = (new.try_clone()?, stream.try_clone()?);
+                    thread::spawn(move || {
+                        let _ = io::copy(&mut from, &mut to);
+                        let _ = to.shutdown(Shutdown::Both);
+                    });
+                    server.insert(new)
+                }
+            };
+            server.write_all(text.as_bytes())?;
+            io::copy(&mut (&mut reader).take(length), server)?;
+        }
+    }
+
+    fn socks(&self, mut stream: TcpStream) -> io::Result<()> {
+        let methods = read_counted(&mut stream, 1)?;
+        match &self.login {
+            None => stream.write_all(&[5, 0])?,
+            Some(_) if !methods.contains(&2) => {
+                note(&self.asked, "no login");
+                return stream.write_all(&[5, 0xff]);
+            }
+            Some(login) => {
+                stream.write_all(&[5, 2])?;
+                let user = read_counted(&mut stream, 1)?;
+                let password = read_counted(&mut stream, 0)?;
+                let given =
+                    [user, password].map(|part| String::from_utf8_lossy(&part).into_owned());
+                if given.join(":") != *login {
+                    note(&self.asked, "wrong login");
+                    return stream.write_all(&[1, 1]);
+                }
+                stream.write_all(&[1, 0])?;
+            }
+        }
+        let mut head = [0; 4];
+        stream.read_exact(&mut head)?;
+        let host = match head[3] {
+            3 => String::from_utf8_lossy(&read_counted(&mut stream, 0)?).into_owned(),
+            1 => {
+                let mut address = [0; 4];
+                stream.read_exact(&mut address)?;
+                std::net::Ipv4Addr::from(address).to_string()
+            }
+            _ => {
+                let mut address = [0; 16];
+                stream.read_exact(&mut address)?;
+                std::net::Ipv6Addr::from(address).to_string()
+            }
+        };
+        let mut port = [0; 2];
+        stream.read_exact(&mut port)?;
+        note(
+            &self.asked,
+            &format!("SOCKS {host} {}", u16::from_be_bytes(port)),
+        );
+        stream.write_all(&[5, 0, 0, 1, 127, 0, 0, 1, 0, 80])?;
+        self.join(stream)
+    }
+
+    /// Carries bytes both ways until one side ends.
+    fn join(&self, client: TcpStream) -> io::Result<()> {
+        let server = TcpStream::connect(("127.0.0.1", self.target))?;
+        let (mut from, mut to) = (server.try_clone()?, client.try_clone()?);
+        thread::spawn(move || {
+            let _ = io::copy(&mut from, &mut to);
+            let _ = to.shutdown(Shutdown::Both);
+        });
+        let (mut client, mut server) = (client, server);
+        let result = io::copy(&mut client, &mut server).map(drop);
+        let _ = server.shutdown(Shutdown::Both);
+        result
+    }
+}
+
+/// Bytes with their count before them, after some that are passed over.
+fn read_counted(stream: &mut TcpStream, passed_over: usize) -> io::Result<Vec<u8>> {
+    let mut head = [0; 2];
+    stream.read_exact(&mut head[..=passed_over])?;
+    let mut bytes = vec![0; usize::from(head[passed_over])];
+    stream.read_exact(&mut bytes)?;
+    Ok(bytes)
+}

@@ -1,0 +1,93 @@
+//! TLS in front of a plain server: Python's `ssl` takes it off and hands the
+//! bytes on. The certificates are those of `tests/data/tls`.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use super::python;
+
+/// A TLS server on loopback; gone when it is dropped.
+pub struct TlsServer {
+    child: Child,
+    port: u16,
+}
+
+impl TlsServer {
+    /// Shows the certificate `tests/data/tls/{certificate}.pem`, and hands
+    /// what comes on to this port.
+    pub fn start(certificate: &str, target: u16) -> TlsServer {
+        TlsServer::start_with(certificate, target, "")
+    }
+
+    /// The same with lines of Python that change the `context`.
+    pub fn start_with(certificate: &str, target: u16, more: &str) -> TlsServer {
+        let script = SCRIPT.replace("# more", more);
+        let mut child = Command::new(python::interpreter())
+            .args(["-I", "-c", &script])
+            .arg(tls_file(&format!("{certificate}.pem")))
+            .arg(tls_file(&format!("{certificate}.key")))
+            .arg(tls_file("ca.pem"))
+            .arg(target.to_string())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the interpreter runs");
+        let mut line = String::new();
+        let stdout = child.stdout.take().expect("it is piped");
+        BufReader::new(stdout)
+            .read_line(&mut line)
+            .expect("the server tells its port");
+        let port = line.trim().parse().expect("a port");
+        TlsServer { child, port }
+    }
+
+    /// Where it listens.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+}
+
+impl Drop for TlsServer {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A file of `tests/data/tls`.
+pub fn tls_file(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/data/tls")
+        .join(name)
+}
+
+const SCRIPT: &str = r#"
+import os, select, socket, ssl, sys, threading
+certificate, key, ca, target = sys.argv[1:]
+context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+context.load_cert_chain(certificate, key)
+# more
+def serve(plain):
+    try:
+        with context.wrap_socket(plain, server_side=True) as tls, \
+                socket.create_connection(("127.0.0.1", int(target))) as server:
+            while True:
+                ready = [tls] if tls.pending() else select.select([tls, server], [], [])[0]
+                for source in ready:
+                    data = source.recv(65536)
+                    if not data:
+                        return
+                    (server if source is tls else tls).sendall(data)
+    except OSError:
+        plain.close()
+def end_with_parent():
+    sys.stdin.read()
+    os._exit(0)
+threading.Thread(target=end_with_parent, daemon=True).start()
+listener = socket.create_server(("127.0.0.1", 0))
+print(listener.getsockname()[1], flush=True)
+while True:
+    threading.Thread(target=serve, args=(listener.accept()[0],), daemon=True).start()
+"#;

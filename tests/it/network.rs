@@ -1,0 +1,403 @@
+//! The way to the endpoint: proxies, TLS, certificates, and what is said when
+//! one of them stands in the way.
+
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::AsRawFd;
+use std::time::Instant;
+
+use crate::harness::{Outcome, Proxy, Reply, Server, Test, TlsServer, seconds, tls_file};
+
+/// In no output, whatever happens. In base64: `dXNlcjpob3JzZS1zdGFwbGU=`.
+const LOGIN: &str = "user:horse-staple";
+const BASE64: &str = "dXNlcjpob3JzZS1zdGFwbGU=";
+
+fn ask(test: Test) -> Outcome {
+    let run = test.args(["hi"]).run();
+    run.stderr_lacks("horse-staple").stderr_lacks(BASE64)
+}
+
+/// An endpoint behind a proxy; nobody can look its name up here.
+fn behind(server: &Server, scheme: &str) -> Test {
+    Test::new()
+        .endpoint(server)
+        .env("LLM_API_BASE_URL", format!("{scheme}://llm.test:8080/v1"))
+        .env("SSL_CERT_FILE", tls_file("ca.pem"))
+}
+
+#[test]
+fn plain_http_goes_through_a_proxy_in_the_absolute_form() {
+    let server = Server::start([Reply::calls([("list_skills", "{}")]), Reply::text("4")]);
+    let proxy = Proxy::start(server.port());
+    let test = behind(&server, "http").env("HTTP_PROXY", proxy.url("http", ""));
+    ask(test.skill("a", "# A")).success().stdout("4\n");
+    let asked = "POST http://llm.test:8080/v1/chat/completions";
+    assert_eq!(proxy.asked(), [asked, asked]);
+    let requests = server.finish();
+    assert_eq!(requests[0].header("host"), Some("llm.test:8080"));
+    assert_eq!(requests[1].connection, 1, "the connection is kept");
+}
+
+#[test]
+fn https_goes_through_a_tunnel() {
+    let server = Server::start([Reply::calls([("list_skills", "{}")]), Reply::text("4")]);
+    let tls = TlsServer::start("server", server.port());
+    let proxy = Proxy::start(tls.port());
+    let test = behind(&server, "https").env("HTTPS_PROXY", proxy.url("http", ""));
+    ask(test.skill("a", "# A")).success().stdout("4\n");
+    assert_eq!(proxy.asked(), ["CONNECT llm.test:8080"]);
+    assert_eq!(server.finish()[1].connection, 1);
+}
+
+#[test]
+fn a_proxy_may_speak_tls_itself() {
+    let server = Server::start([Reply::text("4"), Reply::text("5")]);
+    let tls = TlsServer::start("server", server.port());
+    let proxies = [Proxy::start(tls.port()), Proxy::start(server.port())];
+    let outer = proxies
+        .each_ref()
+        .map(|proxy| TlsServer::start("server", proxy.port()));
+    let url = |index: usize| format!("https://localhost:{}", outer[index].port());
+    ask(behind(&server, "https").env("HTTPS_PROXY", url(0)))
+        .success()
+        .stdout("4\n");
+    ask(behind(&server, "http").env("HTTP_PROXY", url(1)))
+        .success()
+        .stdout("5\n");
+    assert_eq!(proxies[0].asked(), ["CONNECT llm.test:8080"]);
+    assert_eq!(
+        proxies[1].asked(),
+        ["POST http://llm.test:8080/v1/chat/completions"]
+    );
+    let test = behind(&server, "https").env("HTTPS_PROXY", url(0));
+    ask(test.env_unset("SSL_CERT_FILE"))
+        .status(1)
+        .stderr_has(&format!(
+            "the certificate of the proxy localhost:{} is not trusted",
+            outer[0].port()
+        ));
+}
+
+#[test]
+fn socks_reaches_both() {
+    for scheme in ["http", "https"] {
+        let server = Server::start([Reply::text("4"), Reply::text("5")]);
+        let tls = TlsServer::start("server", server.port());
+        let target = if scheme == "http" {
+            server.port()
+        } else {
+            tls.port()
+        };
+        let proxy = Proxy::start(target);
+        let test = behind(&server, scheme).env("ALL_PROXY", proxy.url("socks5h", ""));
+        ask(test).success().stdout("4\n");
+        assert_eq!(proxy.asked(), ["SOCKS llm.test 8080"]);
+        let proxy = Proxy::with_login(target, LOGIN, BASE64);
+        let test = behind(&server, scheme);
+        ask(test.env("ALL_PROXY", proxy.url("socks5h", "user:horse-staple@")))
+            .success()
+            .stdout("5\n");
+        server.finish();
+    }
+    // Names are looked up here, and sent as addresses.
+    let server = Server::start([Reply::text("4")]);
+    let proxy = Proxy::start(server.port());
+    let test = behind(&server, "http").env("ALL_PROXY", proxy.url("socks5", ""));
+    ask(test.clone().env("LLM_API_BASE_URL", "http://192.0.2.1/v1")).success();
+    assert_eq!(proxy.asked(), ["SOCKS 192.0.2.1 80"]);
+    ask(test)
+        .status(75)
+        .stderr_has("failed to look up `llm.test`")
+        .stderr_has("hint: with socks5h://");
+    server.finish();
+}
+
+/// A login is sent where it is wanted, and refusals say what to do.
+#[test]
+fn logins_are_told_apart() {
+    let server = Server::start([Reply::text("4"), Reply::text("5")]);
+    let tls = TlsServer::start("server", server.port());
+    for (scheme, target) in [("http", server.port()), ("https", tls.port())] {
+        let proxy = Proxy::with_login(target, LOGIN, BASE64);
+        let run = |way: &str, login: &str| {
+            ask(behind(&server, scheme).env("ALL_PROXY", proxy.url(way, login)))
+        };
+        run("http", "user:horse-staple@").success();
+        let name = format!("the proxy 127.0.0.1:{}", proxy.port());
+        run("http", "").status(77).stderr_has(&format!("{name} wants a login: status 407"))
+            .stderr_has("hint: write user and password into the proxy's address: http://user:password@host:port");
+        run("http", "user:horse-stapler@")
+            .status(77)
+            .stderr_has(&format!("{name} refused the login"));
+        run("socks5h", "")
+            .status(77)
+            .stderr_has(&format!("{name} wants a login"));
+        run("socks5h", "user:horse-stapler@")
+            .status(77)
+            .stderr_has(&format!("{name} refused the login"));
+    }
+    server.finish();
+}
+
+/// Proxies that are none, or do not serve: one clear line that names them.
+#[test]
+fn proxies_that_fail_are_named() {
+    let server = Server::start([]);
+    let table: [(&[u8], &str, i32, &str); 8] = [
+        (
+            b"HTTP/1.1 403 Forbidden\r\n\r\n",
+            "http",
+            1,
+            "refused to connect to llm.test:8080: status 403",
+        ),
+        (
+            b"HTTP/1.1 502 Bad Gateway\r\n\r\n",
+            "http",
+            75,
+            "cannot connect to llm.test:8080: status 502",
+        ),
+        (b"SSH-2.0-OpenSSH\r\n", "http", 1, "does not speak HTTP"),
+        (b"", "http", 75, "closed the connection without an answer"),
+        (
+            b"\x15\x03\x01\x00\x02\x02\x46",
+            "http",
+            1,
+            "speaks TLS, not plain http",
+        ),
+        (
+            b"HTTP/1.1 400 Bad Request\r\n\r\n",
+            "socks5h",
+            1,
+            "does not speak SOCKS 5",
+        ),
+        (
+            b"\x05\x00\x05\x05",
+            "socks5h",
+            75,
+            "cannot connect to llm.test:8080: connection refused",
+        ),
+        (
+            b"\x05\x00\x05",
+            "socks5h",
+            75,
+            "closed the connection without an answer",
+        ),
+    ];
+    for (answer, scheme, status, words) in table {
+        let proxy = Proxy::saying(answer, true);
+        let run = ask(behind(&server, "https").env("HTTPS_PROXY", proxy.url(scheme, "")));
+        run.status(status)
+            .stderr_has(&format!("the proxy 127.0.0.1:{} {words}", proxy.port()));
+    }
+    let nobody = Server::refused();
+    let url = format!("http://127.0.0.1:{}", nobody.port());
+    ask(behind(&server, "https").env("HTTPS_PROXY", url))
+        .status(75)
+        .stderr_has(&format!(
+            "failed to connect to the proxy 127.0.0.1:{}: Connection refused",
+            nobody.port()
+        ));
+    ask(behind(&server, "https").env("HTTPS_PROXY", "http://no-such-proxy.invalid:1"))
+        .status(75)
+        .stderr_has("failed to look up the proxy `no-such-proxy.invalid`");
+}
+
+/// Every phase of connecting ends at once by a signal and by `--timeout`.
+#[test]
+fn connecting_ends_at_once() {
+    let silent = Proxy::saying(b"", false);
+    let half = Proxy::saying(b"\x05\x00", false);
+    let server = Server::start([]);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let full = listener.local_addr().unwrap();
+    // SAFETY: shortens the queue of a socket that is open and listens.
+    unsafe { libc::listen(listener.as_raw_fd(), 0) };
+    let _in_the_queue = TcpStream::connect(full).unwrap();
+    let ways = [
+        behind(&server, "https").env("HTTPS_PROXY", silent.url("http", "")),
+        behind(&server, "https").env("HTTPS_PROXY", silent.url("https", "")),
+        behind(&server, "http").env("HTTP_PROXY", silent.url("http", "")),
+        behind(&server, "https").env("HTTPS_PROXY", silent.url("socks5h", "")),
+        behind(&server, "https").env("HTTPS_PROXY", half.url("socks5h", "")),
+        // TLS with somebody who says nothing.
+        Test::new()
+            .endpoint(&server)
+            .env("LLM_API_BASE_URL", silent.url("https", "")),
+        // An address that does not answer at all.
+        Test::new()
+            .endpoint(&server)
+            .env("LLM_API_BASE_URL", format!("http://{full}/v1")),
+        behind(&server, "https").env("HTTPS_PROXY", format!("http://{full}")),
+    ];
+    let runs = ways
+        .each_ref()
+        .map(|test| test.again().args(["--timeout", "1", "hi"]).spawn());
+    for run in runs {
+        let run = run.wait().status(3);
+        run.took_at_least(seconds(1.0)).took_at_most(seconds(1.5));
+    }
+    let runs = ways
+        .each_ref()
+        .map(|test| test.again().args(["hi"]).spawn());
+    std::thread::sleep(seconds(0.5));
+    for run in runs {
+        let start = Instant::now();
+        run.signal(libc::SIGINT);
+        run.wait().status(-libc::SIGINT);
+        assert!(start.elapsed() < seconds(0.3), "{:?}", start.elapsed());
+    }
+}
+
+/// Certificates: what is wrong, in plain words, never tried again, status 1.
+#[test]
+fn certificates_that_are_refused_say_why() {
+    let server = Server::start([]);
+    let table = [
+        (
+            "server",
+            None,
+            "is not trusted: it is self-signed, or its authority is unknown",
+        ),
+        ("self-signed", None, "is not trusted: it is self-signed"),
+        ("server", Some("self-signed.pem"), "is not trusted"),
+        (
+            "self-signed",
+            Some("ca.pem"),
+            "is not trusted: it is self-signed",
+        ),
+        ("expired", Some("ca.pem"), "expired"),
+        ("future", Some("ca.pem"), "is not valid yet"),
+        (
+            "other-name",
+            Some("ca.pem"),
+            "is not for localhost, but for other.test",
+        ),
+    ];
+    for (certificate, roots, words) in table {
+        let tls = TlsServer::start(certificate, server.port());
+        let mut test = Test::new().endpoint(&server).env(
+            "LLM_API_BASE_URL",
+            format!("https://localhost:{}/v1", tls.port()),
+        );
+        if let Some(roots) = roots {
+            test = test.env("SSL_CERT_FILE", tls_file(roots));
+        }
+        let run = ask(test.env("LLM_API_KEY", "none"));
+        let run = run
+            .status(1)
+            .stdout_is_empty()
+            .stderr_lacks("try 2")
+            .stderr_has(&format!(
+                "the certificate of localhost:{} {words}",
+                tls.port()
+            ));
+        let system = "hint: if you trust that server's authority, set SSL_CERT_FILE";
+        match roots {
+            _ if words.ends_with("it is self-signed") => {
+                run.stderr_has("hint: if you trust it, put it")
+            }
+            None => run.stderr_has(system),
+            Some(roots) if words.contains("unknown") => {
+                run.stderr_has(&format!("{roots}, which does not contain that authority"))
+            }
+            Some(_) => run,
+        };
+    }
+}
+
+#[test]
+fn the_users_certificates_are_trusted() {
+    let server = Server::start([Reply::text("1"), Reply::text("2"), Reply::text("3")]);
+    let run = |certificate: &str, roots: &str, host: &str| {
+        let tls = TlsServer::start(certificate, server.port());
+        let test = Test::new()
+            .endpoint(&server)
+            .env("SSL_CERT_FILE", tls_file(roots));
+        ask(test.env(
+            "LLM_API_BASE_URL",
+            format!("https://{host}:{}/v1", tls.port()),
+        ))
+    };
+    run("server", "ca.pem", "localhost").success().stdout("1\n");
+    run("server", "ca.pem", "127.0.0.1").success().stdout("2\n");
+    // As `openssl req -x509` makes it, and as OpenSSL takes it.
+    run("self-signed", "self-signed.pem", "localhost")
+        .success()
+        .stdout("3\n");
+    let tls = TlsServer::start("self-signed", server.port());
+    let proxy = Proxy::start(tls.port());
+    let test = behind(&server, "https").env("SSL_CERT_FILE", tls_file("self-signed.pem"));
+    ask(test
+        .env("LLM_API_BASE_URL", "https://other.test/v1")
+        .env("HTTPS_PROXY", proxy.url("http", "")))
+    .status(1)
+    .stderr_has("is not for other.test, but for localhost, llm.test, 127.0.0.1");
+    server.finish();
+}
+
+#[test]
+fn a_file_without_readable_certificates_is_78() {
+    let server = Server::start([]);
+    let pem = "-----BEGIN CERTIFICATE-----\naGVsbG8=\n-----END CERTIFICATE-----\n";
+    let test = Test::new().endpoint(&server).file("bad.pem", pem.repeat(2));
+    let path = test.path("bad.pem");
+    ask(test
+        .env("SSL_CERT_FILE", path)
+        .env("LLM_API_BASE_URL", "https://127.0.0.1:1/v1"))
+    .status(78)
+    .stderr_has("holds 2 certificates, none of which can be read");
+}
+
+/// What the server wants and does not get; http and https mixed up.
+#[test]
+fn handshakes_that_fail_say_why() {
+    let server = Server::start([]);
+    let at = |port: u16, scheme: &str| {
+        let test = Test::new()
+            .endpoint(&server)
+            .env("SSL_CERT_FILE", tls_file("ca.pem"));
+        ask(test.env(
+            "LLM_API_BASE_URL",
+            format!("{scheme}://localhost:{port}/v1"),
+        ))
+    };
+    let wants = "context.verify_mode = ssl.CERT_REQUIRED; context.load_verify_locations(ca)";
+    let tls = TlsServer::start_with("server", server.port(), wants);
+    at(tls.port(), "https")
+        .status(1)
+        .stderr_has("wants a client certificate");
+    let old = format!("{wants}; context.maximum_version = ssl.TLSVersion.TLSv1_2");
+    let tls = TlsServer::start_with("server", server.port(), &old);
+    at(tls.port(), "https")
+        .status(1)
+        .stderr_has("client certificate");
+    let plain = Proxy::saying(
+        b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n",
+        true,
+    );
+    at(plain.port(), "https")
+        .status(1)
+        .stderr_has(&format!(
+            "localhost:{} speaks plain http, not https",
+            plain.port()
+        ))
+        .stderr_has(&format!("hint: try http://localhost:{}", plain.port()));
+    let other = Proxy::saying(b"SSH-2.0-OpenSSH_9.2\r\n", true);
+    at(other.port(), "https")
+        .status(1)
+        .stderr_has("does not speak TLS");
+    let gone = Proxy::saying(b"", true);
+    at(gone.port(), "https")
+        .status(75)
+        .stderr_has("closed the connection during the TLS handshake");
+    let alert = Proxy::saying(b"\x15\x03\x01\x00\x02\x02\x46", true);
+    at(alert.port(), "https")
+        .status(1)
+        .stderr_has("only an old version of TLS");
+    at(alert.port(), "http")
+        .status(1)
+        .stderr_has(&format!(
+            "localhost:{} speaks TLS, not plain http",
+            alert.port()
+        ))
+        .stderr_has("hint: try https://localhost:");
+}
