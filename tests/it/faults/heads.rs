@@ -47,12 +47,11 @@ fn no_http() -> Vec<Fault> {
             "frames of HTTP/2",
             b"\x00\x00\x12\x04\x00\x00\x00\x00\x00\x00\x03\x00\x00\x00\x80",
         ),
-        answers(
-            "TLS where plain HTTP is due",
-            Reply::raw([0x15, 3, 1, 0, 2, 2, 22]),
-        )
+        answers("TLS where plain HTTP is due", {
+            Reply::raw([0x15, 3, 1, 0, 2, 2, 22]).hang()
+        })
         .fails_for_good()
-        .says("speaks TLS"),
+        .says("speaks TLS, not plain http"),
         told("a banner of SSH", b"SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n"),
         told("a banner of SMTP", b"220 mail.example ESMTP\r\n"),
         told("an error of Redis", b"-ERR unknown command 'POST'\r\n"),
