@@ -89,10 +89,24 @@ impl Secrets {
         })
     }
 
-    /// How many bytes at the end of a text may be the beginning of one of them.
-    pub fn beginning_at_end(&self, text: &str) -> usize {
-        let lengths = self.0.iter().map(|secret| secret.beginning_at_end(text));
-        lengths.max().unwrap_or(0)
+    /// How many bytes at the end of a text may turn out to be one of them, or
+    /// a longer one, with the next piece.
+    pub fn undecided_at_end(&self, text: &str) -> usize {
+        let beginnings = self.0.iter().map(|secret| secret.beginning_at_end(text));
+        let mut held = beginnings.max().unwrap_or(0);
+        // A whole one that reaches into what is held must not be torn apart.
+        let spans = |secret: &Secret| -> Vec<(usize, usize)> {
+            let starts = text.match_indices(&secret.0).map(|(at, _)| at);
+            starts.map(|at| (at, at + secret.0.len())).collect()
+        };
+        let spans: Vec<(usize, usize)> = self.0.iter().flat_map(spans).collect();
+        while let Some(&(start, _)) = spans
+            .iter()
+            .find(|(start, end)| *start < text.len() - held && *end > text.len() - held)
+        {
+            held = text.len() - start;
+        }
+        held
     }
 
     /// Whether one of them stands somewhere in these bytes.
@@ -142,7 +156,10 @@ mod tests {
             secrets.mask("sk-canary-2 sk-canary short"),
             "[secret] [secret] short"
         );
-        assert_eq!(secrets.beginning_at_end("x sk-canary-"), 10);
+        assert_eq!(secrets.undecided_at_end("x sk-canary-"), 10);
+        assert_eq!(secrets.undecided_at_end("x sk-canary"), 9);
+        assert_eq!(secrets.undecided_at_end("x sk-canary-2s"), 12);
+        assert_eq!(secrets.undecided_at_end("x sk-canary-2 "), 0);
         assert!(secrets.is_within(b"(sk-canary)") && !secrets.is_within(b"short"));
         assert_eq!(Secrets::default().mask("x"), "x");
     }

@@ -137,11 +137,14 @@ fn all_at_once(problems: &[String], needs: Needs) -> Error {
         }
     };
     let error = Error::new(Kind::Config, message);
+    let is_missing = problems
+        .iter()
+        .any(|problem| problem.contains("is not set"));
     match needs {
-        Needs::Endpoint => {
+        Needs::Endpoint if is_missing => {
             error.with_hint("`skills-runner demo` shows the whole loop without any setting")
         }
-        Needs::Skills => error,
+        _ => error,
     }
 }
 

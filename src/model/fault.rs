@@ -169,6 +169,12 @@ fn judge(refusal: &Refusal<'_>, words: &str) -> (Kind, bool, Option<String>) {
             lasting("lower max_tokens in LLM_EXTRA_BODY, or add credit to the account")
         }
         402 => lasting("the account has no credit left"),
+        400 if words.contains("to https port") || words.contains("to an https") => {
+            lasting("set LLM_API_BASE_URL to the same address with https://")
+        }
+        400 if words.contains("required ssl certificate") => {
+            lasting("the server wants a client certificate, which this program does not have")
+        }
         // LiteLLM without a database, asked with a key that it does not know.
         400 if words.contains("no connected db") => {
             let hint = "the gateway does not know this key: check LLM_API_KEY";
@@ -590,6 +596,17 @@ mod tests {
             ("http://h/v1/chat/completions", "not the endpoint's"),
         ] {
             assert!(address_hint(url).contains(hint), "{url}");
+        }
+    }
+
+    #[test]
+    fn a_server_that_wants_another_way_in_is_understood() {
+        for (words, hint) in [
+            ("The plain HTTP request was sent to HTTPS port", "https://"),
+            ("No required SSL certificate was sent", "client certificate"),
+        ] {
+            let error = refusal(400, words).error;
+            assert!(error.hint().unwrap().contains(hint), "{error}");
         }
     }
 }

@@ -71,6 +71,18 @@ impl Client {
         }
     }
 
+    /// Whether a proxy that passes plain http on answered by itself.
+    fn is_from_proxy(&self, headers: &HeaderMap) -> bool {
+        let server = headers.get("server").and_then(|name| name.to_str().ok());
+        let is_known = |name: &str| {
+            let name = name.to_ascii_lowercase();
+            name.starts_with("squid") || name.starts_with("tinyproxy")
+        };
+        self.endpoint.network.proxy.is_some()
+            && !self.endpoint.address.is_encrypted()
+            && (headers.contains_key("x-squid-error") || server.is_some_and(is_known))
+    }
+
     fn interpret(&self, url: &str, status: u16, headers: &HeaderMap, body: &[u8]) -> Failure {
         let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
         // Limits are told with every reply; only where one is used up they count.
@@ -85,6 +97,10 @@ impl Client {
             request_id: REQUEST_IDS.iter().find_map(|name| header(name)),
             retry_after: asked,
         });
+        if self.is_from_proxy(headers) && matches!(status, 401 | 403) {
+            let hint = "the proxy said so, not the endpoint: check its login, and whether it allows that address";
+            failure.error = failure.error.with_hint(hint);
+        }
         if let Some(asked) =
             asked.filter(|asked| *asked > self.patience.at_most(limits::RETRY_AFTER_MAX))
         {

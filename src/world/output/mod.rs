@@ -319,7 +319,7 @@ impl Output {
 
     fn end_thought(&mut self) {
         if std::mem::take(&mut self.is_thinking) {
-            let held = self.thought.end();
+            let held = self.thought.end(&self.secrets);
             if !held.is_empty() {
                 self.write_thought("", held.trim_end_matches('\r'));
             }
@@ -329,7 +329,7 @@ impl Output {
 
     fn close_line(&mut self) {
         self.end_thought();
-        let held = self.text.end();
+        let held = self.text.end(&self.secrets);
         self.write_shown(held.trim_end_matches('\r'));
         if std::mem::take(&mut self.is_line_open) {
             self.stdout.write("\n");

@@ -93,12 +93,12 @@ impl Report {
                 let ready = self.reasoning.add(piece, secrets);
                 self.think(&ready)
             }
-            Event::MessageEnd { .. } => self.rest(),
+            Event::MessageEnd { .. } => self.rest(secrets),
             _ => {
                 let Some(record) = Record::of(event, secrets) else {
                     return String::new();
                 };
-                let lines = self.rest() + &self.line(&record);
+                let lines = self.rest(secrets) + &self.line(&record);
                 if matches!(record, Record::ToolResult { .. }) {
                     self.turn.answer.clear();
                 }
@@ -112,7 +112,7 @@ impl Report {
         if error.is_some_and(|error| error.kind() == Kind::Usage) {
             return String::new();
         }
-        let mut lines = self.rest();
+        let mut lines = self.rest(secrets);
         if let Some(error) = error {
             lines += &self.line(&Record::Error(Fault::of(error, secrets)));
         }
@@ -150,8 +150,8 @@ impl Report {
     }
 
     /// What was held back, before something else is told.
-    fn rest(&mut self) -> String {
-        let (thought, said) = (self.reasoning.end(), self.text.end());
+    fn rest(&mut self, secrets: &Secrets) -> String {
+        let (thought, said) = (self.reasoning.end(secrets), self.text.end(secrets));
         self.think(&thought) + &self.say(&said)
     }
 

@@ -13,17 +13,17 @@ pub struct Veil {
 impl Veil {
     /// Takes a piece and gives what can be shown by now, masked.
     pub fn add(&mut self, piece: &str, secrets: &Secrets) -> String {
-        let text = std::mem::take(&mut self.held) + piece;
-        let mut text = secrets.mask(&text).into_owned();
-        let secret = secrets.beginning_at_end(&text);
+        let mut text = std::mem::take(&mut self.held) + piece;
+        let secret = secrets.undecided_at_end(&text);
         let held = secret.max(usize::from(text.ends_with('\r')));
         self.held = text.split_off(text.floor_char_boundary(text.len() - held));
-        text
+        secrets.mask(&text).into_owned()
     }
 
-    /// Nothing more comes: gives the rest.
-    pub fn end(&mut self) -> String {
-        std::mem::take(&mut self.held)
+    /// Nothing more comes: gives the rest, masked.
+    pub fn end(&mut self, secrets: &Secrets) -> String {
+        let held = std::mem::take(&mut self.held);
+        secrets.mask(&held).into_owned()
     }
 }
 
@@ -36,7 +36,10 @@ mod tests {
     fn a_secret_in_pieces_is_masked_and_everything_else_comes_through() {
         let mut secrets = Secrets::default();
         secrets.extend(Secret::new("sk-canary"));
-        let table: [(&[&str], &[&str]); 4] = [
+        secrets.extend(Secret::new("sk-canary-2"));
+        let table: [(&[&str], &[&str]); 6] = [
+            (&["sk-canary", "-2 x"], &["", "[secret] x", ""]),
+            (&["sk-canary-"], &["", "[secret]-"]),
             (
                 &["a sk-", "can", "ary b", "c"],
                 &["a ", "", "[secret] b", "c", ""],
@@ -51,7 +54,7 @@ mod tests {
                 .iter()
                 .map(|piece| veil.add(piece, &secrets))
                 .collect();
-            shown.push(veil.end());
+            shown.push(veil.end(&secrets));
             assert_eq!(shown, expected, "{pieces:?}");
         }
     }
