@@ -158,7 +158,7 @@ mod tests {
         );
         assert_eq!(secrets.undecided_at_end("x sk-canary-"), 10);
         assert_eq!(secrets.undecided_at_end("x sk-canary"), 9);
-        assert_eq!(secrets.undecided_at_end("x sk-canary-2s"), 12);
+        assert_eq!(secrets.undecided_at_end("x sk-canary-2s"), 1);
         assert_eq!(secrets.undecided_at_end("x sk-canary-2 "), 0);
         assert!(secrets.is_within(b"(sk-canary)") && !secrets.is_within(b"short"));
         assert_eq!(Secrets::default().mask("x"), "x");

@@ -201,6 +201,17 @@ fn proxies_that_fail_are_named() {
         .stderr_has("failed to look up the proxy `no-such-proxy.invalid`");
 }
 
+/// What a proxy answers itself to a request that it should pass on is told as its own.
+#[test]
+fn a_refusal_of_the_proxy_is_not_taken_for_the_endpoints() {
+    let page = "HTTP/1.1 403 Forbidden\r\nServer: squid/5.7\r\nContent-Length: 0\r\n\r\n";
+    let proxy = Proxy::saying(page.as_bytes(), true);
+    let server = Server::start([]);
+    ask(behind(&server, "http").env("HTTP_PROXY", proxy.url("http", "")))
+        .status(77)
+        .stderr_has("hint: the proxy said so, not the endpoint");
+}
+
 /// Every phase of connecting ends at once by a signal and by `--timeout`.
 #[test]
 fn connecting_ends_at_once() {
