@@ -17,6 +17,7 @@ mod chat;
 mod config;
 mod conversation;
 mod demo;
+mod dialects;
 mod endpoint;
 mod faults;
 mod harness;

@@ -1,0 +1,183 @@
+//! The dialects of "OpenAI-compatible" endpoints, one test for each.
+//!
+//! The number in a test's name is the row of the catalogue of dialects that it
+//! plays: the bytes such an endpoint sends, what a person gets, and what the
+//! next request holds. What every request must hold to is checked by the
+//! server itself (`harness/history.rs`).
+
+use serde_json::{Value, json};
+
+use crate::harness::{Outcome, Reply, Request, Server, Test};
+
+mod address;
+mod calls;
+mod errors;
+mod fields;
+mod framing;
+mod history;
+mod reasoning;
+mod refusals;
+mod retries;
+
+/// Two skills: tools are offered, and the result of `list_skills` tells which
+/// arguments it was given.
+fn skills() -> Test {
+    let document = |name: &str| format!("---\nname: {name}\ndescription: The {name} skill.\n---\n");
+    Test::new()
+        .skill("alpha", &document("alpha"))
+        .skill("beta", &document("beta"))
+}
+
+/// A run that is over, and what it asked.
+struct Talk {
+    run: Outcome,
+    requests: Vec<Request>,
+}
+
+/// Asks once; every reply has to be asked for.
+#[track_caller]
+fn talk(args: &[&str], replies: impl IntoIterator<Item = Reply>) -> Talk {
+    talk_with(skills(), args, replies)
+}
+
+#[track_caller]
+fn talk_with(test: Test, args: &[&str], replies: impl IntoIterator<Item = Reply>) -> Talk {
+    let server = Server::start(replies);
+    let run = test.endpoint(&server).args(args).args(["go"]).run();
+    Talk {
+        run,
+        requests: server.finish(),
+    }
+}
+
+/// A conversation of these lines.
+#[track_caller]
+fn chat(args: &[&str], lines: &str, replies: impl IntoIterator<Item = Reply>) -> Talk {
+    let server = Server::start(replies);
+    let test = skills().endpoint(&server).args(["chat"]).args(args);
+    Talk {
+        run: test.stdin(lines).run(),
+        requests: server.finish(),
+    }
+}
+
+/// Plays a reply that calls tools, then `done`; gives the request with the results.
+#[track_caller]
+fn after_calls(args: &[&str], calls: Reply) -> Request {
+    let Talk { run, mut requests } = talk(args, [calls, Reply::text("done")]);
+    run.success().stdout("done\n");
+    assert_eq!(requests.len(), 2);
+    requests.remove(1)
+}
+
+/// A stream of these payloads, with its end marker.
+fn stream<S: AsRef<str>>(payloads: impl IntoIterator<Item = S>) -> Reply {
+    let events = payloads.into_iter().map(|payload| format!("data: {}", payload.as_ref()));
+    Reply::sse(events.chain(["data: [DONE]".to_string()]))
+}
+
+/// The same without the marker; the connection is closed as it should be.
+fn unmarked<S: AsRef<str>>(payloads: impl IntoIterator<Item = S>) -> Reply {
+    Reply::sse(payloads.into_iter().map(|payload| format!("data: {}", payload.as_ref())))
+}
+
+/// A stream whose body is these very bytes.
+fn stream_of(bytes: impl Into<Vec<u8>>) -> Reply {
+    Reply::chunks([(std::time::Duration::ZERO, bytes)])
+}
+
+/// A body of JSON.
+fn whole(body: &str) -> Reply {
+    Reply::status(200).body(body)
+}
+
+/// A payload with these fields in its delta.
+fn delta(fields: &str) -> String {
+    format!(r#"{{"choices":[{{"index":0,"delta":{{{fields}}},"finish_reason":null}}]}}"#)
+}
+
+/// A payload with this list of pieces of calls.
+fn pieces(calls: &str) -> String {
+    delta(&format!(r#""tool_calls":{calls}"#))
+}
+
+/// The payload that ends an answer.
+fn finish(reason: &str) -> String {
+    format!(r#"{{"choices":[{{"index":0,"delta":{{}},"finish_reason":"{reason}"}}]}}"#)
+}
+
+/// A whole body with these fields in its message.
+fn message(fields: &str, reason: &str) -> Reply {
+    whole(&format!(
+        r#"{{"object":"chat.completion","choices":[{{"index":0,"message":{{"role":"assistant",{fields}}},"finish_reason":"{reason}"}}]}}"#
+    ))
+}
+
+/// A stream that calls with these lists of pieces.
+fn stream_of_pieces(lists: &[&str]) -> Reply {
+    let payloads = lists.iter().map(|list| pieces(list));
+    stream(payloads.chain([finish("tool_calls")]))
+}
+
+/// One call of `list_skills` that shows only `alpha`.
+const ALPHA: &str = r#"[{"index":0,"id":"a","type":"function","function":{"name":"list_skills","arguments":"{\"query\":\"alpha\"}"}}]"#;
+
+/// The calls of the last message that has any: id, name, arguments.
+#[track_caller]
+fn calls_of(request: &Request) -> Vec<(String, String, Value)> {
+    let message = said(request);
+    let calls = message["tool_calls"].as_array().expect("calls");
+    let text = |value: &Value| value.as_str().expect("a text").to_string();
+    calls
+        .iter()
+        .map(|call| {
+            let arguments = text(&call["function"]["arguments"]);
+            let arguments: Value = serde_json::from_str(&arguments).expect("arguments are JSON");
+            assert!(arguments.is_object(), "arguments are an object: {arguments}");
+            (text(&call["id"]), text(&call["function"]["name"]), arguments)
+        })
+        .collect()
+}
+
+/// The last message of the assistant that calls tools.
+#[track_caller]
+fn said(request: &Request) -> &Value {
+    let calling = request.messages().iter().rfind(|message| message.get("tool_calls").is_some());
+    calling.unwrap_or_else(|| panic!("no calls in {request:?}"))
+}
+
+/// The results of the last calls, in order.
+#[track_caller]
+fn results_of(request: &Request) -> Vec<&str> {
+    let from = request.messages().iter().rposition(|message| message["role"] == "assistant");
+    let results = &request.messages()[from.expect("an assistant") + 1..];
+    let results = results.iter().filter(|message| message["role"] == "tool");
+    results.map(|message| message["content"].as_str().expect("a text")).collect()
+}
+
+/// The names that a result of `list_skills` lists.
+#[track_caller]
+fn listed(result: &str) -> Vec<String> {
+    let result: Value = serde_json::from_str(result).expect("JSON");
+    let skills = result["skills"].as_array().unwrap_or_else(|| panic!("no skills: {result}"));
+    skills.iter().map(|skill| skill["name"].as_str().unwrap_or_default().to_string()).collect()
+}
+
+/// Both calls, each with its own arguments and its own result.
+#[track_caller]
+fn assert_alpha_and_beta(request: &Request, ids: Option<[&str; 2]>) {
+    let calls = calls_of(request);
+    let queries: Vec<&Value> = calls.iter().map(|(_, _, arguments)| &arguments["query"]).collect();
+    assert_eq!(queries, [&json!("alpha"), &json!("beta")], "{request:?}");
+    for (_, name, _) in &calls {
+        assert_eq!(name, "list_skills");
+    }
+    if let Some(ids) = ids {
+        assert_eq!([&calls[0].0, &calls[1].0], ids);
+    }
+    assert_ne!(calls[0].0, calls[1].0, "results are told apart");
+    let results = results_of(request);
+    assert_eq!(results.len(), 2);
+    assert_eq!(listed(results[0]), ["alpha"]);
+    assert_eq!(listed(results[1]), ["beta"]);
+}

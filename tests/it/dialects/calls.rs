@@ -1,0 +1,486 @@
+//! Rows 1-13: pieces of calls, and how a reply ends.
+
+use serde_json::{Value, json};
+
+use super::{
+    ALPHA, after_calls, assert_alpha_and_beta, calls_of, chat, delta, finish, listed, message,
+    pieces, results_of, said, stream, stream_of_pieces, talk, unmarked, whole,
+};
+use crate::harness::Reply;
+
+#[test]
+fn row_01_an_empty_id_or_name_overwrites_nothing() {
+    let request = after_calls(
+        &[],
+        stream_of_pieces(&[
+            r#"[{"index":0,"id":"a","type":"function","function":{"name":"list_skills","arguments":""}}]"#,
+            r#"[{"index":1,"id":"b","type":"function","function":{"name":"list_skills","arguments":""}}]"#,
+            r#"[{"index":0,"id":"","type":"","function":{"name":"","arguments":"{\"query\":"}}]"#,
+            r#"[{"index":1,"id":"","type":"function","function":{"name":"","arguments":"{\"query\":\"beta\""}}]"#,
+            r#"[{"index":0,"id":"","function":{"name":"","arguments":"\"alpha\"}"}},{"index":1,"id":"","function":{"name":"","arguments":"}"}}]"#,
+            r#"[{"index":0,"id":"","function":{"name":"","arguments":""}}]"#,
+        ]),
+    );
+    assert_alpha_and_beta(&request, Some(["a", "b"]));
+}
+
+#[test]
+fn row_02_null_in_place_of_an_id_is_none() {
+    let request = after_calls(
+        &[],
+        stream_of_pieces(&[
+            r#"[{"index":0,"id":"a","function":{"name":"list_skills","arguments":null}}]"#,
+            r#"[{"index":0,"id":null,"type":null,"function":{"name":null,"arguments":"{\"query\":\"alpha\"}"}}]"#,
+            r#"[{"index":1,"id":"b","function":{"name":"list_skills"}}]"#,
+            r#"[{"index":1,"id":null,"function":null}]"#,
+            r#"[{"index":1,"id":null,"function":{"name":null,"arguments":"{\"query\":\"beta\"}"}}]"#,
+            r#"[{"index":1,"id":null,"function":{"name":null,"arguments":null}}]"#,
+        ]),
+    );
+    assert_alpha_and_beta(&request, Some(["a", "b"]));
+}
+
+#[test]
+fn row_03_missing_ids_are_made_up_as_mistral_wants_them() {
+    let calls = r#"[{"index":0,"type":"function","function":{"name":"list_skills","arguments":"{\"query\":\"alpha\"}"}},{"index":1,"id":"","type":"function","function":{"name":"list_skills","arguments":"{\"query\":\"beta\"}"}}]"#;
+    let streamed = after_calls(&[], stream_of_pieces(&[calls]));
+    let body = after_calls(
+        &["--no-stream"],
+        message(&format!(r#""content":null,"tool_calls":{calls}"#), "tool_calls"),
+    );
+    for request in [&streamed, &body] {
+        assert_alpha_and_beta(request, None);
+        for (id, _, _) in calls_of(request) {
+            let is_plain = id.bytes().all(|byte| byte.is_ascii_alphanumeric());
+            assert!(id.len() == 9 && is_plain, "{id}");
+        }
+    }
+    // A missing id beside one that is there: only the missing one is made up.
+    let mixed = calls.replacen(r#""type""#, r#""id":"kept","type""#, 1);
+    let request = after_calls(&[], stream_of_pieces(&[&mixed]));
+    assert_alpha_and_beta(&request, None);
+    assert_eq!(calls_of(&request)[0].0, "kept");
+}
+
+#[test]
+fn row_04_a_missing_index_is_found_by_id_or_by_place() {
+    let table: &[(&str, Option<[&str; 2]>, &[&str])] = &[
+        (
+            "interleaved, by id",
+            Some(["a", "b"]),
+            &[
+                r#"[{"id":"a","function":{"name":"list_skills","arguments":""}}]"#,
+                r#"[{"id":"b","function":{"name":"list_skills","arguments":""}}]"#,
+                r#"[{"id":"a","function":{"arguments":"{\"query\":"}}]"#,
+                r#"[{"id":"b","function":{"arguments":"{\"query\":"}}]"#,
+                r#"[{"id":"b","function":{"arguments":"\"beta\"}"}}]"#,
+                r#"[{"id":"a","function":{"arguments":"\"alpha\"}"}}]"#,
+            ],
+        ),
+        (
+            "interleaved, by place in the list",
+            None,
+            &[
+                r#"[{"function":{"name":"list_skills","arguments":"{\"query\":"}},{"function":{"name":"list_skills","arguments":"{\"query\":"}}]"#,
+                r#"[{"function":{"arguments":"\"alpha\"}"}},{"function":{"arguments":"\"beta\"}"}}]"#,
+            ],
+        ),
+        (
+            "one after the other, index null",
+            Some(["a", "b"]),
+            &[
+                r#"[{"index":null,"id":"a","function":{"name":"list_skills","arguments":"{\"query\":\"alpha\"}"}}]"#,
+                r#"[{"index":null,"id":"b","function":{"name":"list_skills","arguments":"{\"query\":"}}]"#,
+                r#"[{"index":null,"function":{"arguments":"\"beta\"}"}}]"#,
+            ],
+        ),
+        (
+            "one after the other, neither index nor id",
+            None,
+            &[
+                r#"[{"function":{"name":"list_skills","arguments":"{\"query\":\"alpha\"}"}}]"#,
+                r#"[{"function":{"name":"list_skills","arguments":"{\"query\":\"beta\"}"}}]"#,
+            ],
+        ),
+    ];
+    for (dialect, ids, lists) in table {
+        println!("{dialect}");
+        assert_alpha_and_beta(&after_calls(&[], stream_of_pieces(lists)), *ids);
+    }
+    // A call without arguments is no reason to swallow the next one.
+    let request = after_calls(
+        &[],
+        stream_of_pieces(&[
+            r#"[{"function":{"name":"list_skills","arguments":""}}]"#,
+            r#"[{"function":{"name":"get_skill","arguments":"{\"skill_name\":\"beta\"}"}}]"#,
+        ]),
+    );
+    let calls = calls_of(&request);
+    let calls: Vec<(&str, &Value)> = calls.iter().map(|(_, name, args)| (name.as_str(), args)).collect();
+    assert_eq!(
+        calls,
+        [("list_skills", &json!({})), ("get_skill", &json!({"skill_name": "beta"}))]
+    );
+}
+
+#[test]
+fn row_05_parallel_calls_that_all_have_index_0_stay_apart() {
+    let by_id: &[&str] = &[
+        r#"[{"index":0,"id":"a","function":{"name":"list_skills","arguments":"{\"query\":"}}]"#,
+        r#"[{"index":0,"function":{"arguments":"\"alpha\"}"}}]"#,
+        r#"[{"index":0,"id":"b","function":{"name":"list_skills","arguments":"{\"query\":"}}]"#,
+        r#"[{"index":0,"function":{"arguments":"\"beta\"}"}}]"#,
+    ];
+    assert_alpha_and_beta(&after_calls(&[], stream_of_pieces(by_id)), Some(["a", "b"]));
+    let by_name: &[&str] = &[
+        r#"[{"index":0,"function":{"name":"list_skills","arguments":"{\"query\":\"alpha\"}"}}]"#,
+        r#"[{"index":0,"function":{"name":"list_skills","arguments":"{\"query\":\"beta\"}"}}]"#,
+    ];
+    assert_alpha_and_beta(&after_calls(&[], stream_of_pieces(by_name)), None);
+    // The last resort: two objects glued together in one call, however they were cut.
+    let glued: [&[&str]; 2] = [
+        &[r#"[{"index":0,"id":"a","function":{"name":"list_skills","arguments":"{\"query\":\"alpha\"}{\"query\":\"beta\"}"}}]"#],
+        &[
+            r#"[{"index":0,"id":"a","function":{"name":"list_skills","arguments":"{\"query\":\"alpha\""}}]"#,
+            r#"[{"index":0,"function":{"arguments":"}{\"query\":"}}]"#,
+            r#"[{"index":0,"function":{"arguments":"\"beta\"}"}}]"#,
+        ],
+    ];
+    for lists in glued {
+        let request = after_calls(&[], stream_of_pieces(lists));
+        assert_alpha_and_beta(&request, None);
+        assert_eq!(calls_of(&request)[0].0, "a", "the first keeps its id");
+    }
+    // `}{` inside of a text is none.
+    let request = after_calls(
+        &[],
+        stream_of_pieces(&[
+            r#"[{"index":0,"id":"a","function":{"name":"list_skills","arguments":"{\"query\":\"}{\"}"}}]"#,
+        ]),
+    );
+    assert_eq!(calls_of(&request)[0].2, json!({"query": "}{"}));
+}
+
+#[test]
+fn row_06_arguments_that_are_an_object_are_sent_back_as_text() {
+    let call = r#"[{"id":"a","type":"function","function":{"name":"list_skills","arguments":{"query":"alpha"}}},{"id":"b","type":"function","function":{"name":"list_skills","arguments":{"query":"beta"}}}]"#;
+    let streamed = after_calls(&[], stream_of_pieces(&[call]));
+    let body = after_calls(
+        &["--no-stream"],
+        message(&format!(r#""content":"","tool_calls":{call}"#), "tool_calls"),
+    );
+    for request in [streamed, body] {
+        // The server has seen that arguments are texts.
+        assert_alpha_and_beta(&request, Some(["a", "b"]));
+    }
+}
+
+#[test]
+fn row_07_no_arguments_are_an_empty_object() {
+    let functions = [
+        r#"{"name":"list_skills","arguments":""}"#,
+        r#"{"name":"list_skills","arguments":null}"#,
+        r#"{"name":"list_skills"}"#,
+        r#"{"name":"list_skills","arguments":" \n"}"#,
+        r#"{"name":"list_skills","arguments":"null"}"#,
+        r#"{"name":"list_skills","arguments":"\"\""}"#,
+    ];
+    let calls: Vec<String> = functions
+        .iter()
+        .enumerate()
+        .map(|(index, function)| {
+            format!(r#"{{"index":{index},"id":"c{index}","type":"function","function":{function}}}"#)
+        })
+        .collect();
+    let calls = format!("[{}]", calls.join(","));
+    let streamed = after_calls(&[], stream_of_pieces(&[&calls]));
+    let body = after_calls(
+        &["--no-stream"],
+        message(&format!(r#""tool_calls":{calls}"#), "tool_calls"),
+    );
+    for request in [streamed, body] {
+        for ((_, _, arguments), function) in calls_of(&request).iter().zip(functions) {
+            assert_eq!(*arguments, json!({}), "{function}");
+        }
+        for result in results_of(&request) {
+            assert_eq!(listed(result), ["alpha", "beta"]);
+        }
+    }
+}
+
+#[test]
+fn row_08_what_is_sent_again_and_again_counts_once() {
+    let arguments: &[&str] = &[
+        r#"[{"index":0,"id":"a","function":{"name":"list_skills","arguments":"{\"query\""}}]"#,
+        r#"[{"index":0,"id":"a","function":{"name":"list_skills","arguments":"{\"query\":\"alpha"}}]"#,
+        r#"[{"index":0,"id":"a","function":{"name":"list_skills","arguments":"{\"query\":\"alpha\"}"}}]"#,
+        r#"[{"index":0,"id":"a","function":{"name":"list_skills","arguments":"{\"query\":\"alpha\"}"}}]"#,
+        r#"[{"index":1,"id":"b","function":{"name":"list_skills","arguments":"{\"query\":\"beta\"}"}}]"#,
+        r#"[{"index":1,"id":"b","function":{"name":"list_skills","arguments":"{\"query\":\"beta\"}"}}]"#,
+    ];
+    assert_alpha_and_beta(&after_calls(&[], stream_of_pieces(arguments)), Some(["a", "b"]));
+}
+
+#[test]
+fn row_08_content_that_is_sent_again_and_again_counts_once() {
+    let content = |texts: &[&str]| {
+        let texts = texts.iter().map(|text| delta(&format!(r#""content":{}"#, json!(text))));
+        stream(texts.chain([finish("stop")]))
+    };
+    let table: &[(&[&str], &str)] = &[
+        (&["The", "The answer", "The answer is 4."], "The answer is 4.\n"),
+        (&["The answer", "The answer is 4."], "The answer is 4.\n"),
+        (
+            &["", "The", "The answer", "The answer", "The answer is 4.", "The answer is 4."],
+            "The answer is 4.\n",
+        ),
+        // What only looks like it: tokens that begin alike.
+        (&["1", "1,", "2"], "11,2\n"),
+        (&["1", "10"], "110\n"),
+        (&["ha", "haha", "!"], "hahaha!\n"),
+        (&["no ", "no "], "no no \n"),
+        (&["\n", "\n\n", "a"], "\n\n\na\n"),
+    ];
+    for (texts, expected) in table {
+        let talk = talk(&[], [content(texts)]);
+        talk.run.success().stdout(expected);
+    }
+    // The whole text once more at the end, as a message.
+    let talk = talk(
+        &[],
+        [stream([
+            delta(r#""content":"The answer""#),
+            delta(r#""content":" is 4.""#),
+            r#"{"choices":[{"index":0,"delta":{},"message":{"role":"assistant","content":"The answer is 4."},"finish_reason":"stop"}]}"#.into(),
+        ])],
+    );
+    talk.run.success().stdout("The answer is 4.\n");
+}
+
+#[test]
+fn row_09_broken_arguments_are_told_to_the_model_and_not_kept() {
+    let broken = [
+        r#"{"skill_name":"alpha""#,
+        r#"{"skill_name":"alpha"}}"#,
+        r#"{"skill_name":"alpha"}</tool_call>"#,
+        r#"{'skill_name':'alpha'}"#,
+        r#"["alpha"]"#,
+        "7",
+        "skill_name=alpha",
+        // Wrapped twice: only one level is taken off.
+        r#""\"{\\\"skill_name\\\":\\\"alpha\\\"}\"""#,
+    ];
+    for arguments in broken {
+        let call = format!(
+            r#"[{{"index":0,"id":"a","type":"function","function":{{"name":"get_skill","arguments":{}}}}}]"#,
+            json!(arguments)
+        );
+        let streamed = after_calls(&[], stream_of_pieces(&[&call]));
+        let body = after_calls(
+            &["--no-stream"],
+            message(&format!(r#""content":null,"tool_calls":{call}"#), "tool_calls"),
+        );
+        for request in [streamed, body] {
+            assert_eq!(calls_of(&request), [("a".into(), "get_skill".into(), json!({}))]);
+            let error: Value = serde_json::from_str(results_of(&request)[0]).unwrap();
+            let error = error["error"].as_str().unwrap();
+            assert!(error.contains("arguments"), "{arguments}: {error}");
+            assert!(error.contains("skill_name (string)"), "the schema: {error}");
+        }
+    }
+}
+
+#[test]
+fn row_09_one_level_of_wrapping_is_taken_off() {
+    let call = r#"[{"index":0,"id":"a","type":"function","function":{"name":"list_skills","arguments":"\"{\\\"query\\\":\\\"alpha\\\"}\""}}]"#;
+    let request = after_calls(&[], stream_of_pieces(&[call]));
+    assert_eq!(listed(results_of(&request)[0]), ["alpha"]);
+    // And not kept as it was: an object is due.
+    assert_eq!(calls_of(&request)[0].2, json!({"query": "alpha"}));
+}
+
+#[test]
+fn row_10_a_whole_call_in_one_delta_or_in_a_final_message() {
+    let call = ALPHA.replace(r#""index":0,"#, "");
+    let final_message = |before: &[String]| {
+        let last = format!(
+            r#"{{"choices":[{{"index":0,"message":{{"role":"assistant","content":"","tool_calls":{call}}},"finish_reason":"tool_calls"}}]}}"#
+        );
+        stream(before.iter().cloned().chain([last]))
+    };
+    let nameless = call.replace(r#""id":"a","#, "");
+    let table = [
+        ("one delta", stream_of_pieces(&[ALPHA])),
+        ("a message", final_message(&[])),
+        ("both", final_message(&[pieces(ALPHA)])),
+        ("both, the first without an id", final_message(&[pieces(&nameless)])),
+        (
+            "one delta with its reason",
+            unmarked([format!(
+                r#"{{"choices":[{{"delta":{{"role":"assistant","tool_calls":{call}}},"finish_reason":"tool_calls"}}]}}"#
+            )]),
+        ),
+    ];
+    for (dialect, reply) in table {
+        let request = after_calls(&[], reply);
+        let calls = calls_of(&request);
+        assert_eq!(calls.len(), 1, "{dialect}: {calls:?}");
+        assert_eq!(calls[0].2, json!({"query": "alpha"}), "{dialect}");
+    }
+}
+
+#[test]
+fn row_11_calls_count_whatever_the_reason_says() {
+    for reason in ["stop", "end_turn", "function_call", "STOP"] {
+        let request = after_calls(&[], stream([pieces(ALPHA), finish(reason)]));
+        assert_eq!(listed(results_of(&request)[0]), ["alpha"], "{reason}");
+        let body = message(&format!(r#""content":null,"tool_calls":{ALPHA}"#), reason);
+        after_calls(&["--no-stream"], body);
+    }
+    // And the reverse: no calls is an answer.
+    let talk = talk(&[], [stream([delta(r#""content":"4""#), finish("tool_calls")])]);
+    talk.run.success().stdout("4\n");
+}
+
+#[test]
+fn row_12_unknown_reasons_are_an_end() {
+    for reason in [r#""end""#, r#""eos""#, "null", "7", r#"{"type":"stop"}"#, r#""""#] {
+        let last = format!(r#"{{"choices":[{{"delta":{{}},"finish_reason":{reason}}}]}}"#);
+        let streamed = talk(&[], [stream([delta(r#""content":"4""#), last])]);
+        streamed.run.success().stdout("4\n");
+        let body = format!(r#"{{"choices":[{{"message":{{"content":"4"}},"finish_reason":{reason}}}]}}"#);
+        talk(&["--no-stream"], [whole(&body)]).run.success().stdout("4\n");
+    }
+    // What says that something is missing is no success.
+    for reason in ["error", "model_context_window_exceeded", "max_tokens"] {
+        let streamed = talk(&[], [stream([delta(r#""content":"The""#), finish(reason)])]);
+        streamed.run.status(4).stdout("The\n");
+        let body = talk(&["--no-stream"], [message(r#""content":"The""#, reason)]);
+        body.run.status(4).stdout("The\n");
+    }
+}
+
+#[test]
+fn row_13_half_a_call_at_the_token_limit_is_not_run() {
+    let first = r#"{"index":0,"id":"a","type":"function","function":{"name":"run_python_script","arguments":"{\"skill_name\":\"alpha\",\"script\":\"open('ran','w')\"}"}}"#;
+    let half = r#"{"index":1,"id":"b","type":"function","function":{"name":"run_python_script","arguments":"{\"skill_name\":\"al"}}"#;
+    for calls in [format!("[{half}]"), format!("[{first},{half}]"), format!("[{first}]")] {
+        let streamed = stream([pieces(&calls), finish("length")]);
+        let body = message(&format!(r#""content":null,"tool_calls":{calls}"#), "length");
+        for (args, reply) in [(&[][..], streamed), (&["--no-stream"][..], body)] {
+            let talk = talk(args, [reply]);
+            talk.run
+                .status(4)
+                .stderr_has("limit of tokens")
+                .stderr_lacks("→ run_python_script");
+            assert_eq!(talk.requests.len(), 1);
+        }
+    }
+    // A reason that came too early is not taken back by a later one.
+    let talk = talk(&[], [stream([pieces(&format!("[{half}]")), finish("length"), finish("stop")])]);
+    talk.run.status(4);
+}
+
+#[test]
+fn row_36_ids_are_echoed_byte_for_byte_and_paired_by_turn() {
+    let kimi = r#"[{"index":0,"id":"functions.list_skills:0","type":"function","function":{"name":"list_skills","arguments":"{\"query\":\"alpha\"}"}},{"index":1,"id":"functions.list_skills:1","type":"function","function":{"name":"list_skills","arguments":"{\"query\":\"beta\"}"}}]"#;
+    let ids = ["functions.list_skills:0", "functions.list_skills:1"];
+    // The same ids in every turn: each turn's calls have their own results.
+    let talk = talk(
+        &[],
+        [
+            stream_of_pieces(&[kimi]),
+            message(&format!(r#""content":null,"tool_calls":{kimi}"#), "tool_calls"),
+            Reply::text("done"),
+        ],
+    );
+    talk.run.success().stdout("done\n");
+    for request in &talk.requests[1..] {
+        assert_alpha_and_beta(request, Some(ids));
+    }
+    let pairs: Vec<&Value> = talk.requests[2].messages().iter().map(|m| &m["tool_call_id"]).collect();
+    let null = &Value::Null;
+    let (a, b) = (&json!(ids[0]), &json!(ids[1]));
+    assert_eq!(pairs, [null, null, null, a, b, null, a, b]);
+    // Longer than OpenAI allows, odd, not even a text: not ours to change.
+    let long = "x".repeat(120);
+    for id in [long.as_str(), "call é/+= \"q\"", "0", "D681PevKs"] {
+        let calls = ALPHA.replace(r#""a""#, &json!(id).to_string());
+        let request = after_calls(&[], stream_of_pieces(&[&calls]));
+        assert_eq!(calls_of(&request)[0].0, id);
+        assert_eq!(request.last_message()["tool_call_id"], id);
+    }
+}
+
+#[test]
+fn row_36_one_id_for_two_calls_of_a_turn_is_told_apart() {
+    let calls = r#"[{"index":0,"id":"x","function":{"name":"list_skills","arguments":"{\"query\":\"alpha\"}"}},{"index":1,"id":"x","function":{"name":"list_skills","arguments":"{\"query\":\"beta\"}"}}]"#;
+    let request = after_calls(&[], stream_of_pieces(&[calls]));
+    assert_alpha_and_beta(&request, None);
+    assert_eq!(calls_of(&request)[0].0, "x");
+}
+
+#[test]
+fn row_56_garbled_names_are_cut_and_unknown_ones_answered() {
+    let long = "x".repeat(100);
+    let table = [
+        ("list_skills<|channel|>commentary", "list_skills", true),
+        (" list_skills\n", "list_skills", true),
+        ("assistant<|channel|>analysis", "assistant", false),
+        ("list skills!", "list-skills-", false),
+        ("größe", "gr--e", false),
+        (&long, &long[..64], false),
+        ("<|call|>", "unnamed", false),
+    ];
+    for (name, kept, runs) in table {
+        let calls = format!(
+            r#"[{{"index":0,"id":"a","function":{{"name":{},"arguments":"{{}}"}}}}]"#,
+            json!(name)
+        );
+        let request = after_calls(&[], stream_of_pieces(&[&calls]));
+        assert_eq!(calls_of(&request)[0].1, kept, "{name}");
+        let result = results_of(&request)[0];
+        if runs {
+            assert_eq!(listed(result), ["alpha", "beta"]);
+        } else {
+            assert!(result.contains("list_skills, get_skill, read_file_in_skill"), "{result}");
+        }
+    }
+}
+
+/// Fields that only streams have do not come back (row 41), nor do those that
+/// nobody asked to see again.
+#[test]
+fn row_41_what_belongs_to_a_stream_is_not_sent_back() {
+    let request = after_calls(
+        &[],
+        stream([
+            delta(r#""role":"assistant","content":null,"refusal":null,"annotations":[],"audio":null,"function_call":null,"prefix":true"#),
+            pieces(ALPHA),
+            finish("tool_calls"),
+        ]),
+    );
+    let keys = |value: &Value| -> Vec<String> { value.as_object().unwrap().keys().cloned().collect() };
+    let message = said(&request);
+    assert_eq!(keys(message), ["content", "role", "tool_calls"]);
+    assert_eq!(keys(&message["tool_calls"][0]), ["function", "id", "type"]);
+    assert_eq!(keys(&message["tool_calls"][0]["function"]), ["arguments", "name"]);
+    assert_eq!(keys(request.last_message()), ["content", "role", "tool_call_id"]);
+    assert_eq!(keys(&request.json), ["messages", "model", "stream", "stream_options", "tools"]);
+    for message in &request.messages()[..2] {
+        assert_eq!(keys(message), ["content", "role"]);
+    }
+    // The answer of an earlier turn likewise.
+    let first = message_with_extras();
+    let talk = chat(&["--no-stream"], "one\ntwo\n", [first, Reply::text("2")]);
+    talk.run.success().stdout("1\n2\n");
+    assert_eq!(talk.requests[1].messages()[2], json!({"role": "assistant", "content": "1"}));
+    assert_eq!(keys(&talk.requests[0].json), ["messages", "model", "tools"]);
+}
+
+fn message_with_extras() -> Reply {
+    message(
+        r#""content":"1","refusal":null,"annotations":[{"type":"url_citation"}],"audio":null,"tool_calls":null,"function_call":null,"reasoning_content":"hm""#,
+        "stop",
+    )
+}
