@@ -16,7 +16,6 @@ mod fields;
 mod framing;
 mod history;
 mod reasoning;
-mod refusals;
 mod retries;
 
 /// Two skills: tools are offered, and the result of `list_skills` tells which

@@ -1,1 +1,236 @@
-//! x
+//! Rows 49, 51, 52, 54 and 55: what refusals mean.
+
+use serde_json::{Value, json};
+
+use super::{ALPHA, delta, finish, message, skills, stream, stream_of_pieces, talk, talk_with};
+use crate::harness::Reply;
+
+#[test]
+fn row_49_the_words_of_a_refusal_are_found_in_every_form() {
+    let forms = [
+        r#"{"error":{"message":"no such thing","type":"invalid_request_error","param":null,"code":"bad"}}"#,
+        r#"{"error":{"code":400,"message":"no such thing"}}"#,
+        r#"{"error":{"code":"400","message":"no such thing"}}"#,
+        r#"[{"error":{"code":400,"message":"no such thing","status":"INVALID_ARGUMENT"}}]"#,
+        r#"{"error":"no such thing"}"#,
+        r#"{"detail":"no such thing"}"#,
+        r#"{"detail":[{"loc":["body","x"],"msg":"no such thing","type":"value_error"}]}"#,
+        r#"{"object":"error","message":"no such thing","type":"BadRequestError","code":400}"#,
+        r#"{"object":"error","message":{"detail":[{"loc":["body"],"msg":"no such thing"}]}}"#,
+        r#"{"object":"error","message":{"message":"no such thing"}}"#,
+        r#"{"errors":["no such thing"]}"#,
+        r#"{"errors":[{"code":7003,"message":"no such thing"}],"success":false,"result":null}"#,
+        r#"{"message":"no such thing"}"#,
+        r#"{"error":{"message":"Provider returned error","code":400,"metadata":{"raw":"{\"error\":{\"message\":\"no such thing\"}}","provider_name":"X"}}}"#,
+        r#"{"error":{"message":"Provider returned error","code":400,"metadata":{"raw":"no such thing","provider_name":"X"}}}"#,
+        "no such thing",
+        "<html><head><title>no such thing</title></head></html>",
+        "\u{feff}{\"error\":\"no such thing\"}",
+        "\n\n{\"error\":{\"message\":\"no\\nsuch   thing\"}}\n",
+    ];
+    for form in forms {
+        let reply = Reply::status(400).body(form).header("x-request-id", "req-7f3");
+        let talk = talk(&[], [reply]);
+        let first = talk.run.stderr.lines().next().unwrap_or_default().to_string();
+        assert!(first.contains("no such thing"), "{form}: {first}");
+        assert!(first.contains("status 400") && first.contains("/v1/chat/completions"), "{first}");
+        assert!(first.contains("req-7f3"), "{first}");
+        assert!(!first.contains('{'), "words, not JSON: {first}");
+        talk.run.status(1).stdout_is_empty();
+    }
+}
+
+#[test]
+fn row_49_without_words_the_beginning_of_the_body_is_told() {
+    let long = format!("{{\"odd\":\"{}\"}}", "x".repeat(5000));
+    for (body, expected) in [
+        (long.as_bytes(), "{\"odd\":\"xxx"),
+        (b"{\"odd\":[1,2]}", "{\"odd\":[1,2]}"),
+        (b"\xff\xfe oops", "oops"),
+        (b"{\"error\":{}}", "{\"error\":{}}"),
+        (b"<html>", "HTML"),
+        (b"", "status 418"),
+    ] {
+        for header in ["request-id", "apim-request-id", "X-Request-Id"] {
+            let talk = talk(&[], [Reply::status(418).body(body).header(header, "req-7f3")]);
+            talk.run.demand(talk.run.stderr.len() < 700, "at most the first 300 bytes");
+            talk.run.status(1).stderr_has(expected).stderr_has("status 418").stderr_has("req-7f3");
+        }
+    }
+}
+
+#[test]
+fn row_51_a_quota_is_no_rate_limit() {
+    let lasting = [
+        (429, r#"{"error":{"message":"You exceeded your current quota, please check your plan and billing details.","type":"insufficient_quota","param":null,"code":"insufficient_quota"}}"#),
+        (429, r#"{"error":{"message":"You exceeded your current quota, please check your plan and billing details."}}"#),
+        (402, r#"{"error":{"message":"Insufficient credits","code":402}}"#),
+        (402, ""),
+        (400, r#"{"error":{"message":"Your credit balance is too low to access the API."}}"#),
+    ];
+    for (status, body) in lasting {
+        let quota = Reply::status(status).body(body);
+        talk(&[], [quota.clone()]).run.status(1).stdout_is_empty();
+        // Also where the server says when to come back.
+        if body.contains("insufficient_quota") {
+            talk(&[], [quota.header("Retry-After", "0")]).run.status(1);
+        }
+    }
+    let passing = [
+        (429, r#"{"error":{"message":"Rate limit reached for requests. Limit: 3 / min. Please try again in 10ms. Add a payment method to your account at https://platform.openai.com/account/billing to increase your rate limit.","code":"rate_limit_exceeded"}}"#),
+        (529, r#"{"error":{"message":"Overloaded"}}"#),
+        (529, ""),
+        (400, r#"{"error":{"message":"Overloaded","type":"overloaded_error"}}"#),
+        (400, r#"{"type":"error","error":{"type":"overloaded_error","message":"Please come back later"}}"#),
+        (503, ""),
+    ];
+    for (status, body) in passing {
+        let talk = talk(&[], [Reply::status(status).body(body), Reply::text("4")]);
+        talk.run.success().stdout("4\n");
+    }
+}
+
+/// As the endpoints word it; the same request is never sent again.
+const TOO_LONG: [&str; 18] = [
+    "prompt is too long: 213462 tokens > 200000 maximum",
+    "Input is too long for requested model.",
+    "Your input exceeds the context window of this model. Please adjust your input and try again.",
+    "The input token count (1196265) exceeds the maximum number of tokens allowed (1048575).",
+    "This model's maximum prompt length is 131072 but the request contains 537812 tokens.",
+    "Please reduce the length of the messages or completion.",
+    "This endpoint's maximum context length is 128000 tokens. However, you requested about 130000 tokens.",
+    "Input length 131393 exceeds the limit of 131072",
+    "the request exceeds the available context size. try increasing the context size or enable context shift",
+    "tokens to keep from the initial prompt is greater than the context length",
+    "invalid params, context window exceeds limit (2013)",
+    "Your request exceeded model token limit: 262144 (requested: 262300)",
+    "Prompt contains 40000 tokens, too large for model with 32768 maximum context length",
+    "model_context_window_exceeded",
+    "context_length_exceeded",
+    "Context length exceeded.",
+    "too many tokens",
+    "Token limit exceeded",
+];
+
+#[test]
+fn row_52_a_full_context_is_known_by_its_words() {
+    for words in TOO_LONG {
+        for status in [400, 422, 500] {
+            let talk = talk(&[], [Reply::error(status, words)]);
+            talk.run.status(1).stdout_is_empty().stderr_has("hint:").stderr_has("context window");
+            assert_eq!(talk.requests.len(), 1, "never unchanged: {words}");
+        }
+    }
+    // Cerebras has no words for it.
+    for status in [400, 413] {
+        let talk = talk(&[], [Reply::status(status)]);
+        talk.run.status(1).stdout_is_empty().stderr_has("context window");
+    }
+    // What is none.
+    let other = talk(&[], [Reply::error(400, "the image exceeds the limit of the server")]);
+    other.run.status(1).stderr_lacks("context window");
+}
+
+#[test]
+fn row_52_long_results_are_shortened_once() {
+    let long = "a long line of a long file\n".repeat(2000);
+    let read = || Reply::call("read_file_in_skill", &json!({"skill_name": "alpha", "file_path": "long.txt"}));
+    let test = || skills().file("skills/alpha/long.txt", &long);
+    let full = || Reply::error(400, TOO_LONG[6]);
+    let talk = talk_with(test(), &[], [read(), full(), Reply::text("done")]);
+    talk.run.success().stdout("done\n");
+    let size = |index: usize| talk.requests[index].tool_result("call_1").len();
+    assert!(size(2) < size(1) / 2, "{} of {}", size(2), size(1));
+    assert_eq!(talk.requests[1].messages()[..3], talk.requests[2].messages()[..3]);
+    // Once: then the person has to know.
+    let talk = talk_with(test(), &[], [read(), full(), full()]);
+    talk.run.status(1).stdout_is_empty().stderr_has("context window");
+}
+
+#[test]
+fn row_54_a_call_that_groq_refuses_is_asked_for_again_and_then_told() {
+    let error = r#"{"error":{"message":"Failed to call a function. Please adjust your prompt. See 'failed_generation' for more details.","type":"invalid_request_error","code":"tool_use_failed","failed_generation":"<function=list_skills{\"content\": 1}</function>"}}"#;
+    let in_stream = || Reply::sse([format!("event: error\ndata: {error}")]);
+    let refused = || Reply::status(400).body(error);
+    for (args, failure) in [
+        (&[][..], &refused as &dyn Fn() -> Reply),
+        (&["--no-stream"], &refused),
+        (&[], &in_stream),
+    ] {
+        // Once: the very same again.
+        let once = talk(args, [failure(), Reply::text("4")]);
+        once.run.success().stdout("4\n");
+        assert_eq!(once.requests[0].json, once.requests[1].json);
+        // Twice: with what was wrong, and in an order that all take.
+        let twice = talk(
+            args,
+            [failure(), failure(), Reply::call("list_skills", &json!({})), Reply::text("done")],
+        );
+        twice.run.success().stdout("done\n");
+        let told = twice.requests[2].messages();
+        assert_eq!(told[..2], *twice.requests[0].messages());
+        let text = serde_json::to_string(&told[2..]).unwrap();
+        assert!(text.contains("<function=list_skills"), "what it wrote: {text}");
+        assert_eq!(twice.requests[2].json["tools"], twice.requests[0].json["tools"]);
+        // It was for that request only.
+        let after = twice.requests[3].messages();
+        assert!(!serde_json::to_string(after).unwrap().contains("<function="));
+        // Three times: the end.
+        let thrice = talk(args, [failure(), failure(), failure()]);
+        thrice.run.status(1).stdout_is_empty().stderr_has("Failed to call a function");
+    }
+    // Right after a result: an assistant's line comes first (row 37).
+    let talk = talk(
+        &[],
+        [stream_of_pieces(&[ALPHA]), refused(), refused(), Reply::text("done")],
+    );
+    talk.run.success().stdout("done\n");
+    let roles: Vec<&Value> = talk.requests[3].messages().iter().map(|m| &m["role"]).collect();
+    assert_eq!(roles, ["system", "user", "assistant", "tool", "assistant", "user"]);
+}
+
+#[test]
+fn row_55_a_call_as_text_is_no_answer() {
+    let texts = [
+        "<tool_call>\n{\"name\": \"list_skills\", \"arguments\": {}}\n</tool_call>",
+        "<tool_call>list_skills\n<arg_key>query</arg_key>\n<arg_value>alpha</arg_value>\n</tool_call>",
+        "<function=list_skills>{\"query\": \"alpha\"}</function>",
+        "<function=get_skill>\n<parameter=skill_name>\nalpha\n</parameter>\n</function>",
+        "[TOOL_CALLS][{\"name\": \"list_skills\", \"arguments\": {}}]",
+        "[TOOL_CALLS]list_skills{\"query\": \"alpha\"}",
+        "{\"name\": \"list_skills\", \"arguments\": {}}",
+        "{\"name\": \"list_skills\", \"parameters\": {}}",
+        "{\"type\": \"function\", \"function\": {\"name\": \"list_skills\", \"arguments\": {}}}",
+        "```json\n{\"name\": \"list_skills\", \"arguments\": {}}\n```",
+        "[{\"name\": \"list_skills\", \"arguments\": {}}]",
+        "<|python_tag|>{\"name\": \"list_skills\", \"parameters\": {}}",
+        "<think>Hm.</think>\n<tool_call>\n{\"name\": \"list_skills\", \"arguments\": {}}\n</tool_call>",
+        "Let me look at the skills first.\n\n<tool_call>\n{\"name\": \"list_skills\", \"arguments\": {}}\n</tool_call>",
+        "I'll read it. <function=get_skill>\n<parameter=skill_name>alpha</parameter>\n</function>\n</tool_call>",
+    ];
+    for text in texts {
+        let streamed = stream([delta(&format!(r#""content":{}"#, json!(text))), finish("stop")]);
+        let body = message(&format!(r#""content":{}"#, json!(text)), "tool_calls");
+        for (args, reply) in [(&[][..], streamed), (&["--no-stream"][..], body)] {
+            let talk = talk(args, [reply]);
+            println!("{text}");
+            talk.run
+                .status(1)
+                .stdout_has("_skill")
+                .stderr_has("as text")
+                .stderr_has("--tool-call-parser")
+                .stderr_has("--jinja");
+        }
+    }
+    // Answers about calls are answers.
+    let answers = [
+        "Qwen writes `<tool_call>` before {\"name\": \"list_skills\"}, as I do.",
+        "A call looks so:\n\n```\n<tool_call>\n{\"name\": \"list_skills\", \"arguments\": {}}\n</tool_call>\n```\n\nThat is all.",
+        "{\"name\": \"Ada\", \"arguments\": {}}",
+        "{\"answer\": 4}",
+        "Use list_skills.",
+    ];
+    for text in answers {
+        talk(&[], [Reply::text(text)]).run.success().stdout(&format!("{text}\n")).stderr_is_empty();
+    }
+}

@@ -161,7 +161,7 @@ fn row_18_an_error_inside_a_stream_is_judged_by_its_code() {
         (r#"{"error":{"message":"Provider says no","code":400}}"#, 1),
         (r#"{"error":{"message":"Provider says no","code":"401"}}"#, 77),
         (r#"{"error":"Provider says no"}"#, 1),
-        (r#"{"object":"error","message":"Provider says no","code":404}"#, 1),
+        (r#"{"object":"error","message":"Provider says no","code":400}"#, 1),
         (r#"[{"error":{"message":"Provider says no","code":400,"status":"INVALID_ARGUMENT"}}]"#, 1),
         (r#"{"error":{"message":"Provider says no","code":"insufficient_quota"}}"#, 1),
     ];
