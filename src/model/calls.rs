@@ -3,6 +3,8 @@
 //! Endpoints number their calls in many ways: by index, by id, not at all, all
 //! the same. [`Calls::slot`] is where that is made right.
 
+use serde_json::{Map, Value};
+
 use crate::limits;
 use crate::model::reply::Fault;
 use crate::model::wire::{CallDelta, Loose};
@@ -89,9 +91,10 @@ impl Calls {
         }
         let begins_another = |slot: &Slot| {
             let other_id = !id.is_empty() && !slot.call.id.is_empty() && slot.call.id != id;
-            let other_name =
-                !name.is_empty() && !slot.call.name.is_empty() && slot.depth.is_complete();
-            other_id || other_name
+            let has_names = !name.is_empty() && !slot.call.name.is_empty();
+            let is_over = slot.depth.is_complete()
+                || (slot.call.arguments.trim().is_empty() && slot.call.name != name);
+            other_id || (has_names && is_over)
         };
         let candidate = match index {
             Some(index) => self
@@ -115,7 +118,9 @@ impl Calls {
 
     /// The calls, each with a name and an id that can be sent back.
     pub fn finish(self) -> Vec<ToolCall> {
-        let mut calls: Vec<ToolCall> = self.slots.into_iter().map(|slot| slot.call).collect();
+        let calls = self.slots.into_iter().map(|slot| slot.call);
+        let mut calls: Vec<ToolCall> = calls.flat_map(split_glued).collect();
+        calls.truncate(limits::CALLS);
         calls.retain(|call| !call.name.is_empty() || !call.arguments.is_empty());
         for call in &mut calls {
             call.name = sendable_name(&call.name);
@@ -176,6 +181,41 @@ impl Depth {
     fn is_complete(&self) -> bool {
         self.begun && self.open == 0 && !self.in_string
     }
+}
+
+/// The last resort where several calls came as one: each object among the
+/// arguments is a call of its own. Everything else stays as it is, but for
+/// one level of wrapping, which no endpoint takes back.
+fn split_glued(mut call: ToolCall) -> Vec<ToolCall> {
+    let values = serde_json::Deserializer::from_str(&call.arguments).into_iter::<Value>();
+    let values: Result<Vec<Value>, _> = values.take(limits::CALLS + 1).collect();
+    let Ok(mut values) = values else {
+        return vec![call];
+    };
+    if values.len() > 1 && values.iter().all(Value::is_object) {
+        // The same again is the same call.
+        values.dedup();
+        let other = |arguments: &Value| ToolCall {
+            name: call.name.clone(),
+            arguments: arguments.to_string(),
+            ..ToolCall::default()
+        };
+        let mut calls: Vec<ToolCall> = values.iter().map(other).collect();
+        calls[0].id = call.id;
+        calls[0].opaque = call.opaque;
+        return calls;
+    }
+    match values.as_slice() {
+        [Value::Null] => call.arguments.clear(),
+        [Value::String(inner)] => {
+            let inner = inner.trim();
+            if inner.is_empty() || serde_json::from_str::<Map<String, Value>>(inner).is_ok() {
+                call.arguments = inner.to_string();
+            }
+        }
+        _ => {}
+    }
+    vec![call]
 }
 
 /// A tool's name as every endpoint takes it back: letters, digits, `_` and `-`.
@@ -280,6 +320,32 @@ mod tests {
         ];
         for (dialect, deltas) in table {
             assert_eq!(calls(deltas), two, "{dialect}");
+        }
+    }
+
+    #[test]
+    fn calls_that_came_as_one_are_parted() {
+        let one = |arguments: &str| {
+            let arguments = serde_json::to_string(arguments).unwrap();
+            let delta =
+                format!(r#"[{{"id":"a","function":{{"name":"f","arguments":{arguments}}}}}]"#);
+            let calls = calls(&[&delta])
+                .into_iter()
+                .map(|(_, _, arguments)| arguments);
+            calls.collect::<Vec<String>>()
+        };
+        let table: &[(&str, &[&str])] = &[
+            (r#"{"x":1}{"x":2}"#, &[r#"{"x":1}"#, r#"{"x":2}"#]),
+            (r#"{"x":1} {"x":1}"#, &[r#"{"x":1}"#]),
+            (r#"{"x":"}{"}"#, &[r#"{"x":"}{"}"#]),
+            (r#"{"x":1}{"x"#, &[r#"{"x":1}{"x"#]),
+            (r#"{"x":1}2"#, &[r#"{"x":1}2"#]),
+            (r#""{\"x\":1}""#, &[r#"{"x":1}"#]),
+            (r#""x""#, &[r#""x""#]),
+            ("null", &[""]),
+        ];
+        for (arguments, expected) in table {
+            assert_eq!(one(arguments), *expected, "{arguments}");
         }
     }
 
