@@ -3,7 +3,7 @@
 //! Endpoints number their calls in many ways: by index, by id, not at all, all
 //! the same. [`Calls::slot`] is where that is made right.
 
-use serde_json::{Map, Value};
+use serde::de::IgnoredAny;
 
 use crate::limits;
 use crate::model::reply::Fault;
@@ -187,17 +187,15 @@ impl Depth {
 /// arguments is a call of its own. Everything else stays as it is, but for
 /// one level of wrapping, which no endpoint takes back.
 fn split_glued(mut call: ToolCall) -> Vec<ToolCall> {
-    let values = serde_json::Deserializer::from_str(&call.arguments).into_iter::<Value>();
-    let values: Result<Vec<Value>, _> = values.take(limits::CALLS + 1).collect();
-    let Ok(mut values) = values else {
+    let Some(mut values) = json_values(&call.arguments) else {
         return vec![call];
     };
-    if values.len() > 1 && values.iter().all(Value::is_object) {
+    if values.len() > 1 && values.iter().all(|value| value.starts_with('{')) {
         // The same again is the same call.
         values.dedup();
-        let other = |arguments: &Value| ToolCall {
+        let other = |arguments: &&str| ToolCall {
             name: call.name.clone(),
-            arguments: arguments.to_string(),
+            arguments: (*arguments).into(),
             ..ToolCall::default()
         };
         let mut calls: Vec<ToolCall> = values.iter().map(other).collect();
@@ -205,17 +203,40 @@ fn split_glued(mut call: ToolCall) -> Vec<ToolCall> {
         calls[0].opaque = call.opaque;
         return calls;
     }
-    match values.as_slice() {
-        [Value::Null] => call.arguments.clear(),
-        [Value::String(inner)] => {
-            let inner = inner.trim();
-            if inner.is_empty() || serde_json::from_str::<Map<String, Value>>(inner).is_ok() {
-                call.arguments = inner.to_string();
-            }
-        }
-        _ => {}
+    if values == ["null"] {
+        call.arguments.clear();
+    } else if let Some(inner) = unwrapped(&values) {
+        call.arguments = inner;
     }
     vec![call]
+}
+
+/// The texts of the JSON values that stand one after the other; `None` if
+/// anything else does, or there are more than any reply may have.
+fn json_values(text: &str) -> Option<Vec<&str>> {
+    let mut stream = serde_json::Deserializer::from_str(text).into_iter::<IgnoredAny>();
+    let (mut values, mut start) = (Vec::new(), 0);
+    while let Some(value) = stream.next() {
+        value.ok()?;
+        values.push(text[start..stream.byte_offset()].trim());
+        start = stream.byte_offset();
+        if values.len() > limits::CALLS {
+            return None;
+        }
+    }
+    Some(values)
+}
+
+/// What a text that is the only value holds, if that is an object or nothing.
+fn unwrapped(values: &[&str]) -> Option<String> {
+    let [value] = values else { return None };
+    let inner: String = serde_json::from_str(value).ok()?;
+    let is_object = match json_values(&inner)?.as_slice() {
+        [] => true,
+        [object] => object.starts_with('{'),
+        _ => false,
+    };
+    is_object.then_some(inner)
 }
 
 /// A tool's name as every endpoint takes it back: letters, digits, `_` and `-`.

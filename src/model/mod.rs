@@ -17,6 +17,7 @@ mod fault;
 pub mod http;
 mod mend;
 mod reply;
+mod resent;
 mod retry;
 pub mod scripted;
 mod sse;

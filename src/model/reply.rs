@@ -3,7 +3,8 @@
 //! A whole reply and a stream go the same way: each JSON value is a piece. A
 //! call that may be unfinished never leaves here.
 
-use serde_json::Value;
+use serde::de::IgnoredAny;
+use serde_json::{Value, json};
 
 use crate::error::Error;
 use crate::event::{Event, Listener};
@@ -12,6 +13,7 @@ use crate::message::Assistant;
 use crate::model::bounded;
 use crate::model::calls::Calls;
 use crate::model::mend::mend;
+use crate::model::resent::Resent;
 use crate::model::think::{Piece, ThinkFilter, split_unopened};
 use crate::model::wire::{Choice, Chunk, Delta, Loose};
 use crate::model::{Finish, Reply};
@@ -19,6 +21,10 @@ use crate::tool::Usage;
 
 /// The fields of reasoning that endpoints want to see again beside calls.
 const ECHOED: [&str; 2] = ["reasoning_content", "reasoning"];
+
+/// Events that a gateway may have glued into one; also what bounds the search
+/// for them.
+const GLUED: usize = 64;
 
 /// Why a reply is no reply.
 #[derive(Debug)]
@@ -51,8 +57,15 @@ pub struct Assembler {
     /// `reasoning_details`, all pieces.
     details: Vec<Value>,
     details_bytes: usize,
+    /// What the endpoint wants to see again with the message.
+    extra_content: Option<Value>,
+    resent: Resent,
     think: ThinkFilter,
     calls: Calls,
+    /// Text and calls that came piece by piece: a whole message after them
+    /// only says them again.
+    has_text_pieces: bool,
+    has_call_pieces: bool,
     /// The index of the choice that is read.
     choice: Option<u64>,
     finish: Option<String>,
@@ -86,6 +99,24 @@ impl Assembler {
 
     /// Takes the data of one event, or a whole body.
     pub fn take(&mut self, data: &[u8], listener: &mut Listener<'_>) -> Result<(), Fault> {
+        let mut glued: Vec<u8>;
+        let mut data = data;
+        for _ in 0..GLUED {
+            let Some(next) = self.take_event(data, listener)? else {
+                return Ok(());
+            };
+            glued = next;
+            data = &glued;
+        }
+        Err(Fault::TooMany("events in one line"))
+    }
+
+    /// Takes one event and gives the one that was glued to it, if any.
+    fn take_event(
+        &mut self,
+        data: &[u8],
+        listener: &mut Listener<'_>,
+    ) -> Result<Option<Vec<u8>>, Fault> {
         let data = data.trim_ascii();
         if data == b"[DONE]" {
             self.done = true;
@@ -93,14 +124,14 @@ impl Assembler {
         // Comments that a gateway has wrapped once more say nothing, nor does
         // what comes after the end.
         if self.done || data.is_empty() || data == b"null" || data.starts_with(b":") {
-            return Ok(());
+            return Ok(None);
         }
         // Several values in one event come from gateways that glue frames.
         let mut chunks = serde_json::Deserializer::from_slice(data).into_iter::<Chunk<'_>>();
         loop {
             let start = chunks.byte_offset();
             match chunks.next() {
-                None => return Ok(()),
+                None => return Ok(None),
                 Some(Ok(chunk)) => self.take_chunk(chunk, listener)?,
                 Some(Err(error)) => return self.take_mended(&data[start..], &error, listener),
             }
@@ -113,33 +144,42 @@ impl Assembler {
         data: &[u8],
         error: &serde_json::Error,
         listener: &mut Listener<'_>,
-    ) -> Result<(), Fault> {
+    ) -> Result<Option<Vec<u8>>, Fault> {
         let mended = mend(data);
-        for chunk in serde_json::Deserializer::from_slice(&mended).into_iter::<Chunk<'_>>() {
-            match chunk {
-                Ok(chunk) => self.take_chunk(chunk, listener)?,
-                // A list of errors, a bare text: JSON, but no piece of a reply.
-                Err(_) => {
-                    return Err(match bounded::from_slice(&mended) {
-                        Ok(value) => Fault::Refused(value),
-                        Err(_) if error.is_eof() => Fault::Unfinished,
-                        Err(_) => Fault::Malformed(error.to_string()),
+        let mut chunks = serde_json::Deserializer::from_slice(&mended).into_iter::<Chunk<'_>>();
+        loop {
+            let start = chunks.byte_offset();
+            match chunks.next() {
+                None => return Ok(None),
+                Some(Ok(chunk)) => self.take_chunk(chunk, listener)?,
+                Some(Err(_)) => {
+                    // A list of errors, a bare text: JSON, but no piece of a reply.
+                    if let Ok(value) = bounded::from_slice(&mended) {
+                        return Err(Fault::Refused(value));
+                    }
+                    if let Some(next) = glued_event(&mended[start..]) {
+                        return Ok(Some(next.to_vec()));
+                    }
+                    return Err(if error.is_eof() {
+                        Fault::Unfinished
+                    } else {
+                        Fault::Malformed(error.to_string())
                     });
                 }
             }
         }
-        Ok(())
     }
 
     fn take_chunk(&mut self, chunk: Chunk<'_>, listener: &mut Listener<'_>) -> Result<(), Fault> {
-        if !chunk.error.is_null() || chunk.object.text() == "error" {
-            let message = chunk.message.into_value();
-            let error = chunk.error.into_value();
-            return Err(Fault::Refused(if error.is_null() {
-                message
-            } else {
-                error
-            }));
+        if !chunk.error.is_null() {
+            return Err(refused(chunk.error));
+        }
+        if chunk.object.text() == "error" {
+            return Err(Fault::Refused(json!({
+                "message": chunk.message.into_value(),
+                "code": chunk.code.into_value(),
+                "type": chunk.r#type.into_value(),
+            })));
         }
         self.usage = chunk.usage.usage().or(self.usage);
         // One answer was asked for; of several only the first to come counts.
@@ -150,11 +190,23 @@ impl Assembler {
         let Some(choice) = chunk.choices.items.into_iter().find(is_ours) else {
             return Ok(());
         };
+        if !choice.error.is_null() {
+            return Err(refused(choice.error));
+        }
         self.begun = true;
         self.choice = self.choice.or(choice.index.number());
         self.usage = choice.usage.usage().or(self.usage);
+        self.has_text_pieces |= !choice.delta.content.text().is_empty();
+        self.has_call_pieces |= !choice.delta.tool_calls.items.is_empty();
         self.take_delta(&choice.delta, listener)?;
-        self.take_delta(&choice.message, listener)?;
+        let mut message = choice.message;
+        if self.has_text_pieces {
+            message.content = Loose::Null;
+        }
+        if self.has_call_pieces {
+            message.tool_calls.items.clear();
+        }
+        self.take_delta(&message, listener)?;
         let finish = choice.finish_reason.text();
         if !finish.is_empty() {
             // What says that something is missing stays said.
@@ -174,15 +226,20 @@ impl Assembler {
         self.take_reasoning("reasoning", &delta.reasoning, listener)?;
         self.take_reasoning("reasoning_text", &delta.reasoning_text, listener)?;
         self.take_details(&delta.reasoning_details)?;
-        for text in [delta.content.text(), delta.refusal.text()] {
-            if !text.is_empty() {
-                let mut think = std::mem::take(&mut self.think);
-                let mut size = Ok(());
-                think.feed(&text, &mut |piece| size = self.take_piece(&piece, listener));
-                self.think = think;
-                size?;
-            }
+        if let Loose::Other(extra) = &delta.extra_content {
+            self.extra_content = Some(extra.clone());
         }
+        let mut resent = std::mem::take(&mut self.resent);
+        let mut result = Ok(());
+        let mut take = |text: &str| {
+            if result.is_ok() {
+                result = self.take_text(text, listener);
+            }
+        };
+        resent.feed(&delta.content.text(), &mut take);
+        take(&delta.refusal.text());
+        self.resent = resent;
+        result?;
         let calls = &delta.tool_calls;
         if calls.is_cut {
             return Err(Fault::TooMany("calls"));
@@ -223,6 +280,18 @@ impl Assembler {
         Ok(())
     }
 
+    fn take_text(&mut self, text: &str, listener: &mut Listener<'_>) -> Result<(), Fault> {
+        let mut think = std::mem::take(&mut self.think);
+        let mut result = Ok(());
+        think.feed(text, &mut |piece| {
+            if result.is_ok() {
+                result = self.take_piece(&piece, listener);
+            }
+        });
+        self.think = think;
+        result
+    }
+
     fn take_piece(&mut self, piece: &Piece<'_>, listener: &mut Listener<'_>) -> Result<(), Fault> {
         match piece {
             Piece::Said(text) => {
@@ -238,10 +307,14 @@ impl Assembler {
     /// The end of the bytes: what the pieces make together. `Finish::Cut` when
     /// nothing says that the reply is whole.
     pub fn finish(mut self, listener: &mut Listener<'_>) -> Result<Reply, Fault> {
+        let mut resent = std::mem::take(&mut self.resent);
+        let mut result = Ok(());
+        resent.finish(&mut |text| result = self.take_text(text, listener));
+        result?;
         let mut think = std::mem::take(&mut self.think);
-        let mut size = Ok(());
-        think.finish(&mut |piece| size = self.take_piece(&piece, listener));
-        size?;
+        let mut result = Ok(());
+        think.finish(&mut |piece| result = self.take_piece(&piece, listener));
+        result?;
         let finish = match self.finish.as_deref() {
             None if !self.done => Finish::Cut,
             // A connection that breaks after the reason looks like an end.
@@ -254,6 +327,10 @@ impl Assembler {
         };
         if finish == Finish::Complete {
             message.calls = self.calls.finish();
+            let extra = self.extra_content.take();
+            message
+                .opaque
+                .extend(extra.map(|extra| ("extra_content".into(), extra)));
             if !message.calls.is_empty() {
                 let field = self.reasoning_field.filter(|field| ECHOED.contains(field));
                 message
@@ -278,6 +355,24 @@ impl Assembler {
     pub fn mark_whole(&mut self) {
         self.done = true;
     }
+}
+
+/// An error that stands in the place of a reply, as the body of a refusal has it.
+fn refused(error: Loose<'_>) -> Fault {
+    Fault::Refused(json!({ "error": error.into_value() }))
+}
+
+/// The event behind the next `data:` in what should be one event: a gateway
+/// has lost the line's end, perhaps with half of the event before it.
+fn glued_event(data: &[u8]) -> Option<&[u8]> {
+    const FIELD: &[u8] = b"data:";
+    let places = data.windows(FIELD.len()).enumerate();
+    let places = places.filter(|(_, bytes)| *bytes == FIELD).take(GLUED);
+    let mut events = places.map(|(at, _)| data[at + FIELD.len()..].trim_ascii());
+    events.find(|event| {
+        let mut values = serde_json::Deserializer::from_slice(event).into_iter::<IgnoredAny>();
+        event.starts_with(b"[DONE]") || matches!(values.next(), Some(Ok(_)))
+    })
 }
 
 /// What a finish reason means. Unknown ones are taken for an end, but for those

@@ -30,6 +30,10 @@ pub struct Chunk<'c> {
     pub object: Loose<'c>,
     #[serde(borrow)]
     pub message: Loose<'c>,
+    #[serde(borrow)]
+    pub code: Loose<'c>,
+    #[serde(borrow)]
+    pub r#type: Loose<'c>,
 }
 
 #[derive(Debug, Default, serde::Deserialize)]
@@ -45,6 +49,8 @@ pub struct Choice<'c> {
     pub finish_reason: Loose<'c>,
     #[serde(borrow)]
     pub usage: Loose<'c>,
+    #[serde(borrow)]
+    pub error: Loose<'c>,
 }
 
 /// A piece of the assistant's message, or the whole of it.
@@ -65,6 +71,8 @@ pub struct Delta<'c> {
     pub reasoning_details: Loose<'c>,
     #[serde(borrow)]
     pub tool_calls: Few<CallDelta<'c>, { limits::CALLS }>,
+    #[serde(borrow)]
+    pub extra_content: Loose<'c>,
 }
 
 #[derive(Debug, Default, serde::Deserialize)]

@@ -46,7 +46,10 @@ fn row_03_missing_ids_are_made_up_as_mistral_wants_them() {
     let streamed = after_calls(&[], stream_of_pieces(&[calls]));
     let body = after_calls(
         &["--no-stream"],
-        message(&format!(r#""content":null,"tool_calls":{calls}"#), "tool_calls"),
+        message(
+            &format!(r#""content":null,"tool_calls":{calls}"#),
+            "tool_calls",
+        ),
     );
     for request in [&streamed, &body] {
         assert_alpha_and_beta(request, None);
@@ -116,10 +119,16 @@ fn row_04_a_missing_index_is_found_by_id_or_by_place() {
         ]),
     );
     let calls = calls_of(&request);
-    let calls: Vec<(&str, &Value)> = calls.iter().map(|(_, name, args)| (name.as_str(), args)).collect();
+    let calls: Vec<(&str, &Value)> = calls
+        .iter()
+        .map(|(_, name, args)| (name.as_str(), args))
+        .collect();
     assert_eq!(
         calls,
-        [("list_skills", &json!({})), ("get_skill", &json!({"skill_name": "beta"}))]
+        [
+            ("list_skills", &json!({})),
+            ("get_skill", &json!({"skill_name": "beta"}))
+        ]
     );
 }
 
@@ -139,7 +148,9 @@ fn row_05_parallel_calls_that_all_have_index_0_stay_apart() {
     assert_alpha_and_beta(&after_calls(&[], stream_of_pieces(by_name)), None);
     // The last resort: two objects glued together in one call, however they were cut.
     let glued: [&[&str]; 2] = [
-        &[r#"[{"index":0,"id":"a","function":{"name":"list_skills","arguments":"{\"query\":\"alpha\"}{\"query\":\"beta\"}"}}]"#],
+        &[
+            r#"[{"index":0,"id":"a","function":{"name":"list_skills","arguments":"{\"query\":\"alpha\"}{\"query\":\"beta\"}"}}]"#,
+        ],
         &[
             r#"[{"index":0,"id":"a","function":{"name":"list_skills","arguments":"{\"query\":\"alpha\""}}]"#,
             r#"[{"index":0,"function":{"arguments":"}{\"query\":"}}]"#,
@@ -167,7 +178,10 @@ fn row_06_arguments_that_are_an_object_are_sent_back_as_text() {
     let streamed = after_calls(&[], stream_of_pieces(&[call]));
     let body = after_calls(
         &["--no-stream"],
-        message(&format!(r#""content":"","tool_calls":{call}"#), "tool_calls"),
+        message(
+            &format!(r#""content":"","tool_calls":{call}"#),
+            "tool_calls",
+        ),
     );
     for request in [streamed, body] {
         // The server has seen that arguments are texts.
@@ -189,7 +203,9 @@ fn row_07_no_arguments_are_an_empty_object() {
         .iter()
         .enumerate()
         .map(|(index, function)| {
-            format!(r#"{{"index":{index},"id":"c{index}","type":"function","function":{function}}}"#)
+            format!(
+                r#"{{"index":{index},"id":"c{index}","type":"function","function":{function}}}"#
+            )
         })
         .collect();
     let calls = format!("[{}]", calls.join(","));
@@ -218,20 +234,35 @@ fn row_08_what_is_sent_again_and_again_counts_once() {
         r#"[{"index":1,"id":"b","function":{"name":"list_skills","arguments":"{\"query\":\"beta\"}"}}]"#,
         r#"[{"index":1,"id":"b","function":{"name":"list_skills","arguments":"{\"query\":\"beta\"}"}}]"#,
     ];
-    assert_alpha_and_beta(&after_calls(&[], stream_of_pieces(arguments)), Some(["a", "b"]));
+    assert_alpha_and_beta(
+        &after_calls(&[], stream_of_pieces(arguments)),
+        Some(["a", "b"]),
+    );
 }
 
 #[test]
 fn row_08_content_that_is_sent_again_and_again_counts_once() {
     let content = |texts: &[&str]| {
-        let texts = texts.iter().map(|text| delta(&format!(r#""content":{}"#, json!(text))));
+        let texts = texts
+            .iter()
+            .map(|text| delta(&format!(r#""content":{}"#, json!(text))));
         stream(texts.chain([finish("stop")]))
     };
     let table: &[(&[&str], &str)] = &[
-        (&["The", "The answer", "The answer is 4."], "The answer is 4.\n"),
+        (
+            &["The", "The answer", "The answer is 4."],
+            "The answer is 4.\n",
+        ),
         (&["The answer", "The answer is 4."], "The answer is 4.\n"),
         (
-            &["", "The", "The answer", "The answer", "The answer is 4.", "The answer is 4."],
+            &[
+                "",
+                "The",
+                "The answer",
+                "The answer",
+                "The answer is 4.",
+                "The answer is 4.",
+            ],
             "The answer is 4.\n",
         ),
         // What only looks like it: tokens that begin alike.
@@ -278,10 +309,16 @@ fn row_09_broken_arguments_are_told_to_the_model_and_not_kept() {
         let streamed = after_calls(&[], stream_of_pieces(&[&call]));
         let body = after_calls(
             &["--no-stream"],
-            message(&format!(r#""content":null,"tool_calls":{call}"#), "tool_calls"),
+            message(
+                &format!(r#""content":null,"tool_calls":{call}"#),
+                "tool_calls",
+            ),
         );
         for request in [streamed, body] {
-            assert_eq!(calls_of(&request), [("a".into(), "get_skill".into(), json!({}))]);
+            assert_eq!(
+                calls_of(&request),
+                [("a".into(), "get_skill".into(), json!({}))]
+            );
             let error: Value = serde_json::from_str(results_of(&request)[0]).unwrap();
             let error = error["error"].as_str().unwrap();
             assert!(error.contains("arguments"), "{arguments}: {error}");
@@ -313,7 +350,10 @@ fn row_10_a_whole_call_in_one_delta_or_in_a_final_message() {
         ("one delta", stream_of_pieces(&[ALPHA])),
         ("a message", final_message(&[])),
         ("both", final_message(&[pieces(ALPHA)])),
-        ("both, the first without an id", final_message(&[pieces(&nameless)])),
+        (
+            "both, the first without an id",
+            final_message(&[pieces(&nameless)]),
+        ),
         (
             "one delta with its reason",
             unmarked([format!(
@@ -338,18 +378,32 @@ fn row_11_calls_count_whatever_the_reason_says() {
         after_calls(&["--no-stream"], body);
     }
     // And the reverse: no calls is an answer.
-    let talk = talk(&[], [stream([delta(r#""content":"4""#), finish("tool_calls")])]);
+    let talk = talk(
+        &[],
+        [stream([delta(r#""content":"4""#), finish("tool_calls")])],
+    );
     talk.run.success().stdout("4\n");
 }
 
 #[test]
 fn row_12_unknown_reasons_are_an_end() {
-    for reason in [r#""end""#, r#""eos""#, "null", "7", r#"{"type":"stop"}"#, r#""""#] {
+    for reason in [
+        r#""end""#,
+        r#""eos""#,
+        "null",
+        "7",
+        r#"{"type":"stop"}"#,
+        r#""""#,
+    ] {
         let last = format!(r#"{{"choices":[{{"delta":{{}},"finish_reason":{reason}}}]}}"#);
         let streamed = talk(&[], [stream([delta(r#""content":"4""#), last])]);
         streamed.run.success().stdout("4\n");
-        let body = format!(r#"{{"choices":[{{"message":{{"content":"4"}},"finish_reason":{reason}}}]}}"#);
-        talk(&["--no-stream"], [whole(&body)]).run.success().stdout("4\n");
+        let body =
+            format!(r#"{{"choices":[{{"message":{{"content":"4"}},"finish_reason":{reason}}}]}}"#);
+        talk(&["--no-stream"], [whole(&body)])
+            .run
+            .success()
+            .stdout("4\n");
     }
     // What says that something is missing is no success.
     for reason in ["error", "model_context_window_exceeded", "max_tokens"] {
@@ -364,7 +418,11 @@ fn row_12_unknown_reasons_are_an_end() {
 fn row_13_half_a_call_at_the_token_limit_is_not_run() {
     let first = r#"{"index":0,"id":"a","type":"function","function":{"name":"run_python_script","arguments":"{\"skill_name\":\"alpha\",\"script\":\"open('ran','w')\"}"}}"#;
     let half = r#"{"index":1,"id":"b","type":"function","function":{"name":"run_python_script","arguments":"{\"skill_name\":\"al"}}"#;
-    for calls in [format!("[{half}]"), format!("[{first},{half}]"), format!("[{first}]")] {
+    for calls in [
+        format!("[{half}]"),
+        format!("[{first},{half}]"),
+        format!("[{first}]"),
+    ] {
         let streamed = stream([pieces(&calls), finish("length")]);
         let body = message(&format!(r#""content":null,"tool_calls":{calls}"#), "length");
         for (args, reply) in [(&[][..], streamed), (&["--no-stream"][..], body)] {
@@ -377,7 +435,14 @@ fn row_13_half_a_call_at_the_token_limit_is_not_run() {
         }
     }
     // A reason that came too early is not taken back by a later one.
-    let talk = talk(&[], [stream([pieces(&format!("[{half}]")), finish("length"), finish("stop")])]);
+    let talk = talk(
+        &[],
+        [stream([
+            pieces(&format!("[{half}]")),
+            finish("length"),
+            finish("stop"),
+        ])],
+    );
     talk.run.status(4);
 }
 
@@ -390,7 +455,10 @@ fn row_36_ids_are_echoed_byte_for_byte_and_paired_by_turn() {
         &[],
         [
             stream_of_pieces(&[kimi]),
-            message(&format!(r#""content":null,"tool_calls":{kimi}"#), "tool_calls"),
+            message(
+                &format!(r#""content":null,"tool_calls":{kimi}"#),
+                "tool_calls",
+            ),
             Reply::text("done"),
         ],
     );
@@ -398,7 +466,11 @@ fn row_36_ids_are_echoed_byte_for_byte_and_paired_by_turn() {
     for request in &talk.requests[1..] {
         assert_alpha_and_beta(request, Some(ids));
     }
-    let pairs: Vec<&Value> = talk.requests[2].messages().iter().map(|m| &m["tool_call_id"]).collect();
+    let pairs: Vec<&Value> = talk.requests[2]
+        .messages()
+        .iter()
+        .map(|m| &m["tool_call_id"])
+        .collect();
     let null = &Value::Null;
     let (a, b) = (&json!(ids[0]), &json!(ids[1]));
     assert_eq!(pairs, [null, null, null, a, b, null, a, b]);
@@ -443,7 +515,10 @@ fn row_56_garbled_names_are_cut_and_unknown_ones_answered() {
         if runs {
             assert_eq!(listed(result), ["alpha", "beta"]);
         } else {
-            assert!(result.contains("list_skills, get_skill, read_file_in_skill"), "{result}");
+            assert!(
+                result.contains("list_skills, get_skill, read_file_in_skill"),
+                "{result}"
+            );
         }
     }
 }
@@ -455,18 +530,30 @@ fn row_41_what_belongs_to_a_stream_is_not_sent_back() {
     let request = after_calls(
         &[],
         stream([
-            delta(r#""role":"assistant","content":null,"refusal":null,"annotations":[],"audio":null,"function_call":null,"prefix":true"#),
+            delta(
+                r#""role":"assistant","content":null,"refusal":null,"annotations":[],"audio":null,"function_call":null,"prefix":true"#,
+            ),
             pieces(ALPHA),
             finish("tool_calls"),
         ]),
     );
-    let keys = |value: &Value| -> Vec<String> { value.as_object().unwrap().keys().cloned().collect() };
+    let keys =
+        |value: &Value| -> Vec<String> { value.as_object().unwrap().keys().cloned().collect() };
     let message = said(&request);
     assert_eq!(keys(message), ["content", "role", "tool_calls"]);
     assert_eq!(keys(&message["tool_calls"][0]), ["function", "id", "type"]);
-    assert_eq!(keys(&message["tool_calls"][0]["function"]), ["arguments", "name"]);
-    assert_eq!(keys(request.last_message()), ["content", "role", "tool_call_id"]);
-    assert_eq!(keys(&request.json), ["messages", "model", "stream", "stream_options", "tools"]);
+    assert_eq!(
+        keys(&message["tool_calls"][0]["function"]),
+        ["arguments", "name"]
+    );
+    assert_eq!(
+        keys(request.last_message()),
+        ["content", "role", "tool_call_id"]
+    );
+    assert_eq!(
+        keys(&request.json),
+        ["messages", "model", "stream", "stream_options", "tools"]
+    );
     for message in &request.messages()[..2] {
         assert_eq!(keys(message), ["content", "role"]);
     }
@@ -474,7 +561,10 @@ fn row_41_what_belongs_to_a_stream_is_not_sent_back() {
     let first = message_with_extras();
     let talk = chat(&["--no-stream"], "one\ntwo\n", [first, Reply::text("2")]);
     talk.run.success().stdout("1\n2\n");
-    assert_eq!(talk.requests[1].messages()[2], json!({"role": "assistant", "content": "1"}));
+    assert_eq!(
+        talk.requests[1].messages()[2],
+        json!({"role": "assistant", "content": "1"})
+    );
     assert_eq!(keys(&talk.requests[0].json), ["messages", "model", "tools"]);
 }
 

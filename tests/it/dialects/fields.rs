@@ -16,18 +16,42 @@ fn extra(fields: &str) -> crate::harness::Test {
 /// Every refusal of `stream_options`, as the named server words it.
 const NO_STREAM_OPTIONS: [(u16, &str); 8] = [
     // Mistral
-    (422, r#"{"detail":[{"type":"extra_forbidden","loc":["body","stream_options"],"msg":"Extra inputs are not permitted","input":{"include_usage":true},"url":"https://errors.pydantic.dev/2.6/v/extra_forbidden"}]}"#),
-    (422, r#"{"object":"error","message":{"detail":[{"type":"extra_forbidden","loc":["body","stream_options"],"msg":"Extra inputs are not permitted"}]},"type":"invalid_request_error","param":null,"code":null}"#),
+    (
+        422,
+        r#"{"detail":[{"type":"extra_forbidden","loc":["body","stream_options"],"msg":"Extra inputs are not permitted","input":{"include_usage":true},"url":"https://errors.pydantic.dev/2.6/v/extra_forbidden"}]}"#,
+    ),
+    (
+        422,
+        r#"{"object":"error","message":{"detail":[{"type":"extra_forbidden","loc":["body","stream_options"],"msg":"Extra inputs are not permitted"}]},"type":"invalid_request_error","param":null,"code":null}"#,
+    ),
     // vLLM
-    (400, r#"{"object":"error","message":"[{'type': 'extra_forbidden', 'loc': ('body', 'stream_options'), 'msg': 'Extra inputs are not permitted', 'input': {'include_usage': True}}]","type":"BadRequestError","param":null,"code":400}"#),
+    (
+        400,
+        r#"{"object":"error","message":"[{'type': 'extra_forbidden', 'loc': ('body', 'stream_options'), 'msg': 'Extra inputs are not permitted', 'input': {'include_usage': True}}]","type":"BadRequestError","param":null,"code":400}"#,
+    ),
     // Gemini
-    (400, r#"[{"error":{"code":400,"message":"Invalid JSON payload received. Unknown name \"stream_options\": Cannot find field.","status":"INVALID_ARGUMENT","details":[{"@type":"type.googleapis.com/google.rpc.BadRequest","fieldViolations":[{"description":"Invalid JSON payload received. Unknown name \"stream_options\": Cannot find field."}]}]}}]"#),
+    (
+        400,
+        r#"[{"error":{"code":400,"message":"Invalid JSON payload received. Unknown name \"stream_options\": Cannot find field.","status":"INVALID_ARGUMENT","details":[{"@type":"type.googleapis.com/google.rpc.BadRequest","fieldViolations":[{"description":"Invalid JSON payload received. Unknown name \"stream_options\": Cannot find field."}]}]}}]"#,
+    ),
     // OpenAI, Azure
-    (400, r#"{"error":{"message":"Unrecognized request argument supplied: stream_options","type":"invalid_request_error","param":null,"code":null}}"#),
-    (400, r#"{"error":{"message":"Unknown parameter.","type":"invalid_request_error","param":"stream_options","code":"unknown_parameter"}}"#),
-    (400, r#"{"error":{"message":"Unknown parameter: 'stream_options.include_usage'.","param":"stream_options.include_usage","code":"unknown_parameter"}}"#),
+    (
+        400,
+        r#"{"error":{"message":"Unrecognized request argument supplied: stream_options","type":"invalid_request_error","param":null,"code":null}}"#,
+    ),
+    (
+        400,
+        r#"{"error":{"message":"Unknown parameter.","type":"invalid_request_error","param":"stream_options","code":"unknown_parameter"}}"#,
+    ),
+    (
+        400,
+        r#"{"error":{"message":"Unknown parameter: 'stream_options.include_usage'.","param":"stream_options.include_usage","code":"unknown_parameter"}}"#,
+    ),
     // llama.cpp and others
-    (400, "unknown field `stream_options`, expected one of `model`, `messages`, `tools`, `stream`"),
+    (
+        400,
+        "unknown field `stream_options`, expected one of `model`, `messages`, `tools`, `stream`",
+    ),
 ];
 
 #[test]
@@ -40,7 +64,11 @@ fn row_25_refused_stream_options_are_left_out_from_then_on() {
         ];
         let talk = talk(&[], replies);
         talk.run.success().stdout("done\n");
-        let sent: Vec<bool> = talk.requests.iter().map(|r| has(r, "stream_options")).collect();
+        let sent: Vec<bool> = talk
+            .requests
+            .iter()
+            .map(|r| has(r, "stream_options"))
+            .collect();
         assert_eq!(sent, [true, false, false], "{refusal}");
         // Nothing else is given up for it.
         let mut without = talk.requests[0].json.clone();
@@ -56,10 +84,16 @@ fn row_41_every_refused_field_is_left_out_from_then_on() {
     let signed = ALPHA.replace(r#""id":"a","#, r#""id":"a","extra_content":{"x":1},"#);
     let needed = |request: &Request| {
         let text = String::from_utf8_lossy(&request.body).into_owned();
-        ["\"seed\"", "\"top_k\"", "extra_content"].iter().any(|name| text.contains(name))
+        ["\"seed\"", "\"top_k\"", "extra_content"]
+            .iter()
+            .any(|name| text.contains(name))
     };
     let server = crate::harness::Server::always(move |request| {
-        let steps = request.messages().iter().filter(|message| message["role"] == "tool").count();
+        let steps = request
+            .messages()
+            .iter()
+            .filter(|message| message["role"] == "tool")
+            .count();
         match steps {
             1 | 2 if needed(request) => Reply::status(400).body(gemini),
             0 | 1 => stream_of_pieces(&[&signed]),
@@ -67,7 +101,11 @@ fn row_41_every_refused_field_is_left_out_from_then_on() {
         }
     });
     let test = extra(r#"{"seed":1,"top_k":2,"top_p":0.5}"#);
-    test.endpoint(&server).args(["go"]).run().success().stdout("done\n");
+    test.endpoint(&server)
+        .args(["go"])
+        .run()
+        .success()
+        .stdout("done\n");
     let requests = server.finish();
     let last = requests.last().unwrap();
     assert_eq!(last.json["top_p"], 0.5, "what was not named stays");
@@ -83,14 +121,24 @@ fn row_41_every_refused_field_is_left_out_from_then_on() {
 
 #[test]
 fn row_41_model_messages_and_tools_are_never_left_out() {
-    for name in ["model", "messages", "tools", "stream", "role", "tool_call_id"] {
+    for name in [
+        "model",
+        "messages",
+        "tools",
+        "stream",
+        "role",
+        "tool_call_id",
+    ] {
         for refusal in [
             json!({"error": {"message": format!("Unknown parameter: '{name}'."), "param": name}}),
             json!({"detail": [{"type": "extra_forbidden", "loc": ["body", name], "msg": "Extra inputs are not permitted"}]}),
         ] {
             let reply = Reply::status(400).body(refusal.to_string());
             let talk = talk(&["--no-stream"], [reply]);
-            talk.run.status(1).stdout_is_empty().stderr_has("status 400");
+            talk.run
+                .status(1)
+                .stdout_is_empty()
+                .stderr_has("status 400");
             assert_eq!(talk.requests.len(), 1, "{name}");
         }
     }
@@ -98,7 +146,12 @@ fn row_41_model_messages_and_tools_are_never_left_out() {
 
 #[test]
 fn row_41_a_refusal_that_names_nothing_sent_is_told_at_once() {
-    for words in ["no", "The user said temperature", "top_k is too large", "reasoning_content"] {
+    for words in [
+        "no",
+        "The user said temperature",
+        "top_k is too large",
+        "reasoning_content",
+    ] {
         let talk = talk(&[], [Reply::error(400, words)]);
         talk.run.status(1).stderr_has(words);
     }
@@ -112,8 +165,16 @@ fn row_41_a_refusal_that_names_nothing_sent_is_told_at_once() {
 #[test]
 fn row_42_the_token_limit_is_sent_when_set_and_swapped_when_refused() {
     let swaps = [
-        ("max_tokens", "max_completion_tokens", "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."),
-        ("max_completion_tokens", "max_tokens", "Extra inputs are not permitted: max_completion_tokens"),
+        (
+            "max_tokens",
+            "max_completion_tokens",
+            "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
+        ),
+        (
+            "max_completion_tokens",
+            "max_tokens",
+            "Extra inputs are not permitted: max_completion_tokens",
+        ),
     ];
     for (set, other, words) in swaps {
         let refusal = json!({"error": {"message": words, "type": "invalid_request_error", "param": set, "code": "unsupported_parameter"}});
@@ -124,18 +185,29 @@ fn row_42_the_token_limit_is_sent_when_set_and_swapped_when_refused() {
         ];
         let talk = talk_with(extra(&format!(r#"{{"{set}":500}}"#)), &[], replies);
         talk.run.success().stdout("done\n");
-        let sent: Vec<[&Value; 2]> =
-            talk.requests.iter().map(|r| [&r.json[set], &r.json[other]]).collect();
+        let sent: Vec<[&Value; 2]> = talk
+            .requests
+            .iter()
+            .map(|r| [&r.json[set], &r.json[other]])
+            .collect();
         let (limit, null) = (&json!(500), &Value::Null);
         assert_eq!(sent, [[limit, null], [null, limit], [null, limit]]);
     }
     // OpenRouter sets money aside for the most that may come.
     let credit = r#"{"error":{"message":"This request requires more credits, or fewer max_tokens. You requested up to 65536 tokens, but can only afford 1020.","code":402}}"#;
     let talk_402 = talk(&[], [Reply::status(402).body(credit)]);
-    talk_402.run.status(1).stderr_has("can only afford").stderr_has("hint: lower max_tokens");
+    talk_402
+        .run
+        .status(1)
+        .stderr_has("can only afford")
+        .stderr_has("hint: lower max_tokens");
     // A server's own limit of 16 tokens.
     let cut = talk(&[], [Reply::text("The first").finish_reason("length")]);
-    cut.run.status(4).stdout("The first\n").stderr_has("limit of tokens").stderr_has("hint:");
+    cut.run
+        .status(4)
+        .stdout("The first\n")
+        .stderr_has("limit of tokens")
+        .stderr_has("hint:");
 }
 
 #[test]
@@ -153,10 +225,17 @@ fn row_43_what_the_user_sets_is_sent_and_left_out_when_refused() {
         ];
         let talk = talk_with(extra(r#"{"temperature":0.2,"top_p":0.9}"#), &[], replies);
         talk.run.success().stdout("done\n");
-        let sent: Vec<[&Value; 2]> =
-            talk.requests.iter().map(|r| [&r.json["temperature"], &r.json["top_p"]]).collect();
+        let sent: Vec<[&Value; 2]> = talk
+            .requests
+            .iter()
+            .map(|r| [&r.json["temperature"], &r.json["top_p"]])
+            .collect();
         let (null, top_p) = (&Value::Null, &json!(0.9));
-        assert_eq!(sent, [[&json!(0.2), top_p], [null, top_p], [null, top_p]], "{refusal}");
+        assert_eq!(
+            sent,
+            [[&json!(0.2), top_p], [null, top_p], [null, top_p]],
+            "{refusal}"
+        );
     }
 }
 
@@ -165,9 +244,18 @@ fn row_43_what_the_user_sets_is_sent_and_left_out_when_refused() {
 fn row_44_nothing_is_sent_by_default_that_somebody_refuses() {
     let first = stream([pieces(ALPHA), finish("tool_calls")]);
     let streamed = talk(&[], [first, Reply::text("done")]);
-    let body = talk(&["--no-stream"], [Reply::call("list_skills", &json!({})), Reply::text("done")]);
+    let body = talk(
+        &["--no-stream"],
+        [Reply::call("list_skills", &json!({})), Reply::text("done")],
+    );
     for request in streamed.requests.iter().chain(&body.requests) {
-        let names: Vec<&str> = request.json.as_object().unwrap().keys().map(String::as_str).collect();
+        let names: Vec<&str> = request
+            .json
+            .as_object()
+            .unwrap()
+            .keys()
+            .map(String::as_str)
+            .collect();
         let known = ["messages", "model", "stream", "stream_options", "tools"];
         for name in names {
             assert!(known.contains(&name), "{name}");
@@ -185,10 +273,18 @@ fn row_44_nothing_is_sent_by_default_that_somebody_refuses() {
 fn row_45_the_flag_that_the_server_lacks_is_named() {
     let vllm = r#"{"object":"error","message":"\"auto\" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set","type":"BadRequestError","param":null,"code":400}"#;
     let llama = r#"{"error":{"code":500,"message":"tools param requires --jinja flag","type":"server_error"}}"#;
-    for (status, body, flag) in [(400, vllm, "--enable-auto-tool-choice"), (500, llama, "--jinja")] {
+    for (status, body, flag) in [
+        (400, vllm, "--enable-auto-tool-choice"),
+        (500, llama, "--jinja"),
+    ] {
         let talk = talk(&[], [Reply::status(status).body(body)]);
         assert!(!has(&talk.requests[0], "tool_choice"));
-        let hint = talk.run.stderr.lines().find(|line| line.starts_with("hint:")).map(str::to_string);
+        let hint = talk
+            .run
+            .stderr
+            .lines()
+            .find(|line| line.starts_with("hint:"))
+            .map(str::to_string);
         talk.run.status(1).stdout_is_empty();
         assert!(hint.is_some_and(|hint| hint.contains(flag)), "{flag}");
     }
@@ -197,13 +293,23 @@ fn row_45_the_flag_that_the_server_lacks_is_named() {
 #[test]
 fn row_46_a_model_without_tools_is_told_and_ends_with_1() {
     let refusals = [
-        (404, r#"{"error":{"message":"No endpoints found that support tool use. To learn more about provider routing, visit: https://openrouter.ai/docs/provider-routing","code":404}}"#),
-        (400, r#"{"error":{"message":"registry.ollama.ai/library/gemma3:4b does not support tools","type":"api_error","param":null,"code":null}}"#),
+        (
+            404,
+            r#"{"error":{"message":"No endpoints found that support tool use. To learn more about provider routing, visit: https://openrouter.ai/docs/provider-routing","code":404}}"#,
+        ),
+        (
+            400,
+            r#"{"error":{"message":"registry.ollama.ai/library/gemma3:4b does not support tools","type":"api_error","param":null,"code":null}}"#,
+        ),
         (400, r#"{"error":"llama2 does not support tools"}"#),
     ];
     for (status, body) in refusals {
         let talk = talk(&[], [Reply::status(status).body(body)]);
-        talk.run.status(1).stdout_is_empty().stderr_has("tool").stderr_has("hint: this model cannot call tools");
+        talk.run
+            .status(1)
+            .stdout_is_empty()
+            .stderr_has("tool")
+            .stderr_has("hint: this model cannot call tools");
         assert_eq!(talk.requests.len(), 1, "{body}");
     }
 }
@@ -221,12 +327,23 @@ fn row_47_schemas_are_flat_and_plain() {
 
 fn check_schema(schema: &Value, depth: usize) {
     // `items` is due: Gemini refuses a list without it.
-    let known = ["type", "properties", "required", "description", "enum", "items"];
+    let known = [
+        "type",
+        "properties",
+        "required",
+        "description",
+        "enum",
+        "items",
+    ];
     let fields = schema.as_object().expect("an object");
     for name in fields.keys() {
         assert!(known.contains(&name.as_str()), "{name} in {schema}");
     }
-    assert_eq!(fields.contains_key("items"), schema["type"] == "array", "{schema}");
+    assert_eq!(
+        fields.contains_key("items"),
+        schema["type"] == "array",
+        "{schema}"
+    );
     assert!(schema["type"].is_string(), "one type: {schema}");
     let properties = schema.get("properties");
     assert_eq!(properties.is_some(), schema["type"] == "object", "{schema}");

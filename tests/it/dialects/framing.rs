@@ -18,13 +18,20 @@ fn row_14_comments_are_passed_over_and_reset_the_idle_timer() {
         ":\n\n",
     ];
     // Longer all together than silence may last, and none of them is silence.
-    let mut chunks = vec![(seconds(0.0), format!("data: {}\n\n", delta(r#""content":"The ""#)))];
+    let mut chunks = vec![(
+        seconds(0.0),
+        format!("data: {}\n\n", delta(r#""content":"The ""#)),
+    )];
     chunks.extend(comments.map(|comment| (seconds(0.4), comment.to_string())));
     let end = format!("data: {}\n\n: done\n\ndata: [DONE]\n\n", FOUR);
     chunks.push((seconds(0.4), end));
     let test = skills().env("LLM_TIMEOUT_SECONDS", "1");
     let talk = talk_with(test, &[], [Reply::chunks(chunks)]);
-    talk.run.success().stdout("The 4\n").stderr_is_empty().took_at_least(seconds(2.0));
+    talk.run
+        .success()
+        .stdout("The 4\n")
+        .stderr_is_empty()
+        .took_at_least(seconds(2.0));
 }
 
 #[test]
@@ -68,8 +75,15 @@ fn row_16_data_without_a_space() {
         delta(r#""content":"blanks""#),
         finish("stop"),
     );
-    talk(&[], [stream_of(bytes)]).run.success().stdout(" two  blanks\n");
-    let calls = format!("data:{}\n\ndata:{}\n\ndata:[DONE]\n\n", pieces(ALPHA), finish("tool_calls"));
+    talk(&[], [stream_of(bytes)])
+        .run
+        .success()
+        .stdout(" two  blanks\n");
+    let calls = format!(
+        "data:{}\n\ndata:{}\n\ndata:[DONE]\n\n",
+        pieces(ALPHA),
+        finish("tool_calls")
+    );
     let talk = talk(&[], [stream_of(calls), Reply::text("done")]);
     talk.run.success().stdout("done\n");
     assert_eq!(listed(results_of(&talk.requests[1])[0]), ["alpha"]);
@@ -89,12 +103,18 @@ fn row_17_lines_may_end_and_be_cut_anywhere() {
         let bytes = body.replace('\n', end).into_bytes();
         let by_byte = bytes.iter().map(|byte| (seconds(0.0), vec![*byte]));
         for reply in [stream_of(bytes.clone()), Reply::chunks(by_byte)] {
-            talk(&[], [reply]).run.success().stdout(&format!("{text}\n"));
+            talk(&[], [reply])
+                .run
+                .success()
+                .stdout(&format!("{text}\n"));
         }
     }
     // One packet each, cut inside of `data:`, of a character, of `\r\n`.
     let bytes = body.replace('\n', "\r\n").into_bytes();
-    let crab = bytes.windows(4).position(|four| four == "🦀".as_bytes()).unwrap();
+    let crab = bytes
+        .windows(4)
+        .position(|four| four == "🦀".as_bytes())
+        .unwrap();
     let data = bytes.windows(5).position(|five| five == b"data:").unwrap();
     let ends = [data + 2, crab + 1, crab + 3, bytes.len() - 3, bytes.len()];
     let mut from = 0;
@@ -103,7 +123,10 @@ fn row_17_lines_may_end_and_be_cut_anywhere() {
         from = end;
         (seconds(0.02), part)
     });
-    talk(&[], [Reply::chunks(cut)]).run.success().stdout(&format!("{text}\n"));
+    talk(&[], [Reply::chunks(cut)])
+        .run
+        .success()
+        .stdout(&format!("{text}\n"));
 }
 
 #[test]
@@ -111,10 +134,26 @@ fn row_17_glued_frames_are_taken_apart() {
     let (the, answer) = (delta(r#""content":"The ""#), delta(r#""content":"answer""#));
     let end = format!("data: {}\n\ndata: [DONE]\n\n", finish("stop"));
     let table = [
-        ("one line end lost", format!("data: {the}\ndata: {answer}\n\n{end}"), "The answer\n"),
-        ("both lost", format!("data: {the}data: {answer}\n\n{end}"), "The answer\n"),
-        ("no prefix", format!("data: {the}{answer}\n\n{end}"), "The answer\n"),
-        ("prefix twice", format!("data: data: {the}\n\ndata: {answer}\n\n{end}"), "The answer\n"),
+        (
+            "one line end lost",
+            format!("data: {the}\ndata: {answer}\n\n{end}"),
+            "The answer\n",
+        ),
+        (
+            "both lost",
+            format!("data: {the}data: {answer}\n\n{end}"),
+            "The answer\n",
+        ),
+        (
+            "no prefix",
+            format!("data: {the}{answer}\n\n{end}"),
+            "The answer\n",
+        ),
+        (
+            "prefix twice",
+            format!("data: data: {the}\n\ndata: {answer}\n\n{end}"),
+            "The answer\n",
+        ),
         // Z.AI: half of an old frame, still in a buffer, before the next one.
         (
             "after half a frame",
@@ -123,7 +162,11 @@ fn row_17_glued_frames_are_taken_apart() {
             ),
             "The answer\n",
         ),
-        ("the marker glued", format!("data: {the}\n\ndata: {FOUR}data: [DONE]\n\n"), "The 4\n"),
+        (
+            "the marker glued",
+            format!("data: {the}\n\ndata: {FOUR}data: [DONE]\n\n"),
+            "The 4\n",
+        ),
     ];
     for (dialect, bytes, expected) in table {
         println!("{dialect}");
@@ -132,7 +175,10 @@ fn row_17_glued_frames_are_taken_apart() {
     // In the text of an answer it is just text.
     let quoting = delta(r#""content":"write data: {\"a\":1}data: {}""#);
     let bytes = format!("data: {quoting}\n\n{end}");
-    talk(&[], [stream_of(bytes)]).run.success().stdout("write data: {\"a\":1}data: {}\n");
+    talk(&[], [stream_of(bytes)])
+        .run
+        .success()
+        .stdout("write data: {\"a\":1}data: {}\n");
 }
 
 #[test]
@@ -150,7 +196,10 @@ fn row_18_an_error_inside_a_stream_is_judged_by_its_code() {
     for error in passing {
         for (args, reply) in [
             (&[][..], stream([error])),
-            (&[][..], Reply::sse([format!("event: error\ndata: {error}")])),
+            (
+                &[][..],
+                Reply::sse([format!("event: error\ndata: {error}")]),
+            ),
             (&["--no-stream"][..], whole(error)),
         ] {
             let talk = talk(args, [reply, Reply::text("4")]);
@@ -159,16 +208,34 @@ fn row_18_an_error_inside_a_stream_is_judged_by_its_code() {
     }
     let lasting = [
         (r#"{"error":{"message":"Provider says no","code":400}}"#, 1),
-        (r#"{"error":{"message":"Provider says no","code":"401"}}"#, 77),
+        (
+            r#"{"error":{"message":"Provider says no","code":"401"}}"#,
+            77,
+        ),
         (r#"{"error":"Provider says no"}"#, 1),
-        (r#"{"object":"error","message":"Provider says no","code":400}"#, 1),
-        (r#"[{"error":{"message":"Provider says no","code":400,"status":"INVALID_ARGUMENT"}}]"#, 1),
-        (r#"{"error":{"message":"Provider says no","code":"insufficient_quota"}}"#, 1),
+        (
+            r#"{"object":"error","message":"Provider says no","code":400}"#,
+            1,
+        ),
+        (
+            r#"[{"error":{"message":"Provider says no","code":400,"status":"INVALID_ARGUMENT"}}]"#,
+            1,
+        ),
+        (
+            r#"{"error":{"message":"Provider says no","code":"insufficient_quota"}}"#,
+            1,
+        ),
     ];
     for (error, status) in lasting {
-        for (args, reply) in [(&[][..], stream([error])), (&["--no-stream"][..], whole(error))] {
+        for (args, reply) in [
+            (&[][..], stream([error])),
+            (&["--no-stream"][..], whole(error)),
+        ] {
             let talk = talk(args, [reply]);
-            talk.run.status(status).stdout_is_empty().stderr_has("Provider says no");
+            talk.run
+                .status(status)
+                .stdout_is_empty()
+                .stderr_has("Provider says no");
         }
     }
 }
@@ -182,19 +249,32 @@ fn row_18_an_error_after_text_cuts_the_answer_off() {
         r#"{"error":{"code":502,"message":"Provider disconnected"},"choices":[{"index":0,"delta":{"content":""},"finish_reason":"error"}]}"#,
     ] {
         let talk = talk(&[], [stream([text.as_str(), error])]);
-        talk.run.status(4).stdout("The answer\n").stderr_has("Provider disconnected");
-        assert_eq!(talk.requests.len(), 1, "what was told is not asked for again");
+        talk.run
+            .status(4)
+            .stdout("The answer\n")
+            .stderr_has("Provider disconnected");
+        assert_eq!(
+            talk.requests.len(),
+            1,
+            "what was told is not asked for again"
+        );
     }
     // A call before it is not run.
     let error = r#"{"error":{"message":"Provider disconnected","code":502}}"#;
-    let talk = talk(&[], [stream([pieces(ALPHA), error.into()]), Reply::text("4")]);
+    let talk = talk(
+        &[],
+        [stream([pieces(ALPHA), error.into()]), Reply::text("4")],
+    );
     talk.run.success().stdout("4\n").stderr_lacks("→");
     assert_eq!(talk.requests[1].messages().len(), 2);
 }
 
 #[test]
 fn row_19_a_reason_without_the_marker_is_an_end() {
-    for ending in [vec![], vec![r#"{"choices":[],"usage":{"prompt_tokens":5,"completion_tokens":1}}"#]] {
+    for ending in [
+        vec![],
+        vec![r#"{"choices":[],"usage":{"prompt_tokens":5,"completion_tokens":1}}"#],
+    ] {
         let text = [delta(r#""content":"4""#), finish("stop")];
         let payloads = text.iter().map(String::as_str).chain(ending.clone());
         for reply in [unmarked(payloads.clone()), unmarked(payloads).then_close()] {
@@ -206,7 +286,11 @@ fn row_19_a_reason_without_the_marker_is_an_end() {
         talk.run.success().stdout("done\n");
     }
     // The last line without its end.
-    let bytes = format!("data: {}\n\ndata: {}", delta(r#""content":"4""#), finish("stop"));
+    let bytes = format!(
+        "data: {}\n\ndata: {}",
+        delta(r#""content":"4""#),
+        finish("stop")
+    );
     talk(&[], [stream_of(bytes)]).run.success().stdout("4\n");
 }
 
@@ -246,7 +330,8 @@ fn row_20_an_end_inside_of_an_event_is_a_failure_too() {
 
 #[test]
 fn row_21_the_first_byte_tells_what_a_reply_is() {
-    let page = "<!DOCTYPE html>\n<html><head><title>Sign in</title></head><body>data: {}</body></html>";
+    let page =
+        "<!DOCTYPE html>\n<html><head><title>Sign in</title></head><body>data: {}</body></html>";
     for page in [page.to_string(), format!("\n\n  {page}")] {
         for (args, reply) in [
             (&[][..], whole(&page).header("Content-Type", "text/html")),
@@ -268,9 +353,15 @@ fn row_21_the_first_byte_tells_what_a_reply_is() {
         (&[][..], whole(&events)),
         (&["--no-stream"][..], whole(&events)),
         (&["--no-stream"][..], stream_of(events.clone())),
-        (&["--no-stream"][..], stream_of(format!(": hello\n\n{events}"))),
+        (
+            &["--no-stream"][..],
+            stream_of(format!(": hello\n\n{events}")),
+        ),
         (&[][..], stream_of(body)),
-        (&[][..], whole(body).header("Content-Type", "text/event-stream")),
+        (
+            &[][..],
+            whole(body).header("Content-Type", "text/event-stream"),
+        ),
         (&[][..], whole(&format!("\u{feff}{body}"))),
         (&[][..], whole(&format!("\u{feff}{events}"))),
     ] {
@@ -287,10 +378,24 @@ fn row_22_where_nothing_streams_a_whole_answer_is_asked_for_once() {
         Reply::status(200),
         Reply::error(400, "Streaming is not supported by this model"),
     ] {
-        let calls = message(&format!(r#""content":null,"tool_calls":{ALPHA}"#), "tool_calls");
-        let talk = talk(&[], [refusal.clone(), calls, message(r#""content":"done""#, "stop")]);
+        let calls = message(
+            &format!(r#""content":null,"tool_calls":{ALPHA}"#),
+            "tool_calls",
+        );
+        let talk = talk(
+            &[],
+            [
+                refusal.clone(),
+                calls,
+                message(r#""content":"done""#, "stop"),
+            ],
+        );
         talk.run.success().stdout("done\n");
-        let streams: Vec<bool> = talk.requests.iter().map(|request| request.wants_stream()).collect();
+        let streams: Vec<bool> = talk
+            .requests
+            .iter()
+            .map(|request| request.wants_stream())
+            .collect();
         // Once is enough to know.
         assert_eq!(streams, [true, false, false]);
         assert_eq!(talk.requests[1].json.get("stream_options"), None);
@@ -322,7 +427,10 @@ fn row_23_chunks_without_choices_are_no_surprise() {
             r#"{"choices":[]}"#.into(),
         ])],
     );
-    talk.run.success().stdout("4\n").stderr_has("11 tokens read, 2 written");
+    talk.run
+        .success()
+        .stdout("4\n")
+        .stderr_has("11 tokens read, 2 written");
 }
 
 #[test]
@@ -340,9 +448,21 @@ fn row_24_tokens_are_counted_wherever_they_are_reported() {
     let after_null = r#"{"choices":[],"usage":null}"#.to_string();
     let table = [
         ("the choice", vec![text.clone(), in_choice.clone()], "4\n"),
-        ("the last chunk of the text", vec![text.clone(), in_last.clone()], "4\n"),
-        ("every chunk", vec![each(1), each(2), finish("stop")], "44\n"),
-        ("null afterwards", vec![text.clone(), in_last.clone(), after_null], "4\n"),
+        (
+            "the last chunk of the text",
+            vec![text.clone(), in_last.clone()],
+            "4\n",
+        ),
+        (
+            "every chunk",
+            vec![each(1), each(2), finish("stop")],
+            "44\n",
+        ),
+        (
+            "null afterwards",
+            vec![text.clone(), in_last.clone(), after_null],
+            "4\n",
+        ),
         (
             "an empty object afterwards",
             vec![text.clone(), in_last, r#"{"choices":[],"usage":{}}"#.into()],
@@ -352,15 +472,33 @@ fn row_24_tokens_are_counted_wherever_they_are_reported() {
     for (place, payloads, expected) in table {
         println!("{place}");
         let talk = talk(&["-v"], [stream(payloads)]);
-        talk.run.success().stdout(expected).stderr_has("11 tokens read, 2 written");
+        talk.run
+            .success()
+            .stdout(expected)
+            .stderr_has("11 tokens read, 2 written");
     }
-    let body = format!(r#"{{"choices":[{{"message":{{"content":"4"}},"finish_reason":"stop",{usage}}}]}}"#);
+    let body = format!(
+        r#"{{"choices":[{{"message":{{"content":"4"}},"finish_reason":"stop",{usage}}}]}}"#
+    );
     let whole_body = talk(&["-v", "--no-stream"], [whole(&body)]);
-    whole_body.run.success().stderr_has("11 tokens read, 2 written");
+    whole_body
+        .run
+        .success()
+        .stderr_has("11 tokens read, 2 written");
     // Half of it, or of another type: no failure.
-    for usage in [r#"{"total_tokens":3}"#, r#"{"prompt_tokens":null}"#, "[]", "7", r#""x""#] {
-        let last = format!(r#"{{"choices":[{{"delta":{{}},"finish_reason":"stop"}}],"usage":{usage}}}"#);
-        talk(&[], [stream([text.clone(), last])]).run.success().stdout("4\n");
+    for usage in [
+        r#"{"total_tokens":3}"#,
+        r#"{"prompt_tokens":null}"#,
+        "[]",
+        "7",
+        r#""x""#,
+    ] {
+        let last =
+            format!(r#"{{"choices":[{{"delta":{{}},"finish_reason":"stop"}}],"usage":{usage}}}"#);
+        talk(&[], [stream([text.clone(), last])])
+            .run
+            .success()
+            .stdout("4\n");
     }
 }
 
@@ -383,7 +521,10 @@ fn row_62_silence_has_its_own_limit_before_and_after_the_first_byte() {
     let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n";
     let body = format!("data: {FOUR}\n\n");
     let slow = Reply::raw_pieces([(seconds(0.0), head.to_string()), (seconds(1.6), body)]);
-    talk_with(test(), &[], [slow.then_close()]).run.success().stdout("4\n");
+    talk_with(test(), &[], [slow.then_close()])
+        .run
+        .success()
+        .stdout("4\n");
     let stalled = talk_with(test(), &[], [Reply::text("The answer is").hang()]);
     stalled.run.status(4).took_at_most(seconds(2.5));
     // The run's own limit ends every wait, and is told from the endpoint's.
