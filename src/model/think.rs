@@ -95,10 +95,10 @@ impl ThinkFilter {
 }
 
 /// What is said in a text whose thoughts end without having begun: where the
-/// server puts the opening tag into the prompt, only the closing one comes, on
-/// a line of its own.
+/// server puts the opening tag into the prompt, only the closing one comes, at
+/// the end of a line.
 pub fn split_unopened(text: String) -> String {
-    let close = |line: &str| line.trim_end() == CLOSE;
+    let close = |line: &str| line.trim_end().ends_with(CLOSE);
     let mut after = 0;
     for line in text.split_inclusive('\n') {
         if line.contains(OPEN) {
@@ -176,6 +176,7 @@ mod tests {
             ("so:\n<think>\n</think>\n", "so:\n<think>\n</think>\n"),
             ("answer", "answer"),
             ("thought\n</think>", ""),
+            ("thought.</think>\n\nanswer", "answer"),
         ] {
             assert_eq!(split_unopened(text.into()), said);
         }

@@ -18,14 +18,29 @@ const MARKS: [&str; 7] = [
     "<｜tool▁calls▁begin｜>",
 ];
 
+/// What such a call ends with, where it has an end.
+const MARK_ENDS: [&str; 4] = [
+    "</tool_call>",
+    "</function>",
+    "</function_call>",
+    "<|call|>",
+];
+
 /// Whether the text is a call of one of these tools in disguise.
 pub fn is_call(text: &str, tools: &[ToolDefinition]) -> bool {
     if tools.is_empty() {
         return false;
     }
     let text = text.trim();
-    let names_tool = || tools.iter().any(|tool| text.contains(&tool.name));
-    (MARKS.iter().any(|mark| text.starts_with(mark)) && names_tool()) || is_bare_call(text, tools)
+    let names_tool = |text: &str| tools.iter().any(|tool| text.contains(&tool.name));
+    let begins = MARKS.iter().any(|mark| text.starts_with(mark)) && names_tool(text);
+    // After some words a call is one only if the text ends with it, and is not quoted.
+    let ends = MARK_ENDS.iter().any(|end| text.ends_with(end));
+    let follows = || {
+        let mut places = MARKS.iter().filter_map(|mark| text.find(mark));
+        places.any(|at| names_tool(&text[at..]) && !text[..at].contains('`'))
+    };
+    begins || (ends && follows()) || is_bare_call(text, tools)
 }
 
 /// `{"name": "list_skills", "arguments": {}}`, also in a code fence or a list.
@@ -65,6 +80,7 @@ mod tests {
             "[TOOL_CALLS] [{\"name\": \"list_skills\"}]",
             " {\"name\": \"list_skills\", \"arguments\": {}} ",
             "```json\n{\"name\": \"list_skills\", \"parameters\": {}}\n```",
+            "I'll look.\n\n<tool_call>\n{\"name\": \"list_skills\"}\n</tool_call>",
             "[{\"function\": {\"name\": \"list_skills\", \"arguments\": \"{}\"}}]",
         ] {
             assert!(is_call(text, &tools), "{text}");
@@ -76,6 +92,7 @@ mod tests {
             "{\"name\": \"list_skills\"}",
             "The model writes <tool_call> and list_skills",
             "<tool_call> is a tag",
+            "write `<tool_call>` and list_skills and </tool_call>",
             "",
         ] {
             assert!(!is_call(text, &tools), "{text}");
