@@ -138,12 +138,15 @@ fn effective_status(refusal: &Refusal<'_>) -> u16 {
 }
 
 /// What errors inside of a reply are called, and the status they stand for.
-const STATUS_WORDS: [(&str, u16); 8] = [
+const STATUS_WORDS: [(&str, u16); 11] = [
     ("rate_limit", 429),
+    ("resource_exhausted", 429),
     ("insufficient_quota", 429),
     ("overloaded", 529),
     ("server_error", 500),
     ("internal_error", 500),
+    ("internalservererror", 500),
+    ("unavailable", 503),
     ("authentication", 401),
     ("invalid_api_key", 401),
     ("permission", 403),
@@ -153,7 +156,9 @@ const STATUS_WORDS: [(&str, u16); 8] = [
 fn judge(refusal: &Refusal<'_>, words: &str) -> (Kind, bool, Option<String>) {
     let has = |phrases: &[&str]| phrases.iter().any(|phrase| words.contains(phrase));
     let lasting = |hint: &str| (Kind::Endpoint, false, Some(hint.to_string()));
-    if is_context_overflow(words) || refusal.status == 413 {
+    // Cerebras refuses a conversation that is too long without a word.
+    let is_wordless = refusal.status == 400 && refusal.body.is_empty();
+    if is_context_overflow(words) || refusal.status == 413 || is_wordless {
         let text = "the conversation is longer than the model's context window: start a new one or shorten the prompt";
         return (Kind::Context, false, Some(text.into()));
     }
@@ -542,6 +547,20 @@ mod tests {
         ];
         for (body, expected) in table {
             assert_eq!(words(body.as_bytes()), expected, "{body}");
+        }
+    }
+
+    #[test]
+    fn a_redirect_is_read_in_every_form() {
+        for (location, base) in [
+            ("https://o/v1/chat/completions", "https://o/v1"),
+            ("https://o/v1/chat/completions/?a#b", "https://o/v1"),
+            ("//o/v1/chat/completions", "http://o/v1"),
+            ("/api/chat/completions", "http://h:1/api"),
+            ("https://o/login", "https://o/login"),
+        ] {
+            let url = "http://h:1/v1/chat/completions";
+            assert_eq!(redirected_base(url, location), base, "{location}");
         }
     }
 
