@@ -69,6 +69,16 @@ fn after_calls(args: &[&str], calls: Reply) -> Request {
     requests.remove(1)
 }
 
+/// Plays each row at the same time: they mostly wait.
+fn at_once<T: Send>(rows: impl IntoIterator<Item = T>, play: impl Fn(T) + Sync) {
+    let play = &play;
+    std::thread::scope(|scope| {
+        for row in rows {
+            scope.spawn(move || play(row));
+        }
+    });
+}
+
 /// A stream of these payloads, with its end marker.
 fn stream<S: AsRef<str>>(payloads: impl IntoIterator<Item = S>) -> Reply {
     let events = payloads

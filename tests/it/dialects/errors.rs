@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::{ALPHA, delta, finish, message, skills, stream, stream_of_pieces, talk, talk_with};
+use super::{
+    ALPHA, at_once, delta, finish, message, skills, stream, stream_of_pieces, talk, talk_with,
+};
 use crate::harness::Reply;
 
 #[test]
@@ -124,10 +126,10 @@ fn row_51_a_quota_is_no_rate_limit() {
         ),
         (503, ""),
     ];
-    for (status, body) in passing {
+    at_once(passing, |(status, body)| {
         let talk = talk(&[], [Reply::status(status).body(body), Reply::text("4")]);
         talk.run.success().stdout("4\n");
-    }
+    });
 }
 
 /// As the endpoints word it; the same request is never sent again.

@@ -2,8 +2,8 @@
 //! how long silence may last.
 
 use super::{
-    ALPHA, delta, finish, listed, message, pieces, results_of, skills, stream, stream_of, talk,
-    talk_with, unmarked, whole,
+    ALPHA, at_once, delta, finish, listed, message, pieces, results_of, skills, stream, stream_of,
+    talk, talk_with, unmarked, whole,
 };
 use crate::harness::{Reply, seconds};
 
@@ -193,19 +193,17 @@ fn row_18_an_error_inside_a_stream_is_judged_by_its_code() {
         r#"{"error":{"message":"The server had an error","type":"server_error"}}"#,
         r#"{"id":"g","choices":[{"index":0,"message":{"role":"assistant","content":""},"finish_reason":"error","error":{"code":502,"message":"Provider disconnected"}}]}"#,
     ];
-    for error in passing {
-        for (args, reply) in [
+    let forms = passing.iter().flat_map(|error| {
+        [
             (&[][..], stream([error])),
-            (
-                &[][..],
-                Reply::sse([format!("event: error\ndata: {error}")]),
-            ),
-            (&["--no-stream"][..], whole(error)),
-        ] {
-            let talk = talk(args, [reply, Reply::text("4")]);
-            talk.run.success().stdout("4\n");
-        }
-    }
+            (&[], Reply::sse([format!("event: error\ndata: {error}")])),
+            (&["--no-stream"], whole(error)),
+        ]
+    });
+    at_once(forms, |(args, reply)| {
+        let talk = talk(args, [reply, Reply::text("4")]);
+        talk.run.success().stdout("4\n");
+    });
     let lasting = [
         (r#"{"error":{"message":"Provider says no","code":400}}"#, 1),
         (
@@ -302,16 +300,17 @@ fn row_20_an_end_with_neither_is_a_failure() {
     said.run.status(4).stdout("The answer\n");
     assert_eq!(said.requests.len(), 1);
     // Before any: asked again, whatever else had come.
-    for payloads in [
-        vec![delta(r#""role":"assistant","content":"""#)],
-        vec![delta(r#""reasoning_content":"Hm.""#)],
-        vec![pieces(ALPHA)],
-        vec![r#"{"choices":[],"usage":null}"#.to_string()],
-    ] {
-        let talk = talk(&[], [unmarked(&payloads), Reply::text("4")]);
+    let rows = [
+        delta(r#""role":"assistant","content":"""#),
+        delta(r#""reasoning_content":"Hm.""#),
+        pieces(ALPHA),
+        r#"{"choices":[],"usage":null}"#.to_string(),
+    ];
+    at_once(rows, |payload| {
+        let talk = talk(&[], [unmarked([&payload]), Reply::text("4")]);
         talk.run.success().stdout("4\n").stderr_lacks("→");
-        assert_eq!(talk.requests[0].json, talk.requests[1].json, "{payloads:?}");
-    }
+        assert_eq!(talk.requests[0].json, talk.requests[1].json, "{payload}");
+    });
     // The same three times: temporary, and never 0.
     let cut = || unmarked([delta(r#""role":"assistant","content":"""#)]);
     let talk = talk(&[], [cut(), cut(), cut()]);
@@ -513,20 +512,28 @@ fn row_26_tokens_are_shown_as_reported() {
 
 #[test]
 fn row_62_silence_has_its_own_limit_before_and_after_the_first_byte() {
-    let test = || skills().env("LLM_TIMEOUT_SECONDS", "1");
-    // A local model reads the prompt: longer than any later silence may last.
-    let slow = talk_with(test(), &[], [Reply::text("4").delay(seconds(1.6))]);
-    slow.run.success().stdout("4\n");
-    // The head alone is no sign that more will come soon.
     let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n";
     let body = format!("data: {FOUR}\n\n");
-    let slow = Reply::raw_pieces([(seconds(0.0), head.to_string()), (seconds(1.6), body)]);
-    talk_with(test(), &[], [slow.then_close()])
-        .run
-        .success()
-        .stdout("4\n");
-    let stalled = talk_with(test(), &[], [Reply::text("The answer is").hang()]);
-    stalled.run.status(4).took_at_most(seconds(2.5));
+    let rows = [
+        // A local model reads the prompt: longer than any later silence may last.
+        (Reply::text("4").delay(seconds(1.6)), 0, "4\n"),
+        // The head alone is no sign that more will come soon.
+        (
+            Reply::raw_pieces([(seconds(0.0), head.to_string()), (seconds(1.6), body)])
+                .then_close(),
+            0,
+            "4\n",
+        ),
+        (Reply::text("The answer is").hang(), 4, "The answer is\n"),
+    ];
+    at_once(rows, |(reply, status, answer)| {
+        let test = skills().env("LLM_TIMEOUT_SECONDS", "1");
+        let talk = talk_with(test, &[], [reply]);
+        talk.run
+            .status(status)
+            .stdout(answer)
+            .took_at_most(seconds(4.0));
+    });
     // The run's own limit ends every wait, and is told from the endpoint's.
     let limited = talk(&["--timeout", "1"], [Reply::nothing().hang()]);
     limited.run.status(3).took_at_most(seconds(1.9));
