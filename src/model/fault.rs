@@ -191,7 +191,7 @@ fn judge(refusal: &Refusal<'_>, words: &str) -> (Kind, bool, Option<String>) {
         }
         408 | 409 | 429 | 500..=599 => (Kind::Temporary, true, None),
         _ if has(&OVERLOADED) => (Kind::Temporary, true, None),
-        300..=399 => lasting(&redirect_hint(refusal.location)),
+        300..=399 => lasting(&redirect_hint(refusal.url, refusal.location)),
         404 if words.contains("model") => {
             lasting("check LLM_MODEL_NAME; `skills-runner doctor` lists near names")
         }
@@ -201,11 +201,9 @@ fn judge(refusal: &Refusal<'_>, words: &str) -> (Kind, bool, Option<String>) {
 }
 
 /// Where a redirect leads is often the address that was meant.
-fn redirect_hint(location: Option<&str>) -> String {
-    let target = location.unwrap_or_default();
-    let target = target.split_once('?').map_or(target, |(before, _)| before);
+fn redirect_hint(url: &str, location: Option<&str>) -> String {
     let target = one_line(
-        target.trim_end_matches("/chat/completions"),
+        &redirected_base(url, location.unwrap_or_default()),
         limits::QUOTED_BYTES,
     );
     let scheme = target.split_once("://").map_or("", |(scheme, _)| scheme);
@@ -217,6 +215,22 @@ fn redirect_hint(location: Option<&str>) -> String {
         _ => format!(
             "redirects are not followed, and this one leads to {target}: check LLM_API_BASE_URL"
         ),
+    }
+}
+
+/// The base address that a redirect leads to; it may name only a path.
+fn redirected_base(url: &str, location: &str) -> String {
+    let path = location.split(['?', '#']).next().unwrap_or_default();
+    let path = path.trim_end_matches('/');
+    let base = path.strip_suffix("/chat/completions").unwrap_or(path);
+    let (scheme, rest) = url.split_once("://").unwrap_or(("http", url));
+    let authority = rest.split('/').next().unwrap_or_default();
+    if base.starts_with("//") {
+        format!("{scheme}:{base}")
+    } else if base.starts_with('/') {
+        format!("{scheme}://{authority}{base}")
+    } else {
+        base.to_string()
     }
 }
 

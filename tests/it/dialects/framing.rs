@@ -22,16 +22,16 @@ fn row_14_comments_are_passed_over_and_reset_the_idle_timer() {
         seconds(0.0),
         format!("data: {}\n\n", delta(r#""content":"The ""#)),
     )];
-    chunks.extend(comments.map(|comment| (seconds(0.4), comment.to_string())));
+    chunks.extend(comments.map(|comment| (seconds(0.3), comment.to_string())));
     let end = format!("data: {}\n\n: done\n\ndata: [DONE]\n\n", FOUR);
-    chunks.push((seconds(0.4), end));
+    chunks.push((seconds(0.3), end));
     let test = skills().env("LLM_TIMEOUT_SECONDS", "1");
     let talk = talk_with(test, &[], [Reply::chunks(chunks)]);
     talk.run
         .success()
         .stdout("The 4\n")
         .stderr_is_empty()
-        .took_at_least(seconds(2.0));
+        .took_at_least(seconds(1.5));
 }
 
 #[test]
@@ -50,9 +50,9 @@ fn row_15_blank_lines_before_a_whole_body_are_trimmed() {
     let blank = |pause, text: &str| (seconds(pause), text.to_string());
     let dripping = Reply::chunks([
         blank(0.0, "\n"),
-        blank(0.5, "\r\n\n"),
-        blank(0.5, " \t\n"),
-        blank(0.5, &format!("\n{}", &body[..20])),
+        blank(0.4, "\r\n\n"),
+        blank(0.4, " \t\n"),
+        blank(0.4, &format!("\n{}", &body[..20])),
         blank(0.0, &body[20..]),
     ])
     .header("Content-Type", "application/json");
@@ -311,7 +311,10 @@ fn row_20_an_end_with_neither_is_a_failure() {
         talk.run.success().stdout("4\n").stderr_lacks("→");
         assert_eq!(talk.requests[0].json, talk.requests[1].json, "{payload}");
     });
-    // The same three times: temporary, and never 0.
+}
+
+#[test]
+fn row_20_an_end_with_neither_is_temporary_and_never_0() {
     let cut = || unmarked([delta(r#""role":"assistant","content":"""#)]);
     let talk = talk(&[], [cut(), cut(), cut()]);
     talk.run.status(75).stdout_is_empty();
@@ -323,8 +326,15 @@ fn row_20_an_end_inside_of_an_event_is_a_failure_too() {
     let text = delta(r#""content":"The answer""#);
     let said = talk(&[], [stream_of(format!("data: {text}\n\n{half}"))]);
     said.run.status(4).stdout("The answer\n");
-    let talk = talk(&[], [stream_of(half), Reply::text("4")]);
-    talk.run.success().stdout("4\n");
+    // Nothing but the end of the connection says that it is over.
+    let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n";
+    for reply in [
+        stream_of(half).cut(),
+        Reply::raw(format!("{head}{half}")).then_close(),
+    ] {
+        let talk = talk(&[], [reply, Reply::text("4")]);
+        talk.run.success().stdout("4\n");
+    }
 }
 
 #[test]
@@ -534,7 +544,10 @@ fn row_62_silence_has_its_own_limit_before_and_after_the_first_byte() {
             .stdout(answer)
             .took_at_most(seconds(4.0));
     });
-    // The run's own limit ends every wait, and is told from the endpoint's.
+}
+
+#[test]
+fn row_62_the_runs_own_limit_ends_every_wait() {
     let limited = talk(&["--timeout", "1"], [Reply::nothing().hang()]);
     limited.run.status(3).took_at_most(seconds(1.9));
 }

@@ -289,40 +289,43 @@ fn row_53_a_prompt_that_was_cut_in_silence_is_told() {
     talk.run.success().stderr_lacks(warning);
 }
 
+/// What results may hold: no C0 but these three, and no commands to a terminal.
+#[track_caller]
+fn assert_clean(text: &str) {
+    let is_refused = |c: char| c < ' ' && !matches!(c, '\t' | '\n' | '\r');
+    assert!(
+        text.starts_with("a\tb\r\nc"),
+        "tab, CR and LF stay: {text:?}"
+    );
+    assert!(!text.contains(is_refused), "{text:?}");
+    let has_red = text.contains("red") && !text.contains("[31m") && !text.contains("[0m");
+    assert!(has_red, "{text:?}");
+    assert!(text.contains('.'), "what follows is not lost: {text:?}");
+}
+
 #[test]
 fn row_57_what_no_endpoint_takes_is_cleaned_out_of_results() {
-    let script = "import sys\nsys.stdout.buffer.write(b'a\\tb\\r\\nc\\x00d\\x07\\x1b[31mred\\x1b[0m\\xff\\xed\\xa0\\x80\\x1b]0;t\\x07.')";
-    let calls = Reply::calls([
-        (
-            "run_python_script",
-            json!({"skill_name": "alpha", "script": script})
-                .to_string()
-                .as_str(),
-        ),
-        (
-            "read_file_in_skill",
-            r#"{"skill_name":"alpha","file_path":"odd.txt"}"#,
-        ),
-    ]);
-    let odd: &[u8] = b"a\tb\r\nc\x1b[1;31mred\x1b[0m\x01\x08\x7f.\n";
+    let odd: &[u8] = b"a\tb\r\nc\x1b[31mred\x1b[0m\x01\x08\x7f.\n";
     let test = skills().file("skills/alpha/odd.txt", odd);
+    let path = json!({"skill_name": "alpha", "file_path": "odd.txt"});
+    let calls = Reply::call("read_file_in_skill", &path);
     let talk = talk_with(test, &[], [calls, Reply::text("done")]);
     talk.run.success();
-    let results = results_of(&talk.requests[1]);
-    let script: Value = serde_json::from_str(results[0]).unwrap();
-    let is_refused = |c: char| c < ' ' && !matches!(c, '\t' | '\n' | '\r');
-    for text in [script["stdout"].as_str().unwrap(), results[1]] {
-        assert!(
-            text.starts_with("a\tb\r\nc"),
-            "tab, CR and LF stay: {text:?}"
-        );
-        assert!(!text.contains(is_refused), "{text:?}");
-        assert!(
-            text.contains("red") && !text.contains("[31m") && !text.contains("[0m"),
-            "{text:?}"
-        );
-        assert!(text.contains('.'), "what follows is not lost: {text:?}");
-    }
+    assert_clean(results_of(&talk.requests[1])[0]);
+    // The person's own words likewise.
+    let server = Server::start([Reply::text("4")]);
+    let words = "a\tb\r\nc\u{1b}[31mred\u{1b}[0m\u{0}.";
+    skills()
+        .endpoint(&server)
+        .args(["-"])
+        .stdin(words)
+        .run()
+        .success();
+    assert_clean(
+        server.finish()[0].last_message()["content"]
+            .as_str()
+            .unwrap(),
+    );
 }
 
 /// The model's own words are not exempt: half of a pair of surrogates in
