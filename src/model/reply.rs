@@ -48,6 +48,10 @@ impl From<super::sse::TooLarge> for Fault {
 }
 
 /// One reply in the making.
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "independent facts about what has come"
+)]
 #[derive(Debug, Default)]
 pub struct Assembler {
     content: String,

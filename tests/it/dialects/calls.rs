@@ -294,7 +294,7 @@ fn row_09_broken_arguments_are_told_to_the_model_and_not_kept() {
         r#"{"skill_name":"alpha""#,
         r#"{"skill_name":"alpha"}}"#,
         r#"{"skill_name":"alpha"}</tool_call>"#,
-        r#"{'skill_name':'alpha'}"#,
+        r"{'skill_name':'alpha'}",
         r#"["alpha"]"#,
         "7",
         "skill_name=alpha",
