@@ -67,7 +67,12 @@ fn row_03_missing_ids_are_made_up_as_mistral_wants_them() {
 
 #[test]
 fn row_04_a_missing_index_is_found_by_id_or_by_place() {
-    let table: &[(&str, Option<[&str; 2]>, &[&str])] = &[
+    type Row = (
+        &'static str,
+        Option<[&'static str; 2]>,
+        &'static [&'static str],
+    );
+    let table: &[Row] = &[
         (
             "interleaved, by id",
             Some(["a", "b"]),

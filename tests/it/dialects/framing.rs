@@ -23,7 +23,7 @@ fn row_14_comments_are_passed_over_and_reset_the_idle_timer() {
         format!("data: {}\n\n", delta(r#""content":"The ""#)),
     )];
     chunks.extend(comments.map(|comment| (seconds(0.3), comment.to_string())));
-    let end = format!("data: {}\n\n: done\n\ndata: [DONE]\n\n", FOUR);
+    let end = format!("data: {FOUR}\n\n: done\n\ndata: [DONE]\n\n");
     chunks.push((seconds(0.3), end));
     let test = skills().env("LLM_TIMEOUT_SECONDS", "1");
     let talk = talk_with(test, &[], [Reply::chunks(chunks)]);
