@@ -7,7 +7,7 @@
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// The path of the one call that this program makes.
+/// The path of the call that this program lives by.
 const CHAT_COMPLETIONS: &str = "/chat/completions";
 
 /// A base address such as `https://api.openai.com/v1`.
@@ -67,6 +67,19 @@ impl Address {
     /// Where chat completions are asked for.
     pub fn chat_completions(&self) -> String {
         self.join(CHAT_COMPLETIONS)
+    }
+
+    /// Where the endpoint lists its models.
+    pub fn models(&self) -> String {
+        self.join("/models")
+    }
+
+    /// A path of the server itself, which serves its own interface beside
+    /// `/v1`. It begins with a slash.
+    pub fn beside(&self, path: &str) -> String {
+        let base = self.to_string();
+        let base = base.strip_suffix("/v1").unwrap_or(&base);
+        format!("{base}{path}")
     }
 
     /// The host without its port; an IPv6 address without its brackets.
@@ -224,6 +237,29 @@ mod tests {
                 url,
                 "{text}"
             );
+        }
+    }
+
+    #[test]
+    fn a_server_has_more_than_chat_completions() {
+        let table = [
+            (
+                "http://h:11434/v1/",
+                "http://h:11434/v1/models",
+                "http://h:11434/api/ps",
+            ),
+            ("http://h/x/v1", "http://h/x/v1/models", "http://h/x/api/ps"),
+            ("http://h", "http://h/models", "http://h/api/ps"),
+            (
+                "http://h/v1?a=b",
+                "http://h/v1/models?a=b",
+                "http://h/api/ps",
+            ),
+        ];
+        for (text, models, beside) in table {
+            let address = Address::parse(text).unwrap();
+            assert_eq!(address.models(), models);
+            assert_eq!(address.beside("/api/ps"), beside);
         }
     }
 

@@ -39,6 +39,8 @@ pub enum Event<'a> {
     },
     /// A request is about to be sent.
     Request {
+        /// `POST`, or `GET` for what an endpoint tells of itself.
+        method: &'static str,
         /// The address, as joined; never with credentials in it.
         url: &'a str,
         /// Bytes of the body.

@@ -66,6 +66,18 @@ pub const READ_BYTES: usize = 64 << 10;
 /// Addresses kept of one host name.
 pub const HOST_ADDRESSES: usize = 16;
 
+/// How long an endpoint may take to tell of itself: it has to think of nothing.
+pub const INQUIRY: Duration = Duration::from_secs(10);
+/// What it tells; the longest list of models known is about 1 MB.
+pub const INQUIRY_BYTES: usize = 4 << 20;
+/// Models kept of a list.
+pub const MODELS: usize = 10_000;
+/// Tokens of context below which a skill's document and a few results do not
+/// fit together.
+pub const CONTEXT_TOKENS_LEAST: u64 = 32_768;
+/// Requests of the trial of tool calls: the call, its result, one more.
+pub const TRIAL_STEPS: u32 = 3;
+
 /// After the end marker of a stream: how long the end of the body is waited
 /// for, so that the connection can be used again.
 pub const AFTER_DONE: Duration = Duration::from_millis(50);
@@ -105,6 +117,8 @@ pub const STDOUT_PIECE_BYTES: usize = 4 << 10;
 pub const STDOUT_LAST: Duration = Duration::from_millis(500);
 /// The help's width.
 pub const HELP_COLUMNS: usize = 90;
+/// The width of a report on a terminal.
+pub const REPORT_COLUMNS: usize = 80;
 /// What a terminal takes of one line, as the kernel bounds it.
 pub const TERMINAL_LINE_BYTES: usize = 4095;
 /// A line of a conversation.
@@ -177,6 +191,10 @@ pub const OPEN_WAIT_MILLISECONDS: u64 = 1;
 
 /// Default of `SCRIPT_TIMEOUT_SECONDS`.
 pub const SCRIPT_SECONDS: u64 = 30;
+/// How long the interpreter may take to tell its version.
+pub const PYTHON_START: Duration = Duration::from_secs(10);
+/// A start that takes longer is felt at every script.
+pub const PYTHON_START_SLOW: Duration = Duration::from_millis(300);
 /// The source of a script.
 pub const SCRIPT_BYTES: usize = 4 << 20;
 /// Arguments of a script, all together: the kernel allows 128 KiB for one and

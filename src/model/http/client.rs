@@ -8,8 +8,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use ureq::Agent;
 use ureq::http::Response;
+use ureq::{Agent, RequestBuilder};
 
 use crate::config::Endpoint;
 use crate::limits;
@@ -61,14 +61,30 @@ impl Client {
     /// Sends a request with a JSON body and waits for the beginning of the reply.
     pub fn post(&self, url: &str, body: &[u8]) -> Result<Response<ureq::Body>, ureq::Error> {
         self.expect_first();
-        let request = self.agent.post(url).content_type(JSON);
-        let headers = self.headers();
-        headers
-            .into_iter()
-            .fold(request, |request, (name, value)| {
-                request.header(name, value)
-            })
+        self.send(url, body)
+    }
+
+    /// Asks what the server knows by heart: its answer is all there soon. A
+    /// body makes it a `POST`.
+    pub fn ask(&self, url: &str, body: Option<&[u8]>) -> Result<Response<ureq::Body>, ureq::Error> {
+        let limit = self.endpoint.idle_limit * limits::FIRST_BYTE_FACTOR;
+        self.silence.set_whole(limit.min(limits::INQUIRY));
+        match body {
+            Some(body) => self.send(url, body),
+            None => self.with_headers(self.agent.get(url)).call(),
+        }
+    }
+
+    fn send(&self, url: &str, body: &[u8]) -> Result<Response<ureq::Body>, ureq::Error> {
+        self.with_headers(self.agent.post(url).content_type(JSON))
             .send(body)
+    }
+
+    fn with_headers<B>(&self, request: RequestBuilder<B>) -> RequestBuilder<B> {
+        let headers = self.headers().into_iter();
+        headers.fold(request, |request, (name, value)| {
+            request.header(name, value)
+        })
     }
 
     /// The first byte may take long: a slow start is normal where a local

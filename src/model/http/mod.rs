@@ -30,12 +30,17 @@ mod certificates;
 mod client;
 mod failure;
 mod forward;
+mod listing;
+mod models;
 mod obstacle;
 mod proxy;
 mod reading;
 mod socks;
 mod tls;
 mod transport;
+
+pub use listing::{Inquiry, Listing, Server, Window};
+pub use models::{Listed, find};
 
 use client::Client;
 use failure::{broken, no_answer, nothing, shown, stop_of};
@@ -85,6 +90,12 @@ impl HttpModel {
         }
     }
 
+    /// Whether replies are asked for piece by piece, as far as is known: an
+    /// endpoint that does not stream is found out by the first request.
+    pub fn streams(&self) -> bool {
+        self.stream && !self.is_whole.get()
+    }
+
     /// The request as it would be sent, with every credential masked, as
     /// indented JSON.
     pub fn preview(&self, request: &Request<'_>) -> serde_json::Result<String> {
@@ -115,7 +126,7 @@ impl HttpModel {
             messages: request.messages,
             aside,
             tools: request.tools,
-            stream: self.stream && !self.is_whole.get(),
+            stream: self.streams(),
             extra: &self.client.endpoint.extra_body,
             dialect,
         }
@@ -133,6 +144,7 @@ impl HttpModel {
             Failure::lasting(no_answer(&self.url, Kind::Protocol, &error.to_string()))
         })?;
         listener(Event::Request {
+            method: "POST",
             url: shown(&self.url),
             bytes: body.len(),
         });

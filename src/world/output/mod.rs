@@ -162,8 +162,8 @@ impl Output {
                     &format!("← {}", result.summary),
                 );
             }
-            Event::Request { url, bytes } if self.verbosity == Verbosity::Verbose => {
-                self.line(DIM, &format!("· POST {url}, {bytes} bytes"));
+            Event::Request { method, url, bytes } if self.verbosity == Verbosity::Verbose => {
+                self.line(DIM, &format!("· {method} {url}, {bytes} bytes"));
             }
             Event::Response { duration, usage } if self.verbosity == Verbosity::Verbose => {
                 let tokens = usage.map_or_else(String::new, |usage| {

@@ -1,0 +1,283 @@
+//! What an endpoint tells of itself: its models, whose server it is, how much
+//! context it serves. `doctor` asks; conversations do without.
+//!
+//! Nothing here is needed for an answer, so nothing here is asked twice, and
+//! whatever an endpoint does not tell is simply not known.
+
+use std::io::{self, Read};
+use std::time::Instant;
+
+use serde_json::{Map, Value};
+
+use crate::config::Endpoint;
+use crate::error::{Error, Result};
+use crate::event::{Event, Listener};
+use crate::limits;
+use crate::model::fault::Failure;
+use crate::model::http::client::Client;
+use crate::model::http::failure::{broken, shown, stop_of};
+use crate::model::http::models::{Listed, find, parse};
+use crate::model::wire::Loose;
+use crate::world::patience::{Patience, Stop};
+
+/// Where Ollama listens, unless it was told otherwise.
+const OLLAMA_PORT: u16 = 11434; // not a bound
+
+/// Asks an endpoint about itself.
+#[derive(Debug)]
+pub struct Inquiry {
+    client: Client,
+}
+
+/// The models of an endpoint, as far as it tells.
+#[derive(Debug)]
+pub enum Listing {
+    /// These, at most [`limits::MODELS`].
+    Models(Vec<Listed>),
+    /// The credentials were refused (401, 403). That may be meant for the list alone.
+    Refused(Error),
+    /// There is none, for this reason.
+    Untold(String),
+    /// Connected, but no answer came, for this reason.
+    Silent(String),
+}
+
+/// Which program serves the models, where that makes a difference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Server {
+    /// Ollama: models are pulled, and the context is small unless it is told otherwise.
+    Ollama,
+    /// llama.cpp's `llama-server`.
+    LlamaCpp,
+    /// Another one.
+    Other,
+}
+
+/// How much context there is, in tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Window {
+    /// This much is served.
+    Served(u64),
+    /// The model was made for this much; what is served is not told.
+    Trained(u64),
+    /// Not told.
+    Unknown,
+}
+
+/// What came of a question.
+enum Heard {
+    Body(Vec<u8>),
+    Refused(u16, Error),
+    /// Connected, but no answer came, for this reason.
+    Nothing(String),
+}
+
+impl Inquiry {
+    /// Nobody has been asked yet.
+    pub fn new(endpoint: Endpoint, patience: Patience) -> Inquiry {
+        Inquiry {
+            client: Client::new(endpoint, patience),
+        }
+    }
+
+    /// Which models there are. An error means that there is no connection, or
+    /// that the run is to stop.
+    pub fn models(&self, listener: &mut Listener<'_>) -> Result<Listing> {
+        let url = self.client.endpoint.address.models();
+        let untold = |reason: &str| Ok(Listing::Untold(reason.into()));
+        match self.ask(&url, None, listener)? {
+            Heard::Body(body) => match parse(&body) {
+                Some(models) => Ok(Listing::Models(models)),
+                None if body.len() > limits::INQUIRY_BYTES => untold("the list is too long"),
+                None => untold("the endpoint answers with something else"),
+            },
+            Heard::Refused(401 | 403, error) => Ok(Listing::Refused(error)),
+            Heard::Refused(status @ (404 | 405 | 501), _) => Ok(Listing::Untold(format!(
+                "the endpoint has no list of models (status {status})"
+            ))),
+            Heard::Refused(status, _) => Ok(Listing::Untold(format!(
+                "the endpoint answers with status {status}"
+            ))),
+            Heard::Nothing(reason) => Ok(Listing::Silent(reason)),
+        }
+    }
+
+    /// Whose server it is, by what it answers. An error: the run is to stop.
+    pub fn server(&self, models: &[Listed], listener: &mut Listener<'_>) -> Result<Server> {
+        let address = &self.client.endpoint.address;
+        let owner = models.first().map_or("", |model| model.owner.as_str());
+        match owner {
+            "library" => return Ok(Server::Ollama),
+            "llamacpp" => return Ok(Server::LlamaCpp),
+            _ => {}
+        }
+        // Both speak plain http; nobody else needs to be asked.
+        if address.is_encrypted() || owner == "vllm" {
+            return Ok(Server::Other);
+        }
+        let greeting = self.told(&address.beside("/"), None, listener)?;
+        let is_ollama = greeting.is_some_and(|body| body.starts_with(b"Ollama is running"));
+        Ok(if is_ollama || address.port() == OLLAMA_PORT {
+            Server::Ollama
+        } else {
+            Server::Other
+        })
+    }
+
+    /// How much context the configured model has there. `listed` is its entry
+    /// of the list. An error: the run is to stop.
+    pub fn window(
+        &self,
+        server: Server,
+        listed: Option<&Listed>,
+        listener: &mut Listener<'_>,
+    ) -> Result<Window> {
+        let trained = listed.and_then(|model| model.trained);
+        let (actual, trained) = match (server, listed.and_then(|model| model.served)) {
+            (Server::Ollama, _) => {
+                let loaded = self.loaded(listener)?;
+                let (set, made_for) = self.described(listener)?;
+                (loaded.or(set), made_for.or(trained))
+            }
+            (_, Some(told)) => (Some(told), None),
+            (Server::LlamaCpp, None) => (self.properties(listener)?, trained),
+            (Server::Other, None) if !self.client.endpoint.address.is_encrypted() => {
+                (self.properties(listener)?, trained)
+            }
+            (Server::Other, None) => (None, trained),
+        };
+        let trained = trained.map_or(Window::Unknown, Window::Trained);
+        Ok(actual.map_or(trained, Window::Served))
+    }
+
+    /// Ollama: the context of the model that is loaded just now.
+    fn loaded(&self, listener: &mut Listener<'_>) -> Result<Option<u64>> {
+        let url = self.client.endpoint.address.beside("/api/ps");
+        let list = self.told(&url, None, listener)?;
+        let models = list.and_then(|body| parse(&body)).unwrap_or_default();
+        let loaded = find(&models, &self.client.endpoint.model, Server::Ollama);
+        Ok(loaded.and_then(|model| model.served))
+    }
+
+    /// Ollama: the context that the model's file sets, and what it was made for.
+    fn described(&self, listener: &mut Listener<'_>) -> Result<(Option<u64>, Option<u64>)> {
+        #[derive(Default, serde::Deserialize)]
+        #[serde(default)]
+        struct Show<'s> {
+            #[serde(borrow)]
+            parameters: Loose<'s>,
+            #[serde(borrow)]
+            model_info: Loose<'s>,
+        }
+        let url = self.client.endpoint.address.beside("/api/show");
+        let question = serde_json::json!({"model": self.client.endpoint.model}).to_string();
+        let body = self.told(&url, Some(question.as_bytes()), listener)?;
+        let body = body.unwrap_or_default();
+        let show: Show<'_> = serde_json::from_slice(&body).unwrap_or_default();
+        let parameters = show.parameters.text();
+        let set = parameters.lines().find_map(|line| {
+            let value = line.trim().strip_prefix("num_ctx")?;
+            value.trim().parse().ok()
+        });
+        let fields = match show.model_info.into_value() {
+            Value::Object(fields) => fields,
+            _ => Map::new(),
+        };
+        let made_for = fields
+            .iter()
+            .find(|(name, _)| name.ends_with(".context_length"))
+            .and_then(|(_, tokens)| tokens.as_u64());
+        Ok((set, made_for))
+    }
+
+    /// llama.cpp: the context that a request gets.
+    fn properties(&self, listener: &mut Listener<'_>) -> Result<Option<u64>> {
+        #[derive(Default, serde::Deserialize)]
+        #[serde(default)]
+        struct Properties {
+            default_generation_settings: Generation,
+        }
+        #[derive(Default, serde::Deserialize)]
+        #[serde(default)]
+        struct Generation {
+            n_ctx: Option<u64>,
+        }
+        let url = self.client.endpoint.address.beside("/props");
+        let body = self.told(&url, None, listener)?.unwrap_or_default();
+        let properties: Properties = serde_json::from_slice(&body).unwrap_or_default();
+        Ok(properties
+            .default_generation_settings
+            .n_ctx
+            .filter(|tokens| *tokens > 0))
+    }
+
+    /// The body of a success; everything else but a stop is nothing.
+    fn told(
+        &self,
+        url: &str,
+        body: Option<&[u8]>,
+        listener: &mut Listener<'_>,
+    ) -> Result<Option<Vec<u8>>> {
+        match self.ask(url, body, listener) {
+            Ok(Heard::Body(body)) => Ok(Some(body)),
+            Ok(_) => Ok(None),
+            // What is not told is not worth an error; that the run is to stop is.
+            Err(error) => self
+                .client
+                .patience
+                .check()
+                .map(|()| None)
+                .map_err(|_| error),
+        }
+    }
+
+    fn ask(&self, url: &str, body: Option<&[u8]>, listener: &mut Listener<'_>) -> Result<Heard> {
+        listener(Event::Request {
+            method: if body.is_some() { "POST" } else { "GET" },
+            url: shown(url),
+            bytes: body.map_or(0, <[u8]>::len),
+        });
+        let start = Instant::now();
+        let response = match self.client.ask(url, body) {
+            Ok(response) => response,
+            Err(error) => return without_response(url, error),
+        };
+        let (parts, mut body) = response.into_parts();
+        let mut reader = body.as_reader().take(limits::INQUIRY_BYTES as u64 + 1);
+        let heard = if parts.status.is_success() {
+            let mut bytes = Vec::new();
+            match reader.read_to_end(&mut bytes) {
+                Ok(_) => Heard::Body(bytes),
+                Err(error) => without_end(&error)?,
+            }
+        } else {
+            let Failure { error, answer, .. } = self.client.refused(url, &parts, &mut reader);
+            match answer {
+                Some(_) => Heard::Refused(parts.status.as_u16(), error),
+                None => return Err(error),
+            }
+        };
+        listener(Event::Response {
+            duration: start.elapsed(),
+            usage: None,
+        });
+        Ok(heard)
+    }
+}
+
+/// No response: silence is an answer of sorts, everything else is no connection.
+fn without_response(url: &str, error: ureq::Error) -> Result<Heard> {
+    if let ureq::Error::Io(cause) = &error
+        && let Some(stop @ (Stop::Silence(_) | Stop::Dripping(_))) = Stop::within(cause)
+    {
+        return Ok(Heard::Nothing(stop.to_string()));
+    }
+    Err(broken(url, error).error)
+}
+
+fn without_end(error: &io::Error) -> Result<Heard> {
+    match stop_of(error) {
+        Some(stop) => Err(stop),
+        None => Ok(Heard::Nothing("the answer broke off".into())),
+    }
+}
