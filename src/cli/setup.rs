@@ -48,16 +48,50 @@ pub struct Run {
     pub patience: Patience,
 }
 
+/// A run as far as it is configured, and what is wrong with that.
+#[derive(Debug)]
+pub struct Examined {
+    /// The run; it has an endpoint to ask only if there is no problem.
+    pub run: Run,
+    /// Every problem, in the words that commands fail with.
+    pub problems: Vec<String>,
+    /// Where each value came from.
+    pub settings: Settings,
+}
+
 impl Run {
     /// Reads the settings and makes sense of them.
     pub fn new(typed: Typed, start: &Start, needs: Needs, output: &mut Output) -> Result<Run> {
         let settings = settings(&typed, start)?;
         report_faults(&settings, output);
-        let mut config = Config::resolve(&settings, &start.folder, needs)?;
+        let config = Config::resolve(&settings, &start.folder, needs)?;
         output.hide(config.secrets.clone());
         for warning in &config.warnings {
             output.warn(warning);
         }
+        Ok(Run::of(typed, start, config))
+    }
+
+    /// The same with everything that is wrong beside it, and nothing said.
+    pub fn examine(typed: Typed, start: &Start, output: &mut Output) -> Examined {
+        let (settings, unread) = match settings(&typed, start) {
+            Ok(settings) => (settings, None),
+            Err(error) => {
+                // An unreadable file hides what else is wrong: the rest is read without it.
+                let rest = without_files(&typed, start);
+                (rest, Some(error.message().to_string()))
+            }
+        };
+        let (config, problems) = Config::examine(&settings, &start.folder, Needs::Endpoint);
+        output.hide(config.secrets.clone());
+        Examined {
+            run: Run::of(typed, start, config),
+            problems: unread.into_iter().chain(problems).collect(),
+            settings,
+        }
+    }
+
+    fn of(typed: Typed, start: &Start, mut config: Config) -> Run {
         if !typed.skills.is_empty() {
             config.skills_folders = typed
                 .skills
@@ -74,13 +108,13 @@ impl Run {
             deadline,
         };
         let folder = start.folder.clone();
-        Ok(Run {
+        Run {
             typed,
             config,
             skills,
             folder,
             patience,
-        })
+        }
     }
 
     /// What tools work with.
@@ -164,12 +198,18 @@ impl Run {
     }
 }
 
-/// Flags, environment and environment files, in the order in which they win.
-pub fn settings(typed: &Typed, start: &Start) -> Result<Settings> {
+/// Flags and environment.
+fn without_files(typed: &Typed, start: &Start) -> Settings {
     let mut settings = Settings::new(start.environment.clone());
     for (name, value, flag) in &typed.settings {
         settings.set_flag(name, value.clone(), flag);
     }
+    settings
+}
+
+/// Flags, environment and environment files, in the order in which they win.
+pub fn settings(typed: &Typed, start: &Start) -> Result<Settings> {
+    let mut settings = without_files(typed, start);
     let look_up = |name: &str| {
         let value = start
             .environment

@@ -83,6 +83,17 @@ impl Config {
     /// Makes sense of the settings, or tells everything that is wrong.
     /// `user_folder` is the working directory, absolute.
     pub fn resolve(settings: &Settings, user_folder: &Path, needs: Needs) -> Result<Config> {
+        let (config, problems) = Config::examine(settings, user_folder, needs);
+        if problems.is_empty() {
+            Ok(config)
+        } else {
+            Err(all_at_once(&problems, needs))
+        }
+    }
+
+    /// The same with the problems beside it: what could not be read has its
+    /// default, and an endpoint must not be asked while there is any problem.
+    pub fn examine(settings: &Settings, user_folder: &Path, needs: Needs) -> (Config, Vec<String>) {
         let mut reader = Reader {
             settings,
             user_folder,
@@ -106,17 +117,14 @@ impl Config {
                 .variable("TMPDIR")
                 .map_or_else(|| PathBuf::from("/tmp"), PathBuf::from),
         };
-        if reader.problems.is_empty() {
-            Ok(Config {
-                endpoint,
-                skills_folders,
-                scripts,
-                secrets,
-                warnings: reader.warnings,
-            })
-        } else {
-            Err(all_at_once(&reader.problems, needs))
-        }
+        let config = Config {
+            endpoint,
+            skills_folders,
+            scripts,
+            secrets,
+            warnings: reader.warnings,
+        };
+        (config, reader.problems)
     }
 }
 

@@ -31,15 +31,21 @@ impl Interpreter {
                 return in_venv(&skill.name, venv);
             }
         }
+        if scripts.python == Python::Off {
+            return Err(format!(
+                "the skill `{}` has no venv, and scripts of such skills are switched off \
+                 (SCRIPT_PYTHON=off): {}",
+                skill.name,
+                venv_command(&skill.path)
+            ));
+        }
+        Interpreter::without_venv(scripts)
+    }
+
+    /// What runs the scripts of skills without a venv.
+    pub fn without_venv(scripts: &Scripts) -> Result<Interpreter, String> {
         let program = match &scripts.python {
-            Python::Off => {
-                return Err(format!(
-                    "the skill `{}` has no venv, and scripts of such skills are switched off \
-                     (SCRIPT_PYTHON=off): {}",
-                    skill.name,
-                    venv_command(&skill.path)
-                ));
-            }
+            Python::Off => return Err("SCRIPT_PYTHON=off switches it off".into()),
             Python::Program(program) if is_executable(program) => program.clone(),
             Python::Program(program) => {
                 return Err(format!(
