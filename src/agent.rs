@@ -133,7 +133,7 @@ fn run(
 
 /// Broken arguments are answered with an error, but must not stay in the
 /// history: endpoints refuse every later request that holds them.
-fn with_valid_arguments(mut said: Assistant) -> Assistant {
+pub fn with_valid_arguments(mut said: Assistant) -> Assistant {
     for call in &mut said.calls {
         if parse_arguments(&call.arguments).is_err() || call.arguments.trim().is_empty() {
             call.arguments = "{}".into();

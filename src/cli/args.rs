@@ -34,6 +34,8 @@ pub enum Command {
     Tool,
     /// The loop with a scripted model.
     Demo,
+    /// What works, and what to fix.
+    Doctor,
 }
 
 /// Every command.
@@ -49,6 +51,12 @@ pub static COMMANDS: &[CommandRow] = &[
         usage: "demo",
         about: "the whole loop without an account: a scripted model, real tools",
         which: Command::Demo,
+    },
+    CommandRow {
+        name: "doctor",
+        usage: "doctor",
+        about: "what works from settings to skills, and what to fix; --json",
+        which: Command::Doctor,
     },
     CommandRow {
         name: "tool",
@@ -88,6 +96,7 @@ enum Action {
     EnvFile,
     NoEnvFile,
     DryRun,
+    Json,
     Help,
     Version,
 }
@@ -215,6 +224,7 @@ pub static OPTIONS: &[OptionRow] = &[
         "print the request that would be sent, without credentials, and exit",
         Action::DryRun,
     ),
+    option(None, "--json", None, "as -o json", Action::Json),
     option(Some('h'), "--help", None, "this help", Action::Help),
     option(Some('V'), "--version", None, "the version", Action::Version),
 ];
@@ -361,6 +371,7 @@ fn apply(typed: &mut Typed, row: &OptionRow, value: OsString) -> Result<()> {
         Action::EnvFile => typed.env_files = EnvFiles::Only(value),
         Action::NoEnvFile => typed.env_files = EnvFiles::Off,
         Action::DryRun => typed.dry_run = true,
+        Action::Json => typed.format = Format::Json,
         Action::Help | Action::Version => {}
     }
     Ok(())

@@ -114,8 +114,16 @@ pub fn finish(answer: &Answer, output: &mut Output) -> Result<()> {
             None => error,
         });
     }
-    let (cause, hint) = match answer.finish {
-        Finish::Complete => return Ok(()),
+    match shortfall(answer.finish) {
+        Some(error) => Err(error),
+        None => Ok(()),
+    }
+}
+
+/// Why an answer that ended so is not whole.
+pub fn shortfall(finish: Finish) -> Option<Error> {
+    let (cause, hint) = match finish {
+        Finish::Complete => return None,
         Finish::Length => (
             "the model reached its limit of tokens",
             "ask for a shorter answer, or raise the server's limit",
@@ -130,12 +138,12 @@ pub fn finish(answer: &Answer, output: &mut Output) -> Result<()> {
             "the server needs a parser for this model's calls: vLLM --enable-auto-tool-choice --tool-call-parser NAME, llama.cpp --jinja",
         ),
     };
-    let kind = match answer.finish {
+    let kind = match finish {
         Finish::Filtered => Kind::Endpoint,
         Finish::UnparsedCall => Kind::Protocol,
         _ => Kind::Truncated,
     };
-    Err(Error::new(kind, format!("failed to get the whole answer: {cause}")).with_hint(hint))
+    Some(Error::new(kind, format!("failed to get the whole answer: {cause}")).with_hint(hint))
 }
 
 /// The words of the command line and what stands on standard input.

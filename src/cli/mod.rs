@@ -12,6 +12,7 @@ pub mod args;
 mod ask;
 mod chat;
 mod demo;
+mod doctor;
 pub mod help;
 mod setup;
 mod tool;
@@ -59,7 +60,7 @@ fn format(typed: &Typed) -> Format {
     match typed.command {
         Command::Ask | Command::Chat if typed.dry_run => Format::Text,
         Command::Ask | Command::Chat | Command::Demo => typed.format,
-        Command::Tool => Format::Text,
+        Command::Tool | Command::Doctor => Format::Text,
     }
 }
 
@@ -104,6 +105,10 @@ fn dispatch(typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
     match typed.command {
         Command::Ask if !ask::is_conversation(&typed) => ask::run(typed, start, output),
         Command::Ask | Command::Chat => chat::run(typed, start, output),
+        Command::Doctor => {
+            no_words("doctor", &typed.words)?;
+            doctor::run(typed, start, output)
+        }
         Command::Tool => tool::run(typed, start, output),
         Command::Demo => {
             no_words("demo", &typed.words)?;

@@ -18,6 +18,7 @@ mod config;
 mod conversation;
 mod demo;
 mod dialects;
+mod doctor;
 mod endpoint;
 mod faults;
 mod harness;

@@ -56,6 +56,19 @@ pub enum Verbosity {
     Verbose,
 }
 
+/// How a line of a report stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tone {
+    /// As it should be.
+    Good,
+    /// Beside the point.
+    Aside,
+    /// Works, and could be better.
+    Doubtful,
+    /// Does not work.
+    Bad,
+}
+
 /// Both output streams and how to treat them.
 #[derive(Debug)]
 #[allow(
@@ -68,6 +81,8 @@ pub struct Output {
     /// Text goes out as it comes: standard output is a terminal that shows text.
     streams: bool,
     color: bool,
+    /// By the environment, on any stream.
+    color_wanted: bool,
     /// The terminal's cursor stands behind text, not at the beginning of a line.
     is_line_open: bool,
     is_thinking: bool,
@@ -80,6 +95,7 @@ pub struct Output {
 }
 
 const DIM: &str = "\x1b[2m";
+const GREEN: &str = "\x1b[32m";
 const RED: &str = "\x1b[31m";
 const YELLOW: &str = "\x1b[33m";
 const PLAIN: &str = "\x1b[0m";
@@ -97,6 +113,7 @@ impl Output {
             format,
             verbosity,
             streams: format == Format::Text && io::stdout().is_terminal(),
+            color_wanted,
             color: color_wanted && io::stderr().is_terminal(),
             is_line_open: false,
             is_thinking: false,
@@ -220,6 +237,26 @@ impl Output {
         if !text.ends_with('\n') {
             self.stdout.write("\n");
         }
+    }
+
+    /// A line of a report on standard output: its first word tells how it
+    /// stands, in colour on a terminal where colours are wanted.
+    pub fn print_marked(&mut self, mark: &str, tone: Tone, text: &str) {
+        let color = match tone {
+            Tone::Good => GREEN,
+            Tone::Aside => DIM,
+            Tone::Doubtful => YELLOW,
+            Tone::Bad => RED,
+        };
+        let is_colored = self.color_wanted && self.streams;
+        let (on, off) = if is_colored { (color, PLAIN) } else { ("", "") };
+        self.stdout.write(&format!("{on}{mark}{off}"));
+        self.print(text);
+    }
+
+    /// Whether a person looks at standard output.
+    pub fn is_on_terminal(&self) -> bool {
+        self.streams
     }
 
     /// Something the user should know; said also with `--quiet`.

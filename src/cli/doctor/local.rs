@@ -1,0 +1,332 @@
+//! What `doctor` looks at on this machine: settings, Python, skills.
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::cli::doctor::report::Check;
+use crate::cli::setup::{Examined, Run};
+use crate::config::{Python, Scripts};
+use crate::error::{Kind, Result};
+use crate::limits;
+use crate::settings;
+use crate::skills::python::Interpreter;
+use crate::skills::{Catalogue, Summary};
+use crate::text::one_line;
+use crate::tool::milliseconds;
+use crate::world::capture::Caps;
+use crate::world::patience::{Patience, Stop};
+use crate::world::process::{self, Ending, Job, Leftovers};
+
+/// Settings that are told also where they are not set.
+const REQUIRED: [&str; 3] = [
+    settings::LLM_API_KEY,
+    settings::LLM_API_BASE_URL,
+    settings::LLM_MODEL_NAME,
+];
+
+/// Every setting that is set, and everything that is wrong with them.
+pub fn configuration(examined: &Examined) -> Check {
+    let mut lines = Vec::new();
+    let mut rows = Vec::new();
+    let mut count = 0;
+    let is_fine = examined.problems.is_empty();
+    for shown in examined.settings.shown() {
+        let name = shown.setting.name;
+        match shown.value {
+            Some((value, source)) => {
+                let value = one_line(&value, limits::SUMMARY_CHARS);
+                let (name, origin) = (source.name, source.origin.to_string());
+                lines.push(format!("{name}={value} ({origin})"));
+                rows.push(json!({"name": name, "value": value, "origin": origin}));
+                count += 1;
+            }
+            None if REQUIRED.contains(&name) => {
+                // Where that is a problem, it is told as one.
+                if is_fine {
+                    lines.push(format!("{name} is not set, and need not be"));
+                }
+                rows.push(json!({"name": name, "value": null, "origin": null}));
+            }
+            None => {}
+        }
+    }
+    let problems = examined.problems.iter().map(|problem| remedy(problem));
+    let problems: Vec<(&str, &str)> = problems.collect();
+    let mut check = match problems.as_slice() {
+        [] => Check::ok("configuration", format!("{} set", settings_count(count))),
+        [(message, fix), ..] => Check::failure("configuration", Kind::Config, *message, *fix),
+    };
+    if !is_fine && !lines.is_empty() {
+        check.add_line("what is set:");
+    }
+    for line in lines {
+        check.add_line(line);
+    }
+    for (message, fix) in problems.into_iter().skip(1) {
+        check.add_failure(Kind::Config, message, fix);
+    }
+    for file in examined.settings.files() {
+        for fault in file.contents.faults.iter().take(limits::NAMES) {
+            let (path, line) = (file.path.display(), fault.line);
+            check.add_warning(
+                format!("skipped {path} line {line}: {}", fault.message),
+                format!("correct the line in {path}"),
+            );
+        }
+    }
+    for warning in &examined.run.config.warnings {
+        let (message, fix) = remedy(warning);
+        check.add_warning(message, fix);
+    }
+    check.with("settings", Value::Array(rows))
+}
+
+fn settings_count(count: usize) -> String {
+    match count {
+        1 => "1 setting is".into(),
+        _ => format!("{count} settings are"),
+    }
+}
+
+/// Parts a problem from what to do about it, which stands at its end.
+fn remedy(problem: &str) -> (&str, &str) {
+    const VERBS: [&str; 5] = [": set ", ": pass ", ": copy ", ": chmod ", "; remove "];
+    let at = VERBS.iter().filter_map(|verb| problem.find(verb)).min();
+    match at {
+        Some(at) => (&problem[..at], &problem[at + 2..]),
+        None if problem.contains("over plain http") => (
+            problem,
+            "use the endpoint's https:// address, if it has one",
+        ),
+        None => (problem, "correct it there"),
+    }
+}
+
+/// What an interpreter tells of itself.
+struct Told {
+    executable: String,
+    version: String,
+    duration: Duration,
+}
+
+/// What an interpreter of any version is asked.
+const VERSION_SCRIPT: &str =
+    "import sys; print(sys.executable); print('%d.%d.%d' % tuple(sys.version_info[:3]))";
+
+/// The interpreter for skills without a venv. An error: the run is to stop.
+pub fn python(run: &Run, catalogue: &Catalogue) -> Result<Check> {
+    const NAME: &str = "python";
+    let scripts = &run.config.scripts;
+    if !run.typed.scripts {
+        return Ok(Check::skipped(NAME, "--no-scripts: no script is run"));
+    }
+    if scripts.python == Python::Off {
+        let message = "SCRIPT_PYTHON=off: only skills with a venv run scripts";
+        return Ok(Check::ok(NAME, message));
+    }
+    let is_needed = catalogue
+        .skills
+        .iter()
+        .any(|skill| skill.fault.is_none() && venv(run, skill).is_none());
+    let lacking = |message: &str, fix: &str| {
+        if is_needed {
+            Check::failure(NAME, Kind::Io, message, fix)
+        } else {
+            Check::warning(NAME, message, fix)
+        }
+    };
+    let program = match Interpreter::without_venv(scripts) {
+        Ok(interpreter) => interpreter.program,
+        Err(cause) => {
+            let (message, fix) = cause.split_once(": ").unwrap_or((&cause, SET_PYTHON));
+            return Ok(lacking(message, fix));
+        }
+    };
+    // The first start may only be slow because nothing of it was in memory yet.
+    let mut told = start(&program, scripts, &run.patience);
+    if told
+        .as_ref()
+        .is_ok_and(|told| told.duration > limits::PYTHON_START_SLOW)
+    {
+        told = start(&program, scripts, &run.patience);
+    }
+    match run.patience.check() {
+        Err(stop @ Stop::Deadline) => return Ok(Check::failed(NAME, &stop.into())),
+        checked => checked?,
+    }
+    let shown = program.display();
+    let told = match told {
+        Ok(told) => told,
+        Err(cause) => return Ok(lacking(&format!("{shown} {cause}"), SET_PYTHON)),
+    };
+    let took = milliseconds(told.duration);
+    let message = format!("{shown}, Python {}, starts in {took} ms", told.version);
+    let behind =
+        program.canonicalize().ok() != std::path::Path::new(&told.executable).canonicalize().ok();
+    let check = if !told.version.starts_with("3.") {
+        lacking(
+            &format!("{shown} is Python {}, not 3", told.version),
+            SET_PYTHON,
+        )
+    } else if told.duration > limits::PYTHON_START_SLOW && behind {
+        let fix = format!(
+            "SCRIPT_PYTHON={} starts without the detour",
+            told.executable
+        );
+        Check::warning(NAME, format!("{message}, at every script"), fix)
+    } else {
+        Check::ok(NAME, message)
+    };
+    let check = check.with("program", program.to_string_lossy());
+    let check = check.with("executable", told.executable);
+    Ok(check.with("version", told.version).with("start_ms", took))
+}
+
+const SET_PYTHON: &str = "set SCRIPT_PYTHON to a Python 3 interpreter";
+
+/// Starts the interpreter as scripts start, and lets it tell what it is.
+fn start(
+    program: &std::path::Path,
+    scripts: &Scripts,
+    patience: &Patience,
+) -> std::result::Result<Told, String> {
+    let args = [OsString::from("-c"), OsString::from(VERSION_SCRIPT)];
+    let job = Job {
+        program,
+        args: &args,
+        folder: &scripts.user_folder,
+        environment: &scripts.environment,
+        stdin: b"",
+        limit: patience.at_most(limits::PYTHON_START),
+        leftovers: Leftovers::Kill,
+        caps: Caps::halves(limits::PIPE_READ_BYTES),
+        interrupt: &patience.interrupt,
+        confine: None,
+    };
+    let outcome = process::run(&job).map_err(|error| format!("cannot be started: {error}"))?;
+    let (stdout, stderr) = (outcome.stdout.text(), outcome.stderr.text());
+    let lines: Vec<&str> = stdout.lines().collect();
+    match (outcome.ending, lines.as_slice()) {
+        _ if outcome.timed_out => {
+            let limit = limits::PYTHON_START.as_secs();
+            Err(format!("does not start within {limit} s"))
+        }
+        (Ending::Exited(0), [.., executable, version]) => Ok(Told {
+            executable: (*executable).into(),
+            version: one_line(version, limits::QUOTED_BYTES),
+            duration: outcome.duration,
+        }),
+        _ => {
+            let words = stderr.lines().last().unwrap_or("it says nothing");
+            let words = one_line(words, limits::QUOTED_BYTES);
+            Err(format!("is no working Python: {words}"))
+        }
+    }
+}
+
+/// Whether the skill's own environment works; `None`: it has none.
+fn venv(run: &Run, skill: &Summary) -> Option<std::result::Result<(), String>> {
+    let skill = run.skills.find(&skill.name).ok()?;
+    let exists = |name: &str| skill.path.join(name).symlink_metadata().is_ok();
+    if !exists("venv") && !exists(".venv") {
+        return None;
+    }
+    Some(Interpreter::of(&skill, &run.config.scripts).map(drop))
+}
+
+/// The skills: how many, and what is wrong with each.
+pub fn skills(run: &Run, catalogue: &Catalogue) -> Check {
+    const NAME: &str = "skills";
+    let folders: Vec<String> = run
+        .skills
+        .folders()
+        .iter()
+        .map(|folder| folder.display().to_string())
+        .collect();
+    let place = folders.join(", ");
+    let all = catalogue.skills.len();
+    let usable = catalogue
+        .skills
+        .iter()
+        .filter(|skill| skill.fault.is_none());
+    let usable: Vec<&str> = usable.map(|skill| skill.name.as_str()).collect();
+    let mut check = if usable.is_empty() {
+        let message = match catalogue.faults.first() {
+            Some(fault) => fault.clone(),
+            None if all == 0 => format!("there is no skill in {place}"),
+            None => format!("none of the {all} skills in {place} can be used"),
+        };
+        let fix = "name a folder of skills with `--skills DIR` or SKILLS_FOLDER_PATH; without one the model gets no tools";
+        Check::warning(NAME, message, fix)
+    } else {
+        let plural = if all == 1 { "" } else { "s" };
+        let mut check = Check::ok(NAME, format!("{all} skill{plural} in {place}"));
+        check.add_line(names(&usable));
+        check
+    };
+    let told = usize::from(usable.is_empty());
+    for fault in catalogue.faults.iter().skip(told) {
+        check.add_warning(
+            fault,
+            "make the folder, or name another one in SKILLS_FOLDER_PATH",
+        );
+    }
+    let mut rows = Vec::new();
+    let mut faults = 0;
+    for skill in &catalogue.skills {
+        let venv = venv(run, skill);
+        let found = faults_of(skill, venv.as_ref());
+        rows.push(json!({
+            "name": skill.name,
+            "usable": skill.fault.is_none(),
+            "venv": venv.as_ref().map(std::result::Result::is_ok),
+            "problems": found.iter().map(|(message, _)| message).collect::<Vec<_>>(),
+        }));
+        faults += found.len();
+        if faults <= limits::NAMES {
+            for (message, fix) in found {
+                check.add_warning(format!("`{}`: {message}", skill.name), fix);
+            }
+        }
+    }
+    if faults > limits::NAMES {
+        check.add_warning(
+            format!("{faults} problems of skills in all"),
+            "`doctor --json` lists each",
+        );
+    }
+    check
+        .with("folders", folders)
+        .with("skills", Value::Array(rows))
+}
+
+/// What is wrong with a skill, each with its fix.
+fn faults_of(
+    skill: &Summary,
+    venv: Option<&std::result::Result<(), String>>,
+) -> Vec<(String, String)> {
+    let mut faults = Vec::new();
+    if let Some(fault) = &skill.fault {
+        let fix = "write its SKILL.md, or move the folder out of the skills folder";
+        faults.push((format!("cannot be used: {fault}"), fix.to_string()));
+    }
+    for finding in &skill.findings {
+        faults.push((finding.clone(), "correct that line of the document".into()));
+    }
+    if let Some(Err(cause)) = venv {
+        let (message, fix) = remedy(cause);
+        faults.push((message.to_string(), fix.to_string()));
+    }
+    faults
+}
+
+/// Some names, and how many more there are.
+pub fn names(all: &[&str]) -> String {
+    let mut text = all[..all.len().min(limits::NAMES)].join(", ");
+    if all.len() > limits::NAMES {
+        text.push_str(&format!(" and {} more", all.len() - limits::NAMES));
+    }
+    text
+}

@@ -1,0 +1,45 @@
+//! `doctor`: what works, from the settings to the skills, and what to fix.
+//!
+//! One check after the other, in the order in which things depend on each
+//! other; what depends on a thing that failed is skipped. It asks the real
+//! endpoint in the way in which questions are asked, so that what it says
+//! holds for them too.
+
+use crate::cli::args::Typed;
+use crate::cli::setup::{Run, Start};
+use crate::error::Result;
+use crate::world::output::{Format, Output};
+use crate::world::patience::Stop;
+
+mod local;
+mod remote;
+mod report;
+mod trial;
+
+use report::{Check, Report};
+
+/// Looks at everything. The status is 0 only if the main job works, else that
+/// of the first failure.
+pub fn run(typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
+    let mut report = Report::new(typed.format != Format::Text);
+    let examined = Run::examine(typed, start, output);
+    report.add(local::configuration(&examined), output);
+    let run = &examined.run;
+    match &run.config.endpoint {
+        Some(endpoint) if examined.problems.is_empty() => {
+            remote::examine(endpoint, run, &mut report, output)?;
+        }
+        _ => {
+            report.skip(&remote::CHECKS, "the configuration comes first", output);
+        }
+    }
+    let catalogue = run.skills.catalogue();
+    let python = match run.patience.check() {
+        Ok(()) => local::python(run, &catalogue)?,
+        Err(Stop::Deadline) => Check::skipped("python", "the time is over"),
+        Err(stop) => return Err(stop.into()),
+    };
+    report.add(python, output);
+    report.add(local::skills(run, &catalogue), output);
+    report.finish(output)
+}

@@ -1,0 +1,326 @@
+//! What `doctor` looks at over the network: the way to the endpoint, the
+//! credentials, the model.
+
+use std::time::Instant;
+
+use crate::cli::doctor::report::{Check, Report};
+use crate::cli::doctor::trial;
+use crate::cli::setup::Run;
+use crate::config::Endpoint;
+use crate::error::{Error, Kind, Result};
+use crate::event::Event;
+use crate::limits;
+use crate::model::http::{Inquiry, Listed, Listing, Server, Window, find};
+use crate::text;
+use crate::tool::milliseconds;
+use crate::world::output::Output;
+
+/// The checks that need an endpoint, in their order.
+pub const CHECKS: [&str; 7] = [
+    "address",
+    "connection",
+    "credentials",
+    "model",
+    "tool_call",
+    "streaming",
+    "context",
+];
+
+/// Looks at the endpoint. An error: the run is to stop at once.
+pub fn examine(
+    endpoint: &Endpoint,
+    run: &Run,
+    report: &mut Report,
+    output: &mut Output,
+) -> Result<()> {
+    report.add(address(endpoint), output);
+    let inquiry = Inquiry::new(endpoint.clone(), run.patience.clone());
+    let start = Instant::now();
+    let listing = match inquiry.models(&mut |event| tell(&event, output)) {
+        Ok(listing) => listing,
+        Err(error) => {
+            report.add(Check::failed("connection", &lasting(error)?), output);
+            report.skip(&CHECKS[2..], "there is no connection", output);
+            return Ok(());
+        }
+    };
+    let took = milliseconds(start.elapsed());
+    report.add(connection(endpoint, &listing, took), output);
+    let models = match &listing {
+        Listing::Models(models) => models.as_slice(),
+        _ => &[],
+    };
+    let server = match inquiry.server(models, &mut |event| tell(&event, output)) {
+        Ok(server) => server,
+        Err(error) => {
+            give_up(failed(error, 2)?, 2, report, output);
+            return Ok(());
+        }
+    };
+    let listed = find(models, &endpoint.model, server);
+    if server == Server::Ollama && listed.is_none() && matches!(listing, Listing::Models(_)) {
+        report.add(credentials(endpoint, &listing, None), output);
+        report.add(model(endpoint, &listing, listed, server), output);
+        report.skip(&CHECKS[4..], "the model comes first", output);
+        return Ok(());
+    }
+    announce(endpoint, report, output);
+    let trial = trial::tool_call(endpoint, &run.patience, &mut |event| tell(&event, output));
+    let error = trial.error.map(lasting).transpose()?;
+    report.add(credentials(endpoint, &listing, error.as_ref()), output);
+    report.add(model(endpoint, &listing, listed, server), output);
+    match error.as_ref().map(Error::kind) {
+        Some(Kind::Auth) => {
+            report.skip(&CHECKS[4..], "the credentials come first", output);
+            return Ok(());
+        }
+        Some(Kind::Limit) => {
+            give_up(trial.check, 4, report, output);
+            return Ok(());
+        }
+        _ => report.add(trial.check, output),
+    }
+    if error.is_some() {
+        report.skip(&CHECKS[5..6], "the call of a tool comes first", output);
+    } else if !run.typed.stream {
+        report.skip(
+            &CHECKS[5..6],
+            "--no-stream: whole answers are asked for",
+            output,
+        );
+    } else {
+        let trial = trial::streaming(endpoint, &run.patience, &mut |event| tell(&event, output));
+        let error = trial.error.map(lasting).transpose()?;
+        if error.is_some_and(|error| error.kind() == Kind::Limit) {
+            give_up(trial.check, 5, report, output);
+            return Ok(());
+        }
+        report.add(trial.check, output);
+    }
+    match inquiry.window(server, listed, &mut |event| tell(&event, output)) {
+        Ok(window) => report.add(context(window, server), output),
+        Err(error) => give_up(failed(error, 6)?, 6, report, output),
+    }
+    Ok(())
+}
+
+const TIME: &str = "the time is over";
+
+/// A signal ends everything; any other error is something that was found.
+fn lasting(error: Error) -> Result<Error> {
+    match error.kind() {
+        Kind::Interrupted(_) => Err(error),
+        _ => Ok(error),
+    }
+}
+
+/// What check number `index` failed with.
+fn failed(error: Error, index: usize) -> Result<Check> {
+    Ok(Check::failed(CHECKS[index], &lasting(error)?))
+}
+
+/// The time is over in the middle of check number `index`.
+fn give_up(check: Check, index: usize, report: &mut Report, output: &mut Output) {
+    report.add(check, output);
+    report.skip(&CHECKS[index + 1..], TIME, output);
+}
+
+/// Requests and retries are told as ever; what the model says is not the report.
+fn tell(event: &Event<'_>, output: &mut Output) {
+    if !matches!(
+        event,
+        Event::Text(_) | Event::Reasoning(_) | Event::MessageEnd { .. }
+    ) {
+        output.show(event);
+    }
+}
+
+/// A person at a terminal wants to know why nothing happens.
+fn announce(endpoint: &Endpoint, report: &Report, output: &mut Output) {
+    if output.is_on_terminal() && !report.is_json() {
+        let model = &endpoint.model;
+        output.note(&format!(
+            "asking `{model}` to call a tool; to load it may take a while"
+        ));
+    }
+}
+
+fn address(endpoint: &Endpoint) -> Check {
+    let url = endpoint.address.chat_completions();
+    let url = url.split('?').next().unwrap_or_default();
+    let proxy = endpoint.network.proxy.as_ref().map(ToString::to_string);
+    let way = match &proxy {
+        Some(proxy) => format!("through the proxy {proxy}"),
+        None => "direct".into(),
+    };
+    let check = Check::ok("address", format!("{url}, {way}"));
+    check.with("url", url).with("proxy", proxy)
+}
+
+fn connection(endpoint: &Endpoint, listing: &Listing, took: u64) -> Check {
+    let trust = if endpoint.address.is_encrypted() {
+        ", encrypted, certificate trusted"
+    } else {
+        ""
+    };
+    let check = match listing {
+        Listing::Silent(reason) => Check::warning(
+            "connection",
+            format!("connected{trust}, but {reason}"),
+            "see whether the server is busy; a slow one needs a larger LLM_TIMEOUT_SECONDS",
+        ),
+        _ => Check::ok("connection", format!("answered after {took} ms{trust}")),
+    };
+    check.with("duration_ms", took)
+}
+
+/// The trial decides: some endpoints list their models to anybody, others
+/// refuse that list to a key that is good for everything else.
+fn credentials(endpoint: &Endpoint, listing: &Listing, error: Option<&Error>) -> Check {
+    const NAME: &str = "credentials";
+    let accepted = if endpoint.key.is_some() || !endpoint.extra_headers.is_empty() {
+        "accepted"
+    } else {
+        "none are sent, and none are wanted"
+    };
+    match (error, listing) {
+        (Some(error), _) if error.kind() == Kind::Auth => Check::failed(NAME, error),
+        (None, _) => Check::ok(NAME, accepted),
+        (Some(_), Listing::Models(_)) => Check::ok(
+            NAME,
+            format!("{accepted}, as far as the list of models goes"),
+        ),
+        (Some(_), Listing::Refused(error)) => Check::failed(NAME, error),
+        (Some(_), _) => Check::skipped(NAME, "not told: the request failed for another reason"),
+    }
+}
+
+fn model(endpoint: &Endpoint, listing: &Listing, listed: Option<&Listed>, server: Server) -> Check {
+    const NAME: &str = "model";
+    let wanted = &endpoint.model;
+    let models = match listing {
+        Listing::Models(models) => models,
+        Listing::Refused(_) => {
+            let reason = format!("`{wanted}`; the list of models is refused to these credentials");
+            return Check::skipped(NAME, reason);
+        }
+        Listing::Untold(reason) | Listing::Silent(reason) => {
+            return Check::skipped(NAME, format!("`{wanted}`; {reason}"));
+        }
+    };
+    let count = models.len();
+    if let Some(listed) = listed {
+        let message = format!("`{}` is listed, one of {count}", listed.name);
+        return Check::ok(NAME, message).with("listed", count);
+    }
+    // Ollama takes a name for its latest version; the rest tells names apart.
+    let names = || {
+        let names = models.iter().map(|model| model.name.as_str());
+        names.map(|name| name.strip_suffix(":latest").unwrap_or(name))
+    };
+    let near = text::nearest(wanted, names(), limits::NEAR_NAMES);
+    let quoted = |names: &[&str]| {
+        let names = names.iter().map(|name| format!("`{name}`"));
+        names.collect::<Vec<_>>().join(", ")
+    };
+    let told = if near.is_empty() {
+        let first: Vec<&str> = names().take(limits::NEAR_NAMES).collect();
+        let more = if count > first.len() { ", …" } else { "" };
+        (!first.is_empty()).then(|| format!("there are {}{more}", quoted(&first)))
+    } else {
+        Some(format!("near names: {}", quoted(&near)))
+    };
+    let tail = told
+        .as_ref()
+        .map_or(String::new(), |told| format!("; {told}"));
+    let check = if server == Server::Ollama {
+        let message = format!("Ollama does not have `{wanted}`{tail}");
+        let pull = match near.first() {
+            Some(near) => format!("`ollama pull {wanted}`, or set LLM_MODEL_NAME to `{near}`"),
+            None => format!("`ollama pull {wanted}`"),
+        };
+        Check::failure(NAME, Kind::Endpoint, message, pull)
+    } else {
+        let message = format!("`{wanted}` is not among the {count} models listed{tail}");
+        let fix = match (near.as_slice(), count) {
+            ([], 0) => "load a model in the server".to_string(),
+            ([], _) => "set LLM_MODEL_NAME to a name of the list, unless it is an alias".into(),
+            (near, _) => {
+                format!(
+                    "set LLM_MODEL_NAME to {}, unless it is an alias",
+                    quoted(&near[..1])
+                )
+            }
+        };
+        Check::warning(NAME, message, fix)
+    };
+    check.with("listed", count).with("near", near)
+}
+
+fn context(window: Window, server: Server) -> Check {
+    const NAME: &str = "context";
+    let least = limits::CONTEXT_TOKENS_LEAST;
+    let fix = match server {
+        Server::Ollama => {
+            format!("start Ollama anew: `OLLAMA_CONTEXT_LENGTH={least} ollama serve`")
+        }
+        Server::LlamaCpp => format!("start llama.cpp's server with `-c {least}`"),
+        Server::Other => {
+            "serve the model with a larger context (vLLM: --max-model-len), or take another".into()
+        }
+    };
+    match (window, server) {
+        (Window::Served(tokens), _) if tokens < least => {
+            let message = format!(
+                "{} tokens: too few for skills and their results",
+                grouped(tokens)
+            );
+            Check::warning(NAME, message, fix).with("tokens", tokens)
+        }
+        (Window::Served(tokens), _) => {
+            Check::ok(NAME, format!("{} tokens", grouped(tokens))).with("tokens", tokens)
+        }
+        (_, Server::Ollama) => {
+            let message = "not told; unless it is set, Ollama may serve as little as 4,096 tokens";
+            Check::warning(NAME, message, fix)
+        }
+        (Window::Trained(tokens), _) => {
+            let message = format!(
+                "not told; the model was made for {} tokens",
+                grouped(tokens)
+            );
+            Check::skipped(NAME, message)
+        }
+        (Window::Unknown, _) => Check::skipped(NAME, "not told"),
+    }
+}
+
+/// A number with a comma before each three digits.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_numbers_are_grouped() {
+        for (number, text) in [
+            (0, "0"),
+            (999, "999"),
+            (4096, "4,096"),
+            (1_000_000, "1,000,000"),
+        ] {
+            assert_eq!(grouped(number), text);
+        }
+    }
+}

@@ -1,0 +1,439 @@
+//! What `doctor` found, as lines for a person or as one JSON object.
+
+use serde_json::{Map, Value, json};
+
+use crate::error::{Error, Kind, Result};
+use crate::limits;
+use crate::world::output::{Output, Tone};
+
+/// How a finding stands; the later, the worse.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Status {
+    /// Not looked at, or not told.
+    Skipped,
+    /// As it should be.
+    Ok,
+    /// Works, and could be better.
+    Warning,
+    /// The main job does not work.
+    Failure,
+}
+
+impl Status {
+    fn name(self) -> &'static str {
+        match self {
+            Status::Skipped => "skipped",
+            Status::Ok => "ok",
+            Status::Warning => "warning",
+            Status::Failure => "failure",
+        }
+    }
+
+    fn tone(self) -> Tone {
+        match self {
+            Status::Skipped => Tone::Aside,
+            Status::Ok => Tone::Good,
+            Status::Warning => Tone::Doubtful,
+            Status::Failure => Tone::Bad,
+        }
+    }
+}
+
+/// One thing that was found.
+#[derive(Clone, Debug)]
+struct Finding {
+    status: Status,
+    message: String,
+    fix: Option<String>,
+    /// The kind of a failure: the exit status follows from it.
+    kind: Option<Kind>,
+}
+
+/// What was found in one place. The first finding is the headline.
+#[derive(Clone, Debug)]
+pub struct Check {
+    name: &'static str,
+    findings: Vec<Finding>,
+    /// Lines below the headline that are neither good nor bad.
+    lines: Vec<String>,
+    details: Map<String, Value>,
+}
+
+impl Check {
+    fn new(name: &'static str, finding: Finding) -> Check {
+        Check {
+            name,
+            findings: vec![finding],
+            lines: Vec::new(),
+            details: Map::new(),
+        }
+    }
+
+    /// All is well.
+    pub fn ok(name: &'static str, message: impl Into<String>) -> Check {
+        Check::new(name, Finding::plain(Status::Ok, message.into()))
+    }
+
+    /// Nothing can be said, for this reason.
+    pub fn skipped(name: &'static str, reason: impl Into<String>) -> Check {
+        Check::new(name, Finding::plain(Status::Skipped, reason.into()))
+    }
+
+    /// Works, and could be better.
+    pub fn warning(
+        name: &'static str,
+        message: impl Into<String>,
+        fix: impl Into<String>,
+    ) -> Check {
+        Check::new(name, Finding::warning(message.into(), fix.into()))
+    }
+
+    /// Does not work.
+    pub fn failure(
+        name: &'static str,
+        kind: Kind,
+        message: impl Into<String>,
+        fix: impl Into<String>,
+    ) -> Check {
+        Check::new(name, Finding::failure(kind, message.into(), fix.into()))
+    }
+
+    /// Does not work, in the words of a command that fails so.
+    pub fn failed(name: &'static str, error: &Error) -> Check {
+        let fix = error.hint().unwrap_or(match error.kind() {
+            Kind::Temporary => "try again later",
+            Kind::Limit => "allow more with --timeout",
+            _ => "see what the endpoint's documentation says about this error",
+        });
+        Check::failure(name, error.kind(), error.message(), fix)
+    }
+
+    /// One more thing that could be better.
+    pub fn add_warning(&mut self, message: impl Into<String>, fix: impl Into<String>) {
+        self.findings
+            .push(Finding::warning(message.into(), fix.into()));
+    }
+
+    /// One more thing that does not work.
+    pub fn add_failure(&mut self, kind: Kind, message: impl Into<String>, fix: impl Into<String>) {
+        self.findings
+            .push(Finding::failure(kind, message.into(), fix.into()));
+    }
+
+    /// A line below the headline.
+    pub fn add_line(&mut self, line: impl Into<String>) {
+        self.lines.push(line.into());
+    }
+
+    /// The same with a fact for programs.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: impl Into<Value>) -> Check {
+        self.details.insert(name.into(), value.into());
+        self
+    }
+
+    /// The worst of it.
+    pub fn status(&self) -> Status {
+        let statuses = self.findings.iter().map(|finding| finding.status);
+        statuses.max().unwrap_or(Status::Skipped)
+    }
+
+    fn show(&self, output: &mut Output) {
+        let label = self.name.replace('_', " ");
+        // What failed is not parted from its fix.
+        let lines_after = match self.findings.first() {
+            Some(first) if first.status == Status::Failure => self.findings.len() - 1,
+            _ => 0,
+        };
+        for (index, finding) in self.findings.iter().enumerate() {
+            let mut lines = fold(&format!("{label}: {}", finding.message), "", output);
+            if let Some(fix) = &finding.fix {
+                lines.extend(fold(&format!("fix: {fix}"), "", output));
+            }
+            if index == lines_after {
+                for line in &self.lines {
+                    lines.extend(fold(line, "  ", output));
+                }
+            }
+            show_marked(finding.status, &lines, output);
+        }
+    }
+
+    fn to_json(&self) -> CheckJson {
+        let joined = |texts: Vec<&str>| texts.join("; ");
+        let messages = self.findings.iter().map(|finding| finding.message.as_str());
+        let fixes: Vec<&str> = self
+            .findings
+            .iter()
+            .filter_map(|finding| finding.fix.as_deref())
+            .collect();
+        let mut details = self.details.clone();
+        if self.findings.len() > 1 {
+            let findings = self.findings.iter().map(Finding::to_json);
+            details.insert("findings".into(), findings.collect());
+        }
+        CheckJson {
+            name: self.name,
+            status: self.status().name(),
+            message: joined(messages.collect()),
+            fix: (!fixes.is_empty()).then(|| joined(fixes)),
+            details,
+        }
+    }
+}
+
+/// A check for programs, its fields in the order in which they are documented.
+#[derive(serde::Serialize)]
+struct CheckJson {
+    name: &'static str,
+    status: &'static str,
+    message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fix: Option<String>,
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    details: Map<String, Value>,
+}
+
+/// The whole report for programs.
+#[derive(serde::Serialize)]
+struct ReportJson {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    status: &'static str,
+    exit_code: u8,
+    checks: Vec<CheckJson>,
+}
+
+/// The first line with its mark, the others below it.
+fn show_marked(status: Status, lines: &[String], output: &mut Output) {
+    let mark = format!("{:MARK_COLUMNS$}", status.name());
+    let indent = format!("\n{:MARK_COLUMNS$}", "");
+    output.print_marked(&mark, status.tone(), &lines.join(&indent));
+}
+
+impl Finding {
+    fn plain(status: Status, message: String) -> Finding {
+        Finding {
+            status,
+            message,
+            fix: None,
+            kind: None,
+        }
+    }
+
+    fn warning(message: String, fix: String) -> Finding {
+        Finding {
+            fix: Some(fix),
+            ..Finding::plain(Status::Warning, message)
+        }
+    }
+
+    fn failure(kind: Kind, message: String, fix: String) -> Finding {
+        Finding {
+            fix: Some(fix),
+            kind: Some(kind),
+            ..Finding::plain(Status::Failure, message)
+        }
+    }
+
+    fn to_json(&self) -> Value {
+        let mut finding = json!({"status": self.status.name(), "message": self.message});
+        if let Some(fix) = &self.fix {
+            finding["fix"] = fix.as_str().into();
+        }
+        finding
+    }
+}
+
+/// Everything that was found, shown as it is found.
+#[derive(Debug)]
+pub struct Report {
+    checks: Vec<Check>,
+    is_json: bool,
+}
+
+impl Report {
+    /// Nothing has been found yet.
+    pub fn new(is_json: bool) -> Report {
+        Report {
+            checks: Vec::new(),
+            is_json,
+        }
+    }
+
+    /// Whether nothing is to be said in between.
+    pub fn is_json(&self) -> bool {
+        self.is_json
+    }
+
+    /// Adds what was found, and shows it to a person at once.
+    pub fn add(&mut self, check: Check, output: &mut Output) {
+        if !self.is_json {
+            check.show(output);
+        }
+        self.checks.push(check);
+    }
+
+    /// Adds checks that cannot be made, all for the same reason: one line.
+    pub fn skip(&mut self, names: &[&'static str], reason: &str, output: &mut Output) {
+        let checks = names.iter().map(|name| Check::skipped(name, reason));
+        self.checks.extend(checks);
+        if !self.is_json && !names.is_empty() {
+            let labels = names.join(", ").replace('_', " ");
+            let lines = fold(&format!("{labels}: {reason}"), "", output);
+            show_marked(Status::Skipped, &lines, output);
+        }
+    }
+
+    /// The end, and the exit status: that of the first failure.
+    pub fn finish(&self, output: &mut Output) -> Result<u8> {
+        let status = self.exit_status();
+        if self.is_json {
+            let report = ReportJson {
+                kind: "doctor",
+                status: if status == 0 { "ok" } else { "error" },
+                exit_code: status,
+                checks: self.checks.iter().map(Check::to_json).collect(),
+            };
+            let failure =
+                |error| Error::new(Kind::Io, format!("failed to write the report: {error}"));
+            output.print(&serde_json::to_string(&report).map_err(failure)?);
+        } else {
+            for line in fold(&self.summary(), "", output) {
+                output.print(&line);
+            }
+        }
+        Ok(status)
+    }
+
+    fn exit_status(&self) -> u8 {
+        let findings = self.checks.iter().flat_map(|check| &check.findings);
+        let kind = findings
+            .filter(|finding| finding.status == Status::Failure)
+            .find_map(|finding| finding.kind);
+        match kind {
+            None => 0,
+            // Nothing was answered that could have been cut off.
+            Some(Kind::Truncated) => Kind::Endpoint.exit_status(),
+            Some(kind) => kind.exit_status(),
+        }
+    }
+
+    fn summary(&self) -> String {
+        let findings = || self.checks.iter().flat_map(|check| &check.findings);
+        let count = |status| {
+            findings()
+                .filter(|finding| finding.status == status)
+                .count()
+        };
+        let many = |count: usize, what: &str| match count {
+            0 => format!("no {what}s"),
+            1 => format!("1 {what}"),
+            _ => format!("{count} {what}s"),
+        };
+        let (failures, warnings) = (count(Status::Failure), count(Status::Warning));
+        let counts = format!(
+            "{}, {}",
+            many(failures, "failure"),
+            many(warnings, "warning")
+        );
+        let demo = if self.exit_status() == Kind::Config.exit_status() {
+            "; `skills-runner demo` needs no setting"
+        } else {
+            ""
+        };
+        match (failures, warnings) {
+            (0, 0) => "all is well: skills-runner \"What can you do with your skills?\"".into(),
+            (0, _) => format!("{counts}: it works"),
+            _ => format!("{counts}: mend the first failure, then run doctor again{demo}"),
+        }
+    }
+}
+
+/// Columns of the mark, with the space behind it.
+const MARK_COLUMNS: usize = 9;
+
+/// The lines of a text: on a terminal words go on below before its edge, but
+/// nothing between backquotes is parted, as it is to be copied.
+fn fold(text: &str, indent: &str, output: &Output) -> Vec<String> {
+    let room = limits::REPORT_COLUMNS - MARK_COLUMNS;
+    if !output.is_on_terminal() {
+        return vec![format!("{indent}{text}")];
+    }
+    fold_to(room, text, indent)
+}
+
+fn fold_to(room: usize, text: &str, indent: &str) -> Vec<String> {
+    let mut lines = vec![indent.to_string()];
+    let mut is_quoted = false;
+    let mut word = String::new();
+    for part in text.split(' ') {
+        if !word.is_empty() {
+            word.push(' ');
+        }
+        word.push_str(part);
+        is_quoted ^= part.matches('`').count() % 2 == 1;
+        if is_quoted {
+            continue;
+        }
+        let last = lines.len() - 1;
+        let is_empty = lines[last].len() == indent.len();
+        if !is_empty && lines[last].chars().count() + 1 + word.chars().count() > room {
+            lines.push(format!("{indent}  {word}"));
+        } else {
+            let space = if is_empty { "" } else { " " };
+            lines[last] = format!("{}{space}{word}", lines[last]);
+        }
+        word.clear();
+    }
+    if !word.is_empty() {
+        lines.push(format!("{indent}  {word}"));
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_folded_between_words_and_commands_stay_whole() {
+        let table: &[(&str, &[&str])] = &[
+            ("a b", &["a b"]),
+            ("aaaa bbbb cccc", &["aaaa bbbb", "  cccc"]),
+            ("aaaa `b b b b b`, c", &["aaaa", "  `b b b b b`,", "  c"]),
+            ("aaaaaaaaaaaaaa b", &["aaaaaaaaaaaaaa", "  b"]),
+            ("an odd ` quote", &["an odd", "  ` quote"]),
+        ];
+        for (text, expected) in table {
+            assert_eq!(fold_to(10, text, ""), *expected);
+        }
+    }
+
+    #[test]
+    fn the_first_failure_gives_the_status() {
+        let mut report = Report::new(true);
+        assert_eq!(report.exit_status(), 0);
+        report.checks.push(Check::warning("a", "m", "f"));
+        assert_eq!(report.exit_status(), 0);
+        report
+            .checks
+            .push(Check::failure("b", Kind::Auth, "m", "f"));
+        report
+            .checks
+            .push(Check::failure("c", Kind::Config, "m", "f"));
+        assert_eq!(report.exit_status(), 77);
+    }
+
+    #[test]
+    fn a_check_of_several_findings_is_one_object() {
+        let mut check = Check::ok("skills", "2 skills").with("count", 2);
+        check.add_warning("`x` is broken", "mend it");
+        let json = serde_json::to_value(check.to_json()).unwrap();
+        assert_eq!(json["status"], "warning");
+        assert_eq!(json["message"], "2 skills; `x` is broken");
+        assert_eq!(json["fix"], "mend it");
+        assert_eq!(json["details"]["count"], 2);
+        assert_eq!(json["details"]["findings"][1]["fix"], "mend it");
+    }
+}

@@ -1,0 +1,828 @@
+//! `doctor`: what works, what does not, and what to do about it.
+
+use serde_json::{Value, json};
+
+use crate::harness::{
+    CANARY, MODEL, Outcome, Proxy, Reply, Request, Server, Test, TlsServer, interpreter, seconds,
+    tls_file, wait_until,
+};
+
+const DOCUMENT: &str = "---\nname: s\ndescription: A skill for tests.\n---\nDo it.\n";
+
+/// The names of the checks, in their order.
+const NAMES: [&str; 10] = [
+    "configuration",
+    "address",
+    "connection",
+    "credentials",
+    "model",
+    "tool_call",
+    "streaming",
+    "context",
+    "python",
+    "skills",
+];
+
+/// A model that calls `add` as it is told to, and tells what comes of it.
+fn able(request: &Request) -> Reply {
+    let last = request.last_message();
+    if last["role"] == "tool" {
+        let id = last["tool_call_id"].as_str().unwrap();
+        let sum = request.tool_json(id)["sum"].clone();
+        return Reply::text(&format!("The sum is {sum}.")).with_usage(120, 9);
+    }
+    if request.tool_names() == ["add"] {
+        return Reply::call("add", &json!({"a": 317, "b": 588})).with_usage(100, 20);
+    }
+    Reply::text("one two three four five six seven eight nine ten")
+}
+
+/// An endpoint whose GETs are answered by path, and whose model is `model`.
+/// What no path is given for does not exist there.
+fn endpoint(
+    paths: &'static [(&'static str, &'static str)],
+    model: impl Fn(&Request) -> Reply + Send + Sync + 'static,
+) -> Server {
+    Server::always(move |request| {
+        let path = request.path.as_str();
+        if path == "/v1/chat/completions" {
+            assert_eq!(request.method, "POST");
+            return model(request);
+        }
+        match paths.iter().find(|(known, _)| *known == path) {
+            Some((_, body)) => Reply::status(200).body(*body),
+            None => Reply::status(404).body("404 page not found"),
+        }
+    })
+}
+
+const LISTED: &[(&str, &str)] = &[(
+    "/v1/models",
+    r#"{"data":[{"id":"other"},{"id":"test-model","context_length":131072}]}"#,
+)];
+
+fn test(server: &Server) -> Test {
+    Test::new().endpoint(server).skill("s", DOCUMENT)
+}
+
+/// Every check of `doctor --json` by its place in [`NAMES`]; what holds for
+/// every report is checked here.
+#[track_caller]
+fn checks(run: &Outcome) -> Vec<Value> {
+    let report = run.stdout_json();
+    assert_eq!(report["type"], "doctor");
+    assert_eq!(report["exit_code"], run.status);
+    assert_eq!(
+        report["status"],
+        if run.status == 0 { "ok" } else { "error" }
+    );
+    let checks = report["checks"].as_array().unwrap().clone();
+    let names: Vec<&str> = checks.iter().map(|c| c["name"].as_str().unwrap()).collect();
+    assert_eq!(names, NAMES);
+    for check in &checks {
+        let status = check["status"].as_str().unwrap();
+        let is_bad = match status {
+            "ok" | "skipped" => false,
+            "warning" | "failure" => true,
+            other => panic!("{other}"),
+        };
+        assert!(!check["message"].as_str().unwrap().is_empty());
+        assert_eq!(check["fix"].is_string(), is_bad, "{check}");
+    }
+    checks
+}
+
+/// What a run says, as JSON and as text: the check's status, words of its
+/// message, words of its fix.
+#[track_caller]
+fn says(test: &Test, exit: i32, name: &str, status: &str, words: &str, fix: &str) {
+    let run = test.again().args(["doctor", "--json"]).run().status(exit);
+    let index = NAMES.iter().position(|known| *known == name).unwrap();
+    let check = checks(&run).swap_remove(index);
+    assert_eq!(check["status"], status, "{check}");
+    assert!(
+        check["message"].as_str().unwrap().contains(words),
+        "{check}"
+    );
+    assert!(
+        check["fix"].as_str().unwrap_or_default().contains(fix),
+        "{check}"
+    );
+    let run = test.again().args(["doctor"]).run().status(exit);
+    let run = run.stdout_has(words).stdout_has(status);
+    if !fix.is_empty() {
+        run.stdout_has(&format!("         fix: {}", check["fix"].as_str().unwrap()));
+    }
+}
+
+/// R-DOC-1: all is well; every line is there, and the key nowhere.
+#[test]
+fn what_works_is_told_line_by_line() {
+    let server = endpoint(LISTED, able);
+    let test = test(&server);
+    let run = test.again().args(["-v", "doctor"]).run().success();
+    let url = server.url();
+    let address = format!("ok       address: {url}/chat/completions, direct\n");
+    for line in [
+        "ok       configuration: 3 settings are set\n",
+        "           LLM_API_KEY=[secret] (environment)\n",
+        "           LLM_MODEL_NAME=test-model (environment)\n",
+        &address,
+        "ok       connection: answered after ",
+        "ok       credentials: accepted\n",
+        "ok       model: `test-model` is listed, one of 2\n",
+        "ok       tool call: called, and its result was used: 2 requests, ",
+        ", 220 tokens read, 29 written\n",
+        "ok       streaming: came in ",
+        "ok       context: 131,072 tokens\n",
+        "ok       python: ",
+        ", Python 3.",
+        "ok       skills: 1 skill in ",
+        "all is well",
+    ] {
+        run.demand(run.stdout.contains(line), format!("stdout lacks {line:?}"));
+    }
+    run.demand(
+        !run.stdout.contains('\x1b'),
+        "there is no colour but on a terminal",
+    );
+    let run = run
+        .stderr_has(&format!("· GET {url}/models"))
+        .stderr_has(&format!("· POST {url}/chat/completions"));
+    run.stdout_lacks("warning").stdout_lacks("failure");
+    let run = test.again().args(["doctor", "--json"]).run().success();
+    let checks = checks(&run.stderr_is_empty());
+    assert!(
+        checks.iter().all(|check| check["status"] == "ok"),
+        "{checks:?}"
+    );
+    assert_eq!(checks[0]["details"]["settings"][0]["value"], "[secret]");
+    assert_eq!(checks[7]["details"]["tokens"], 131_072);
+    for word in ["json", "jsonl"] {
+        let run = test.again().args(["doctor", "-o", word]).run().success();
+        assert_eq!(run.stdout_json()["type"], "doctor");
+    }
+    // A whole trial each time, its requests those of a conversation.
+    let trials = server.finish();
+    let trials = trials
+        .iter()
+        .filter(|request| request.tool_names() == ["add"]);
+    assert_eq!(trials.count(), 8);
+}
+
+/// Without any setting: all problems, each with its fix, and what needs none
+/// of them is looked at all the same.
+#[test]
+fn a_missing_configuration_is_told_with_its_fixes() {
+    let test = Test::new().skill("s", DOCUMENT);
+    let run = test.again().args(["doctor"]).run().status(78);
+    let run = run
+        .stdout_has("failure  configuration: LLM_API_BASE_URL is not set\n         fix: set it in")
+        .stdout_has("failure  configuration: LLM_MODEL_NAME is not set\n         fix: set it in")
+        .stdout_has("failure  configuration: LLM_API_KEY is not set\n         fix: set it in")
+        .stdout_has(
+            "skipped  address, connection, credentials, model, tool call, streaming, context: ",
+        )
+        .stdout_has("ok       python: ")
+        .stdout_has("ok       skills: 1 skill in ")
+        .stdout_has("3 failures, no warnings: mend the first failure")
+        .stdout_has("`skills-runner demo`");
+    run.stderr_is_empty();
+    let run = test.again().args(["doctor", "--json"]).run().status(78);
+    let checks = checks(&run);
+    assert_eq!(
+        checks[0]["details"]["findings"].as_array().unwrap().len(),
+        3
+    );
+    assert_eq!(checks[1]["status"], "skipped");
+    assert_eq!(checks[9]["status"], "ok");
+}
+
+/// Also an unreadable or broken `.env` is something that is found.
+#[test]
+fn a_broken_environment_file_is_told() {
+    let server = endpoint(LISTED, able);
+    let lines = "LLM_MODEL_NAME=test-model\nthis is no setting\nSCRIPT_LEFTOVERS=maybe\n";
+    let run = test(&server)
+        .dotenv(lines)
+        .args(["doctor"])
+        .run()
+        .status(78);
+    run.stdout_has("SCRIPT_LEFTOVERS=maybe (.env line 3) is not kill or keep\n         fix: ")
+        .stdout_has("warning  configuration: skipped .env line 2: ")
+        .stdout_has("skipped  address, ")
+        .stderr_is_empty();
+    let run = test(&server)
+        .args(["doctor", "--env-file", "none.env"])
+        .run();
+    run.status(78)
+        .stdout_has("failure  configuration: failed to read none.env");
+    assert!(server.finish().is_empty());
+}
+
+/// The trial decides: some list their models to anybody, others refuse the
+/// list to a key that is good for everything else.
+#[test]
+fn refused_credentials_are_77() {
+    let refusal = || Reply::error(401, "Incorrect API key provided");
+    let server = Server::always(move |_| refusal());
+    let fix = "check LLM_API_KEY";
+    says(
+        &test(&server),
+        77,
+        "credentials",
+        "failure",
+        "status 401",
+        fix,
+    );
+    server.finish();
+    let server = endpoint(LISTED, move |_| refusal());
+    says(
+        &test(&server),
+        77,
+        "credentials",
+        "failure",
+        "Incorrect API key",
+        fix,
+    );
+    let words = "the credentials come first";
+    says(&test(&server), 77, "tool_call", "skipped", words, "");
+    server.finish();
+    let server = Server::always(move |request| match request.method.as_str() {
+        "GET" => Reply::error(403, "missing scope: model.read"),
+        _ => able(request),
+    });
+    says(&test(&server), 0, "credentials", "ok", "accepted", "");
+    says(&test(&server), 0, "model", "skipped", "is refused", "");
+    server.finish();
+}
+
+/// A quoting server does not give the key away, in any format.
+#[test]
+fn the_key_shows_nowhere() {
+    let server = Server::always(|request| {
+        let quoted = request.header("authorization").unwrap_or_default();
+        Reply::error(401, quoted)
+    });
+    // Every run is checked for the key by the harness.
+    for args in [&["doctor", "-v"][..], &["doctor", "--json", "-v"]] {
+        let run = test(&server).args(args).run().status(77);
+        run.stdout_has("[secret]").stdout_lacks(CANARY);
+    }
+    server.finish();
+}
+
+#[test]
+fn a_model_that_is_not_listed_is_told_with_its_neighbours() {
+    let server = endpoint(
+        &[(
+            "/v1/models",
+            r#"{"data":[{"id":"test-model-2"},{"id":"zeta"}]}"#,
+        )],
+        able,
+    );
+    let words = "`test-model` is not among the 2 models listed; near names: `test-model-2`";
+    let fix = "set LLM_MODEL_NAME to `test-model-2`";
+    says(&test(&server), 0, "model", "warning", words, fix);
+    server.finish();
+    // The refusal of the request itself then points to that line.
+    let server = endpoint(&[("/v1/models", r#"{"data":[{"id":"zeta"}]}"#)], |_| {
+        Reply::error(404, "The model `test-model` does not exist")
+    });
+    says(
+        &test(&server),
+        1,
+        "model",
+        "warning",
+        "there are `zeta`",
+        "the list",
+    );
+    says(
+        &test(&server),
+        1,
+        "tool_call",
+        "failure",
+        "does not exist",
+        "correct LLM_MODEL_NAME",
+    );
+    server.finish();
+}
+
+#[test]
+fn an_endpoint_without_a_list_is_fine() {
+    for status in [404, 405] {
+        let server = Server::always(move |request| match request.method.as_str() {
+            "GET" => Reply::status(status),
+            _ => able(request),
+        });
+        let words = "no list of models";
+        says(&test(&server), 0, "model", "skipped", words, "");
+        says(&test(&server), 0, "context", "skipped", "not told", "");
+        server.finish();
+    }
+    let server = endpoint(&[("/v1/models", "<html>welcome</html>")], able);
+    says(&test(&server), 0, "model", "skipped", "something else", "");
+    server.finish();
+}
+
+#[test]
+fn a_model_that_cannot_call_tools_is_told() {
+    type Row = (
+        fn(&Request) -> Reply,
+        i32,
+        &'static str,
+        &'static str,
+        &'static str,
+    );
+    let table: [Row; 6] = [
+        (
+            |_| Reply::text("The sum is 905."),
+            0,
+            "warning",
+            "answered without calling the tool",
+            "made for tool calls",
+        ),
+        (
+            |request| match request.tool_names().is_empty() {
+                false => Reply::text("<tool_call>{\"name\": \"add\"}</tool_call>"),
+                true => able(request),
+            },
+            1,
+            "failure",
+            "handed the call on as text",
+            "--tool-call-parser",
+        ),
+        (
+            |_| Reply::error(400, "registry.ollama.ai/library/x does not support tools"),
+            1,
+            "failure",
+            "does not support tools",
+            "cannot call tools",
+        ),
+        (
+            |request| match request.last_message()["role"] == "tool" {
+                true => Reply::text("I do not know."),
+                false => able(request),
+            },
+            0,
+            "warning",
+            "does not tell its result",
+            "LLM_MODEL_NAME",
+        ),
+        (
+            |request| match request.last_message()["role"] == "tool" {
+                true => Reply::text("905"),
+                false => Reply::call("add", &json!({"a": "many"})),
+            },
+            0,
+            "warning",
+            "a and b must be whole numbers",
+            "LLM_MODEL_NAME",
+        ),
+        (
+            |request| match request.tool_names().is_empty() {
+                false => Reply::call("add", &json!({"a": 317, "b": 588})),
+                true => able(request),
+            },
+            0,
+            "warning",
+            "again and again",
+            "LLM_MODEL_NAME",
+        ),
+    ];
+    for (model, exit, status, words, fix) in table {
+        let server = endpoint(LISTED, model);
+        says(&test(&server), exit, "tool_call", status, words, fix);
+        server.finish();
+    }
+}
+
+#[test]
+fn an_endpoint_without_streams_is_told() {
+    let server = endpoint(LISTED, |request| match request.wants_stream() {
+        true => Reply::error(400, "streaming is not supported"),
+        false => able(request),
+    });
+    let words = "the endpoint does not stream";
+    says(
+        &test(&server),
+        0,
+        "streaming",
+        "warning",
+        words,
+        "--no-stream",
+    );
+    server.finish();
+    let server = endpoint(LISTED, |request| able(request).whole());
+    says(&test(&server), 0, "streaming", "ok", "came whole", "");
+    server.finish();
+    let server = endpoint(LISTED, able);
+    let run = test(&server)
+        .args(["doctor", "--no-stream"])
+        .run()
+        .success();
+    run.stdout_has("skipped  streaming: --no-stream");
+    assert!(
+        server
+            .finish()
+            .iter()
+            .all(|request| !request.wants_stream())
+    );
+}
+
+const OLLAMA: &[(&str, &str)] = &[
+    (
+        "/v1/models",
+        r#"{"object":"list","data":[{"id":"test-model:latest","owned_by":"library"}]}"#,
+    ),
+    ("/", "Ollama is running"),
+    (
+        "/api/ps",
+        r#"{"models":[{"name":"test-model:latest","model":"test-model:latest","context_length":4096}]}"#,
+    ),
+    (
+        "/api/show",
+        r#"{"parameters":"temperature 1","model_info":{"qwen3.context_length":40960}}"#,
+    ),
+];
+
+/// The same while no model is loaded.
+const UNLOADED: &[(&str, &str)] = &[OLLAMA[0], OLLAMA[3]];
+
+#[test]
+fn ollamas_small_context_and_missing_models_are_told() {
+    let server = endpoint(OLLAMA, able);
+    let fix = "OLLAMA_CONTEXT_LENGTH=32768";
+    says(&test(&server), 0, "context", "warning", "4,096 tokens", fix);
+    says(&test(&server), 0, "model", "ok", "`test-model:latest`", "");
+    let absent = test(&server).env("LLM_MODEL_NAME", "test-modle");
+    let words = "Ollama does not have `test-modle`; near names: `test-model`";
+    says(
+        &absent,
+        1,
+        "model",
+        "failure",
+        words,
+        "`ollama pull test-modle`",
+    );
+    let asked = server.finish();
+    let pulled = asked
+        .iter()
+        .filter(|request| request.json["model"] == "test-modle");
+    assert_eq!(pulled.count(), 0, "a model that is not there is not asked");
+    // Not loaded, and nothing set in the model's file.
+    let server = endpoint(
+        &[
+            ("/v1/models", r#"{"object":"list","data":null}"#),
+            ("/", "Ollama is running"),
+        ],
+        able,
+    );
+    says(
+        &test(&server),
+        1,
+        "model",
+        "failure",
+        "does not have",
+        "ollama pull",
+    );
+    server.finish();
+    let server = endpoint(UNLOADED, able);
+    says(
+        &test(&server),
+        0,
+        "context",
+        "warning",
+        "as little as 4,096",
+        fix,
+    );
+    server.finish();
+    let set = r#"{"parameters":"num_ctx     65536\ntemperature 1"}"#;
+    let server = Server::always(move |request| match request.path.as_str() {
+        "/api/show" => Reply::status(200).body(set),
+        "/v1/models" => Reply::status(200).body(OLLAMA[0].1),
+        "/v1/chat/completions" => able(request),
+        _ => Reply::status(404),
+    });
+    says(&test(&server), 0, "context", "ok", "65,536 tokens", "");
+    let shown = server.finish();
+    let shown = shown.iter().find(|request| request.path == "/api/show");
+    assert_eq!(shown.unwrap().json["model"], MODEL);
+}
+
+#[test]
+fn llama_cpps_context_is_told_by_its_properties() {
+    let server = endpoint(
+        &[
+            (
+                "/v1/models",
+                r#"{"models":[{"name":"test-model"}],"data":[{"id":"test-model","owned_by":"llamacpp","meta":{"n_ctx_train":131072}}]}"#,
+            ),
+            (
+                "/props",
+                r#"{"default_generation_settings":{"n_ctx":8192}}"#,
+            ),
+        ],
+        able,
+    );
+    says(
+        &test(&server),
+        0,
+        "context",
+        "warning",
+        "8,192 tokens",
+        "-c 32768",
+    );
+    server.finish();
+    let server = endpoint(
+        &[(
+            "/v1/models",
+            r#"{"data":[{"id":"test-model","owned_by":"llamacpp","meta":{"n_ctx_train":131072}}]}"#,
+        )],
+        able,
+    );
+    let words = "not told; the model was made for 131,072 tokens";
+    says(&test(&server), 0, "context", "skipped", words, "");
+    server.finish();
+}
+
+/// R-API-6: no list exhausts memory.
+#[test]
+fn an_endless_list_is_bounded() {
+    let entries = r#"{"id":"some-model"},"#.repeat(400_000);
+    let list = format!("{{\"data\":[{entries}{{\"id\":\"test-model\"}}]}}");
+    let server = Server::always(move |request| match request.method.as_str() {
+        "GET" if request.path == "/v1/models" => Reply::status(200).body(list.as_str()),
+        "GET" => Reply::status(404),
+        _ => able(request),
+    });
+    let run = test(&server).args(["doctor"]).run().success();
+    run.stdout_has("skipped  model: `test-model`; the list is too long")
+        .memory_at_most(32 << 10);
+    server.finish();
+}
+
+#[test]
+fn nobody_there_is_75_and_the_rest_is_looked_at() {
+    let server = Server::refused();
+    let test = test(&server);
+    let fix = "is the server running";
+    says(
+        &test,
+        75,
+        "connection",
+        "failure",
+        "Connection refused",
+        fix,
+    );
+    let run = test.again().args(["doctor"]).run().status(75);
+    run.stdout_has(
+        "skipped  credentials, model, tool call, streaming, context: there is no connection",
+    )
+    .stdout_has("ok       skills: 1 skill");
+}
+
+/// The way to the endpoint is that of questions: proxy, certificates.
+#[test]
+fn the_way_is_told_and_a_certificate_that_is_not_trusted() {
+    let server = endpoint(LISTED, able);
+    let tls = TlsServer::start("server", server.port());
+    let proxy = Proxy::start(tls.port());
+    let test = test(&server)
+        .env("LLM_API_BASE_URL", "https://llm.test:8080/v1")
+        .env("HTTPS_PROXY", proxy.url("http", "user:horse-staple@"))
+        .env("SSL_CERT_FILE", tls_file("ca.pem"));
+    let run = test.again().args(["doctor", "-v"]).run().success();
+    run.stdout_has(
+        "https://llm.test:8080/v1/chat/completions, through the proxy http://127.0.0.1:",
+    )
+    .stdout_has(", encrypted, certificate trusted\n")
+    .stdout_lacks("horse-staple")
+    .stderr_lacks("horse-staple");
+    let distrusting = test
+        .clone()
+        .env("SSL_CERT_FILE", tls_file("self-signed.pem"));
+    says(
+        &distrusting,
+        1,
+        "connection",
+        "failure",
+        "the certificate of llm.test",
+        "",
+    );
+    drop(tls);
+    server.finish();
+}
+
+/// Each skill that is faulty, with what to do.
+#[test]
+fn faulty_skills_are_told() {
+    let server = endpoint(LISTED, able);
+    let test = test(&server)
+        .folder("skills/empty")
+        .skill("odd", "---\ndescription: [unclosed\n---\ntext\n")
+        .skill("broken", DOCUMENT)
+        .link("skills/broken/venv", "nowhere");
+    let run = test.again().args(["doctor"]).run().success();
+    run.stdout_has("ok       skills: 4 skills in ")
+        .stdout_has("warning  skills: `empty`: cannot be used: it has no SKILL.md\n         fix: write its SKILL.md")
+        .stdout_has("warning  skills: `odd`: SKILL.md line ")
+        .stdout_has("warning  skills: `broken`: the venv of the skill `broken` is broken: ")
+        .stdout_has("         fix: remove ");
+    let run = test.again().args(["doctor", "--json"]).run().success();
+    let skills = checks(&run).swap_remove(9);
+    let venvs: Vec<&Value> = skills["details"]["skills"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|skill| &skill["venv"])
+        .collect();
+    assert_eq!(
+        venvs,
+        [&json!(false), &Value::Null, &Value::Null, &Value::Null]
+    );
+    let run = test.again().args(["doctor", "--skills", "none"]).run();
+    run.success()
+        .stdout_has("none does not exist\n         fix: name a folder of skills");
+    server.finish();
+}
+
+/// A skill without a venv needs a Python; where every skill has one of its
+/// own, none is missed.
+#[test]
+fn a_missing_python_is_told() {
+    let server = endpoint(LISTED, able);
+    let test = test(&server);
+    let bare = test.clone().env("PATH", "/nowhere");
+    says(
+        &bare,
+        1,
+        "python",
+        "failure",
+        "no Python was found",
+        "install python3",
+    );
+    let wrong = test.clone().env("SCRIPT_PYTHON", "/bin/false");
+    says(
+        &wrong,
+        1,
+        "python",
+        "failure",
+        "is no working Python",
+        "SCRIPT_PYTHON",
+    );
+    let off = test.clone().env("SCRIPT_PYTHON", "off");
+    says(&off, 0, "python", "ok", "only skills with a venv", "");
+    let run = test
+        .again()
+        .args(["doctor", "--no-scripts"])
+        .run()
+        .success();
+    run.stdout_has("skipped  python: --no-scripts");
+    let equipped = bare.venv("s");
+    says(
+        &equipped,
+        0,
+        "python",
+        "warning",
+        "no Python was found",
+        "install python3",
+    );
+    server.finish();
+}
+
+/// A slow shim is told with the interpreter behind it.
+#[test]
+fn a_slow_start_is_told_with_its_detour() {
+    let server = endpoint(LISTED, able);
+    let python = interpreter();
+    let shim = format!("#!/bin/sh\nsleep 0.35\nexec {} \"$@\"\n", python.display());
+    let test = test(&server).executable("shim", &shim);
+    let test = test.env("SCRIPT_PYTHON", "./shim");
+    says(
+        &test,
+        0,
+        "python",
+        "warning",
+        "at every script",
+        "SCRIPT_PYTHON=/",
+    );
+    server.finish();
+}
+
+/// The limit of the whole run ends every phase, and the report is complete.
+#[test]
+fn the_time_limit_ends_a_silent_server() {
+    for silent in ["GET", "POST"] {
+        let server = Server::always(move |request| match request.method == silent {
+            true => Reply::nothing().hang(),
+            false => Reply::status(404),
+        });
+        let run = test(&server)
+            .args(["doctor", "--json", "--timeout", "1"])
+            .run();
+        let run = run.status(3).took_at_most(seconds(2.0));
+        let checks = checks(&run);
+        let index = if silent == "GET" { 2 } else { 5 };
+        assert_eq!(checks[index]["status"], "failure");
+        let message = checks[index]["message"].as_str().unwrap();
+        assert!(message.contains("--timeout"), "{message}");
+        assert_eq!(checks[index + 1]["status"], "skipped");
+        server.finish();
+    }
+}
+
+/// A server that does not tell of itself is asked for its real work all the same.
+#[test]
+fn a_list_that_never_comes_is_no_failure() {
+    let server = Server::always(|request| match request.method.as_str() {
+        "GET" if request.path == "/v1/models" => Reply::nothing().hang(),
+        "GET" => Reply::status(404),
+        _ => able(request),
+    });
+    let test = test(&server).env("LLM_TIMEOUT_SECONDS", "1");
+    let run = test.args(["doctor"]).run().success();
+    run.stdout_has("warning  connection: connected, but nothing came for 5 s")
+        .stdout_has("ok       tool call");
+    server.finish();
+}
+
+/// Ctrl+C ends each phase at once, by the signal itself.
+#[test]
+fn a_signal_ends_every_phase_at_once() {
+    for (silent, requests) in [("GET", 1), ("POST", 3)] {
+        let server = Server::always(move |request| match request.method == silent {
+            true => Reply::nothing().hang(),
+            false => Reply::status(404),
+        });
+        let running = test(&server).args(["doctor"]).spawn();
+        server.wait_for_requests(requests);
+        let start = std::time::Instant::now();
+        running.signal(libc::SIGINT);
+        running
+            .wait()
+            .status(-libc::SIGINT)
+            .stdout_lacks("skipped  ");
+        assert!(start.elapsed() < seconds(0.5), "{:?}", start.elapsed());
+        server.finish();
+    }
+    let test = Test::new()
+        .skill("s", DOCUMENT)
+        .executable("slow", "#!/bin/sh\n: > started\nexec sleep 60\n");
+    let running = test
+        .again()
+        .env("SCRIPT_PYTHON", "./slow")
+        .args(["doctor"])
+        .spawn();
+    let has_started = wait_until(seconds(5.0), || test.exists("started"));
+    assert!(has_started);
+    running.signal(libc::SIGINT);
+    running
+        .wait()
+        .status(-libc::SIGINT)
+        .took_at_most(seconds(6.0));
+    assert!(test.processes().is_empty());
+}
+
+#[test]
+fn standard_input_is_left_alone_and_words_are_refused() {
+    let server = endpoint(LISTED, able);
+    let running = test(&server).args(["doctor"]).stdin_open().spawn();
+    running.wait().success().took_at_most(seconds(10.0));
+    server.finish();
+    let test = Test::new();
+    let run = test.again().args(["doctor", "who?"]).run().status(2);
+    run.stdout_is_empty()
+        .stderr_has("doctor takes no words")
+        .stderr_has("skills-runner -- doctor");
+}
+
+/// On a terminal marks have colours, and every line fits.
+#[test]
+fn a_terminal_shows_it_folded() {
+    let server = endpoint(OLLAMA, able);
+    let test = test(&server).env("TERM", "xterm");
+    let run = test.args(["doctor"]).terminal().wait_exit().success();
+    for words in [
+        "\u{1b}[32mok       \u{1b}[0mconfiguration: ",
+        "\u{1b}[33mwarning  \u{1b}[0mcontext: 4,096 tokens",
+        "skills-runner: asking `test-model` to call a tool",
+        "no failures, 1 warning: it works",
+    ] {
+        run.demand(
+            run.terminal.contains(words),
+            format!("{words:?} is not there"),
+        );
+    }
+    for line in run.terminal.lines() {
+        let shown = line.replace("\u{1b}[0m", "").replace("\u{1b}[2m", "");
+        let shown = shown.replace("\u{1b}[32m", "").replace("\u{1b}[33m", "");
+        let is_report = !shown.starts_with("skills-runner: ") && shown.contains(' ');
+        let has_path = shown.contains("/skills-runner-it-");
+        assert!(
+            !is_report || has_path || shown.chars().count() <= 80,
+            "{shown}"
+        );
+    }
+    server.finish();
+}
