@@ -236,7 +236,7 @@ impl Assembler {
         let mut resent = std::mem::take(&mut self.resent);
         let mut result = Ok(());
         let mut take = |text: &str| {
-            if result.is_ok() {
+            if result.is_ok() && !text.is_empty() {
                 result = self.take_text(text, listener);
             }
         };

@@ -403,7 +403,7 @@ fn row_22_where_nothing_streams_a_whole_answer_is_asked_for_once() {
         let streams: Vec<bool> = talk
             .requests
             .iter()
-            .map(|request| request.wants_stream())
+            .map(crate::harness::Request::wants_stream)
             .collect();
         // Once is enough to know.
         assert_eq!(streams, [true, false, false]);

@@ -16,7 +16,9 @@ fn http_date(since_1970: u64) -> String {
     let (mut days, rest) = (since_1970 / 86_400, since_1970 % 86_400);
     let weekday = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"][(days % 7) as usize];
     let mut year = 1970;
-    let is_leap = |year: u64| year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let is_leap = |year: u64| {
+        year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
+    };
     while days >= 365 + u64::from(is_leap(year)) {
         days -= 365 + u64::from(is_leap(year));
         year += 1;
@@ -51,6 +53,8 @@ fn http_date(since_1970: u64) -> String {
     )
 }
 
+type Row<'r> = (&'r [(&'r str, &'r str)], &'r str, u64);
+
 /// Above the cap nobody waits: the message tells the time, to a few seconds.
 #[test]
 fn row_50_a_long_wait_is_told_and_not_waited_for() {
@@ -59,7 +63,7 @@ fn row_50_a_long_wait_is_told_and_not_waited_for() {
     let (epoch, milliseconds) = (hour.to_string(), format!("{hour}000"));
     let none = "";
     let info = r#"[{"error":{"code":429,"message":"Resource has been exhausted","status":"RESOURCE_EXHAUSTED","details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"94s"}]}}]"#;
-    let table: &[(&[(&str, &str)], &str, u64)] = &[
+    let table: &[Row<'_>] = &[
         (&[("Retry-After", "3600")], none, 3600),
         (&[("Retry-After", &date)], none, 3600),
         (&[("Retry-After", &epoch)], none, 3600),
