@@ -184,7 +184,9 @@ pub fn streaming(endpoint: &Endpoint, patience: &Patience, listener: &mut Listen
     };
     let mut pieces = 0;
     let reply = model.complete(&request, &mut |event| {
-        pieces += u32::from(matches!(event, Event::Text(_) | Event::Reasoning(_)));
+        if let Event::Text(piece) | Event::Reasoning(piece) = &event {
+            pieces += u32::from(!piece.is_empty());
+        }
         listener(event);
     });
     let reply = match reply {
