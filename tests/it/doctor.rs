@@ -119,12 +119,13 @@ fn says(test: &Test, exit: i32, name: &str, status: &str, words: &str, fix: &str
 #[test]
 fn what_works_is_told_line_by_line() {
     let server = endpoint(LISTED, able);
-    let test = test(&server);
+    // No shim: on a busy machine its start may be slow enough for a warning.
+    let test = test(&server).env("SCRIPT_PYTHON", interpreter());
     let run = test.again().args(["-v", "doctor"]).run().success();
     let url = server.url();
     let address = format!("ok       address: {url}/chat/completions, direct\n");
     for line in [
-        "ok       configuration: 3 settings are set\n",
+        "ok       configuration: 4 settings are set\n",
         "           LLM_API_KEY=[secret] (environment)\n",
         "           LLM_MODEL_NAME=test-model (environment)\n",
         &address,
@@ -174,7 +175,9 @@ fn what_works_is_told_line_by_line() {
 /// of them is looked at all the same.
 #[test]
 fn a_missing_configuration_is_told_with_its_fixes() {
-    let test = Test::new().skill("s", DOCUMENT);
+    let test = Test::new()
+        .skill("s", DOCUMENT)
+        .env("SCRIPT_PYTHON", interpreter());
     let run = test.again().args(["doctor"]).run().status(78);
     let run = run
         .stdout_has("failure  configuration: LLM_API_BASE_URL is not set\n         fix: set it in")
@@ -801,7 +804,9 @@ fn standard_input_is_left_alone_and_words_are_refused() {
 #[test]
 fn a_terminal_shows_it_folded() {
     let server = endpoint(OLLAMA, able);
-    let test = test(&server).env("TERM", "xterm");
+    let test = test(&server)
+        .env("TERM", "xterm")
+        .env("SCRIPT_PYTHON", interpreter());
     let run = test.args(["doctor"]).terminal().wait_exit().success();
     for words in [
         "\u{1b}[32mok       \u{1b}[0mconfiguration: ",
