@@ -47,6 +47,13 @@ impl From<super::sse::TooLarge> for Fault {
     }
 }
 
+/// What came piece by piece: a whole message after it only says it again.
+#[derive(Debug, Default)]
+struct Pieces {
+    text: bool,
+    calls: bool,
+}
+
 /// One reply in the making.
 #[allow(
     clippy::struct_excessive_bools,
@@ -66,10 +73,7 @@ pub struct Assembler {
     resent: Resent,
     think: ThinkFilter,
     calls: Calls,
-    /// Text and calls that came piece by piece: a whole message after them
-    /// only says them again.
-    has_text_pieces: bool,
-    has_call_pieces: bool,
+    pieces: Pieces,
     /// The index of the choice that is read.
     choice: Option<u64>,
     finish: Option<String>,
@@ -200,14 +204,14 @@ impl Assembler {
         self.begun = true;
         self.choice = self.choice.or(choice.index.number());
         self.usage = choice.usage.usage().or(self.usage);
-        self.has_text_pieces |= !choice.delta.content.text().is_empty();
-        self.has_call_pieces |= !choice.delta.tool_calls.items.is_empty();
+        self.pieces.text |= !choice.delta.content.text().is_empty();
+        self.pieces.calls |= !choice.delta.tool_calls.items.is_empty();
         self.take_delta(&choice.delta, listener)?;
         let mut message = choice.message;
-        if self.has_text_pieces {
+        if self.pieces.text {
             message.content = Loose::Null;
         }
-        if self.has_call_pieces {
+        if self.pieces.calls {
             message.tool_calls.items.clear();
         }
         self.take_delta(&message, listener)?;

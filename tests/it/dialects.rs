@@ -11,12 +11,15 @@ use crate::harness::{Outcome, Reply, Request, Server, Test};
 
 mod address;
 mod calls;
+mod endings;
 mod errors;
 mod fields;
 mod framing;
 mod history;
 mod reasoning;
+mod replies;
 mod retries;
+mod tokens;
 
 /// Two skills: tools are offered, and the result of `list_skills` tells which
 /// arguments it was given.
@@ -100,6 +103,9 @@ fn unmarked<S: AsRef<str>>(payloads: impl IntoIterator<Item = S>) -> Reply {
 fn stream_of(bytes: impl Into<Vec<u8>>) -> Reply {
     Reply::chunks([(std::time::Duration::ZERO, bytes)])
 }
+
+/// A payload with a whole answer.
+const FOUR: &str = r#"{"choices":[{"delta":{"content":"4"},"finish_reason":"stop"}]}"#;
 
 /// A body of JSON.
 fn whole(body: &str) -> Reply {

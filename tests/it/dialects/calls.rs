@@ -1,12 +1,11 @@
-//! Rows 1-13: pieces of calls, and how a reply ends.
+//! Rows 1-10: pieces of calls.
 
 use serde_json::{Value, json};
 
 use super::{
-    ALPHA, after_calls, assert_alpha_and_beta, calls_of, chat, delta, finish, listed, message,
-    pieces, results_of, said, stream, stream_of_pieces, talk, unmarked, whole,
+    ALPHA, after_calls, assert_alpha_and_beta, calls_of, delta, finish, listed, message, pieces,
+    results_of, stream, stream_of_pieces, talk, unmarked,
 };
-use crate::harness::Reply;
 
 #[test]
 fn row_01_an_empty_id_or_name_overwrites_nothing() {
@@ -299,7 +298,7 @@ fn row_09_broken_arguments_are_told_to_the_model_and_not_kept() {
         r#"{"skill_name":"alpha""#,
         r#"{"skill_name":"alpha"}}"#,
         r#"{"skill_name":"alpha"}</tool_call>"#,
-        r"{'skill_name':'alpha'}",
+        "{'skill_name':'alpha'}",
         r#"["alpha"]"#,
         "7",
         "skill_name=alpha",
@@ -372,210 +371,4 @@ fn row_10_a_whole_call_in_one_delta_or_in_a_final_message() {
         assert_eq!(calls.len(), 1, "{dialect}: {calls:?}");
         assert_eq!(calls[0].2, json!({"query": "alpha"}), "{dialect}");
     }
-}
-
-#[test]
-fn row_11_calls_count_whatever_the_reason_says() {
-    for reason in ["stop", "end_turn", "function_call", "STOP"] {
-        let request = after_calls(&[], stream([pieces(ALPHA), finish(reason)]));
-        assert_eq!(listed(results_of(&request)[0]), ["alpha"], "{reason}");
-        let body = message(&format!(r#""content":null,"tool_calls":{ALPHA}"#), reason);
-        after_calls(&["--no-stream"], body);
-    }
-    // And the reverse: no calls is an answer.
-    let talk = talk(
-        &[],
-        [stream([delta(r#""content":"4""#), finish("tool_calls")])],
-    );
-    talk.run.success().stdout("4\n");
-}
-
-#[test]
-fn row_12_unknown_reasons_are_an_end() {
-    for reason in [
-        r#""end""#,
-        r#""eos""#,
-        "null",
-        "7",
-        r#"{"type":"stop"}"#,
-        r#""""#,
-    ] {
-        let last = format!(r#"{{"choices":[{{"delta":{{}},"finish_reason":{reason}}}]}}"#);
-        let streamed = talk(&[], [stream([delta(r#""content":"4""#), last])]);
-        streamed.run.success().stdout("4\n");
-        let body =
-            format!(r#"{{"choices":[{{"message":{{"content":"4"}},"finish_reason":{reason}}}]}}"#);
-        talk(&["--no-stream"], [whole(&body)])
-            .run
-            .success()
-            .stdout("4\n");
-    }
-    // What says that something is missing is no success.
-    for reason in ["error", "model_context_window_exceeded", "max_tokens"] {
-        let streamed = talk(&[], [stream([delta(r#""content":"The""#), finish(reason)])]);
-        streamed.run.status(4).stdout("The\n");
-        let body = talk(&["--no-stream"], [message(r#""content":"The""#, reason)]);
-        body.run.status(4).stdout("The\n");
-    }
-}
-
-#[test]
-fn row_13_half_a_call_at_the_token_limit_is_not_run() {
-    let first = r#"{"index":0,"id":"a","type":"function","function":{"name":"run_python_script","arguments":"{\"skill_name\":\"alpha\",\"script\":\"open('ran','w')\"}"}}"#;
-    let half = r#"{"index":1,"id":"b","type":"function","function":{"name":"run_python_script","arguments":"{\"skill_name\":\"al"}}"#;
-    for calls in [
-        format!("[{half}]"),
-        format!("[{first},{half}]"),
-        format!("[{first}]"),
-    ] {
-        let streamed = stream([pieces(&calls), finish("length")]);
-        let body = message(&format!(r#""content":null,"tool_calls":{calls}"#), "length");
-        for (args, reply) in [(&[][..], streamed), (&["--no-stream"][..], body)] {
-            let talk = talk(args, [reply]);
-            talk.run
-                .status(4)
-                .stderr_has("limit of tokens")
-                .stderr_lacks("→ run_python_script");
-            assert_eq!(talk.requests.len(), 1);
-        }
-    }
-    // A reason that came too early is not taken back by a later one.
-    let talk = talk(
-        &[],
-        [stream([
-            pieces(&format!("[{half}]")),
-            finish("length"),
-            finish("stop"),
-        ])],
-    );
-    talk.run.status(4);
-}
-
-#[test]
-fn row_36_ids_are_echoed_byte_for_byte_and_paired_by_turn() {
-    let kimi = r#"[{"index":0,"id":"functions.list_skills:0","type":"function","function":{"name":"list_skills","arguments":"{\"query\":\"alpha\"}"}},{"index":1,"id":"functions.list_skills:1","type":"function","function":{"name":"list_skills","arguments":"{\"query\":\"beta\"}"}}]"#;
-    let ids = ["functions.list_skills:0", "functions.list_skills:1"];
-    // The same ids in every turn: each turn's calls have their own results.
-    let talk = talk(
-        &[],
-        [
-            stream_of_pieces(&[kimi]),
-            message(
-                &format!(r#""content":null,"tool_calls":{kimi}"#),
-                "tool_calls",
-            ),
-            Reply::text("done"),
-        ],
-    );
-    talk.run.success().stdout("done\n");
-    for request in &talk.requests[1..] {
-        assert_alpha_and_beta(request, Some(ids));
-    }
-    let pairs: Vec<&Value> = talk.requests[2]
-        .messages()
-        .iter()
-        .map(|m| &m["tool_call_id"])
-        .collect();
-    let null = &Value::Null;
-    let (a, b) = (&json!(ids[0]), &json!(ids[1]));
-    assert_eq!(pairs, [null, null, null, a, b, null, a, b]);
-    // Longer than OpenAI allows, odd, not even a text: not ours to change.
-    let long = "x".repeat(120);
-    for id in [long.as_str(), "call é/+= \"q\"", "0", "D681PevKs"] {
-        let calls = ALPHA.replace(r#""a""#, &json!(id).to_string());
-        let request = after_calls(&[], stream_of_pieces(&[&calls]));
-        assert_eq!(calls_of(&request)[0].0, id);
-        assert_eq!(request.last_message()["tool_call_id"], id);
-    }
-}
-
-#[test]
-fn row_36_one_id_for_two_calls_of_a_turn_is_told_apart() {
-    let calls = r#"[{"index":0,"id":"x","function":{"name":"list_skills","arguments":"{\"query\":\"alpha\"}"}},{"index":1,"id":"x","function":{"name":"list_skills","arguments":"{\"query\":\"beta\"}"}}]"#;
-    let request = after_calls(&[], stream_of_pieces(&[calls]));
-    assert_alpha_and_beta(&request, None);
-    assert_eq!(calls_of(&request)[0].0, "x");
-}
-
-#[test]
-fn row_56_garbled_names_are_cut_and_unknown_ones_answered() {
-    let long = "x".repeat(100);
-    let table = [
-        ("list_skills<|channel|>commentary", "list_skills", true),
-        (" list_skills\n", "list_skills", true),
-        ("assistant<|channel|>analysis", "assistant", false),
-        ("list skills!", "list-skills-", false),
-        ("größe", "gr--e", false),
-        (&long, &long[..64], false),
-        ("<|call|>", "unnamed", false),
-    ];
-    for (name, kept, runs) in table {
-        let calls = format!(
-            r#"[{{"index":0,"id":"a","function":{{"name":{},"arguments":"{{}}"}}}}]"#,
-            json!(name)
-        );
-        let request = after_calls(&[], stream_of_pieces(&[&calls]));
-        assert_eq!(calls_of(&request)[0].1, kept, "{name}");
-        let result = results_of(&request)[0];
-        if runs {
-            assert_eq!(listed(result), ["alpha", "beta"]);
-        } else {
-            assert!(
-                result.contains("list_skills, get_skill, read_file_in_skill"),
-                "{result}"
-            );
-        }
-    }
-}
-
-/// Fields that only streams have do not come back (row 41), nor do those that
-/// nobody asked to see again.
-#[test]
-fn row_41_what_belongs_to_a_stream_is_not_sent_back() {
-    let request = after_calls(
-        &[],
-        stream([
-            delta(
-                r#""role":"assistant","content":null,"refusal":null,"annotations":[],"audio":null,"function_call":null,"prefix":true"#,
-            ),
-            pieces(ALPHA),
-            finish("tool_calls"),
-        ]),
-    );
-    let keys =
-        |value: &Value| -> Vec<String> { value.as_object().unwrap().keys().cloned().collect() };
-    let message = said(&request);
-    assert_eq!(keys(message), ["content", "role", "tool_calls"]);
-    assert_eq!(keys(&message["tool_calls"][0]), ["function", "id", "type"]);
-    assert_eq!(
-        keys(&message["tool_calls"][0]["function"]),
-        ["arguments", "name"]
-    );
-    assert_eq!(
-        keys(request.last_message()),
-        ["content", "role", "tool_call_id"]
-    );
-    assert_eq!(
-        keys(&request.json),
-        ["messages", "model", "stream", "stream_options", "tools"]
-    );
-    for message in &request.messages()[..2] {
-        assert_eq!(keys(message), ["content", "role"]);
-    }
-    // The answer of an earlier turn likewise.
-    let first = message_with_extras();
-    let talk = chat(&["--no-stream"], "one\ntwo\n", [first, Reply::text("2")]);
-    talk.run.success().stdout("1\n2\n");
-    assert_eq!(
-        talk.requests[1].messages()[2],
-        json!({"role": "assistant", "content": "1"})
-    );
-    assert_eq!(keys(&talk.requests[0].json), ["messages", "model", "tools"]);
-}
-
-fn message_with_extras() -> Reply {
-    message(
-        r#""content":"1","refusal":null,"annotations":[{"type":"url_citation"}],"audio":null,"tool_calls":null,"function_call":null,"reasoning_content":"hm""#,
-        "stop",
-    )
 }

@@ -53,7 +53,8 @@ fn http_date(since_1970: u64) -> String {
     )
 }
 
-type Row<'r> = (&'r [(&'r str, &'r str)], &'r str, u64);
+/// Headers, body, and the seconds to wait.
+type Limited<'r> = (&'r [(&'r str, &'r str)], &'r str, u64);
 
 /// Above the cap nobody waits: the message tells the time, to a few seconds.
 #[test]
@@ -63,7 +64,7 @@ fn row_50_a_long_wait_is_told_and_not_waited_for() {
     let (epoch, milliseconds) = (hour.to_string(), format!("{hour}000"));
     let none = "";
     let info = r#"[{"error":{"code":429,"message":"Resource has been exhausted","status":"RESOURCE_EXHAUSTED","details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"94s"}]}}]"#;
-    let table: &[Row<'_>] = &[
+    let table: &[Limited<'_>] = &[
         (&[("Retry-After", "3600")], none, 3600),
         (&[("Retry-After", &date)], none, 3600),
         (&[("Retry-After", &epoch)], none, 3600),

@@ -1,0 +1,275 @@
+//! Rows 11-13, 18-20 and 22: how replies end.
+
+use super::{
+    ALPHA, after_calls, at_once, delta, finish, listed, message, pieces, results_of, stream,
+    stream_of, talk, unmarked, whole,
+};
+use crate::harness::{Reply, Request};
+
+#[test]
+fn row_11_calls_count_whatever_the_reason_says() {
+    for reason in ["stop", "end_turn", "function_call", "STOP"] {
+        let request = after_calls(&[], stream([pieces(ALPHA), finish(reason)]));
+        assert_eq!(listed(results_of(&request)[0]), ["alpha"], "{reason}");
+        let body = message(&format!(r#""content":null,"tool_calls":{ALPHA}"#), reason);
+        after_calls(&["--no-stream"], body);
+    }
+    // And the reverse: no calls is an answer.
+    let talk = talk(
+        &[],
+        [stream([delta(r#""content":"4""#), finish("tool_calls")])],
+    );
+    talk.run.success().stdout("4\n");
+}
+
+#[test]
+fn row_12_unknown_reasons_are_an_end() {
+    for reason in [
+        r#""end""#,
+        r#""eos""#,
+        "null",
+        "7",
+        r#"{"type":"stop"}"#,
+        r#""""#,
+    ] {
+        let last = format!(r#"{{"choices":[{{"delta":{{}},"finish_reason":{reason}}}]}}"#);
+        let streamed = talk(&[], [stream([delta(r#""content":"4""#), last])]);
+        streamed.run.success().stdout("4\n");
+        let body =
+            format!(r#"{{"choices":[{{"message":{{"content":"4"}},"finish_reason":{reason}}}]}}"#);
+        talk(&["--no-stream"], [whole(&body)])
+            .run
+            .success()
+            .stdout("4\n");
+    }
+    // What says that something is missing is no success.
+    for reason in ["error", "model_context_window_exceeded", "max_tokens"] {
+        let streamed = talk(&[], [stream([delta(r#""content":"The""#), finish(reason)])]);
+        streamed.run.status(4).stdout("The\n");
+        let body = talk(&["--no-stream"], [message(r#""content":"The""#, reason)]);
+        body.run.status(4).stdout("The\n");
+    }
+}
+
+#[test]
+fn row_13_half_a_call_at_the_token_limit_is_not_run() {
+    let first = r#"{"index":0,"id":"a","type":"function","function":{"name":"run_python_script","arguments":"{\"skill_name\":\"alpha\",\"script\":\"open('ran','w')\"}"}}"#;
+    let half = r#"{"index":1,"id":"b","type":"function","function":{"name":"run_python_script","arguments":"{\"skill_name\":\"al"}}"#;
+    for calls in [
+        format!("[{half}]"),
+        format!("[{first},{half}]"),
+        format!("[{first}]"),
+    ] {
+        let streamed = stream([pieces(&calls), finish("length")]);
+        let body = message(&format!(r#""content":null,"tool_calls":{calls}"#), "length");
+        for (args, reply) in [(&[][..], streamed), (&["--no-stream"][..], body)] {
+            let talk = talk(args, [reply]);
+            talk.run
+                .status(4)
+                .stderr_has("limit of tokens")
+                .stderr_lacks("→ run_python_script");
+            assert_eq!(talk.requests.len(), 1);
+        }
+    }
+    // A reason that came too early is not taken back by a later one.
+    let talk = talk(
+        &[],
+        [stream([
+            pieces(&format!("[{half}]")),
+            finish("length"),
+            finish("stop"),
+        ])],
+    );
+    talk.run.status(4);
+}
+
+#[test]
+fn row_18_an_error_inside_a_stream_is_judged_by_its_code() {
+    let passing = [
+        r#"{"error":{"message":"Provider disconnected","code":502}}"#,
+        r#"{"error":{"message":"Provider disconnected","code":"503"}}"#,
+        r#"{"object":"error","message":"engine is dead","type":"InternalServerError","param":null,"code":500}"#,
+        r#"{"id":"g","object":"chat.completion.chunk","error":{"code":502,"message":"Provider disconnected"},"choices":[{"index":0,"delta":{"content":""},"finish_reason":"error"}]}"#,
+        r#"{"error":{"message":"The server is overloaded","type":"overloaded_error","code":null}}"#,
+        r#"{"error":{"message":"Rate limit reached for requests","type":"requests","code":"rate_limit_exceeded"}}"#,
+        r#"{"error":{"message":"The server had an error","type":"server_error"}}"#,
+        r#"{"id":"g","choices":[{"index":0,"message":{"role":"assistant","content":""},"finish_reason":"error","error":{"code":502,"message":"Provider disconnected"}}]}"#,
+    ];
+    let forms = passing.iter().flat_map(|error| {
+        [
+            (&[][..], stream([error])),
+            (&[], Reply::sse([format!("event: error\ndata: {error}")])),
+            (&["--no-stream"], whole(error)),
+        ]
+    });
+    at_once(forms, |(args, reply)| {
+        let talk = talk(args, [reply, Reply::text("4")]);
+        talk.run.success().stdout("4\n");
+    });
+    let lasting = [
+        (r#"{"error":{"message":"Provider says no","code":400}}"#, 1),
+        (
+            r#"{"error":{"message":"Provider says no","code":"401"}}"#,
+            77,
+        ),
+        (r#"{"error":"Provider says no"}"#, 1),
+        (
+            r#"{"object":"error","message":"Provider says no","code":400}"#,
+            1,
+        ),
+        (
+            r#"[{"error":{"message":"Provider says no","code":400,"status":"INVALID_ARGUMENT"}}]"#,
+            1,
+        ),
+        (
+            r#"{"error":{"message":"Provider says no","code":"insufficient_quota"}}"#,
+            1,
+        ),
+    ];
+    for (error, status) in lasting {
+        for (args, reply) in [
+            (&[][..], stream([error])),
+            (&["--no-stream"][..], whole(error)),
+        ] {
+            let talk = talk(args, [reply]);
+            talk.run
+                .status(status)
+                .stdout_is_empty()
+                .stderr_has("Provider says no");
+        }
+    }
+}
+
+#[test]
+fn row_18_an_error_after_text_cuts_the_answer_off() {
+    let text = delta(r#""content":"The answer""#);
+    for error in [
+        r#"{"error":{"message":"Provider disconnected","code":502}}"#,
+        r#"{"object":"error","message":"Provider disconnected","code":500}"#,
+        r#"{"error":{"code":502,"message":"Provider disconnected"},"choices":[{"index":0,"delta":{"content":""},"finish_reason":"error"}]}"#,
+    ] {
+        let talk = talk(&[], [stream([text.as_str(), error])]);
+        talk.run
+            .status(4)
+            .stdout("The answer\n")
+            .stderr_has("Provider disconnected");
+        assert_eq!(
+            talk.requests.len(),
+            1,
+            "what was told is not asked for again"
+        );
+    }
+    // A call before it is not run.
+    let error = r#"{"error":{"message":"Provider disconnected","code":502}}"#;
+    let talk = talk(
+        &[],
+        [stream([pieces(ALPHA), error.into()]), Reply::text("4")],
+    );
+    talk.run.success().stdout("4\n").stderr_lacks("→");
+    assert_eq!(talk.requests[1].messages().len(), 2);
+}
+
+#[test]
+fn row_19_a_reason_without_the_marker_is_an_end() {
+    for ending in [
+        vec![],
+        vec![r#"{"choices":[],"usage":{"prompt_tokens":5,"completion_tokens":1}}"#],
+    ] {
+        let text = [delta(r#""content":"4""#), finish("stop")];
+        let payloads = text.iter().map(String::as_str).chain(ending.clone());
+        for reply in [unmarked(payloads.clone()), unmarked(payloads).then_close()] {
+            talk(&[], [reply]).run.success().stdout("4\n");
+        }
+        let calls = [pieces(ALPHA), finish("tool_calls")];
+        let payloads = calls.iter().map(String::as_str).chain(ending);
+        let talk = talk(&[], [unmarked(payloads), Reply::text("done")]);
+        talk.run.success().stdout("done\n");
+    }
+    // The last line without its end.
+    let bytes = format!(
+        "data: {}\n\ndata: {}",
+        delta(r#""content":"4""#),
+        finish("stop")
+    );
+    talk(&[], [stream_of(bytes)]).run.success().stdout("4\n");
+}
+
+#[test]
+fn row_20_an_end_with_neither_is_a_failure() {
+    // After text: cut off.
+    let text = delta(r#""content":"The answer""#);
+    let said = talk(&[], [unmarked([&text])]);
+    said.run.status(4).stdout("The answer\n");
+    assert_eq!(said.requests.len(), 1);
+    // Before any: asked again, whatever else had come.
+    let rows = [
+        delta(r#""role":"assistant","content":"""#),
+        delta(r#""reasoning_content":"Hm.""#),
+        pieces(ALPHA),
+        r#"{"choices":[],"usage":null}"#.to_string(),
+    ];
+    at_once(rows, |payload| {
+        let talk = talk(&[], [unmarked([&payload]), Reply::text("4")]);
+        talk.run.success().stdout("4\n").stderr_lacks("→");
+        assert_eq!(talk.requests[0].json, talk.requests[1].json, "{payload}");
+    });
+}
+
+#[test]
+fn row_20_an_end_with_neither_is_temporary_and_never_0() {
+    let cut = || unmarked([delta(r#""role":"assistant","content":"""#)]);
+    let talk = talk(&[], [cut(), cut(), cut()]);
+    talk.run.status(75).stdout_is_empty();
+}
+
+#[test]
+fn row_20_an_end_inside_of_an_event_is_a_failure_too() {
+    let half = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"The ans";
+    let text = delta(r#""content":"The answer""#);
+    let said = talk(&[], [stream_of(format!("data: {text}\n\n{half}"))]);
+    said.run.status(4).stdout("The answer\n");
+    // Nothing but the end of the connection says that it is over.
+    let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n";
+    for reply in [
+        stream_of(half).cut(),
+        Reply::raw(format!("{head}{half}")).then_close(),
+    ] {
+        let talk = talk(&[], [reply, Reply::text("4")]);
+        talk.run.success().stdout("4\n");
+    }
+}
+
+#[test]
+fn row_22_where_nothing_streams_a_whole_answer_is_asked_for_once() {
+    for refusal in [
+        Reply::status(404),
+        Reply::status(405).body("Method Not Allowed"),
+        Reply::status(204),
+        Reply::status(200),
+        Reply::error(400, "Streaming is not supported by this model"),
+    ] {
+        let calls = message(
+            &format!(r#""content":null,"tool_calls":{ALPHA}"#),
+            "tool_calls",
+        );
+        let talk = talk(
+            &[],
+            [
+                refusal.clone(),
+                calls,
+                message(r#""content":"done""#, "stop"),
+            ],
+        );
+        talk.run.success().stdout("done\n");
+        let streams: Vec<bool> = talk.requests.iter().map(Request::wants_stream).collect();
+        // Once is enough to know.
+        assert_eq!(streams, [true, false, false]);
+        assert_eq!(talk.requests[1].json.get("stream_options"), None);
+        assert_eq!(talk.requests[0].messages(), talk.requests[1].messages());
+    }
+    // It was not the stream: once, and the end.
+    let twice = talk(&[], [Reply::status(405), Reply::status(405)]);
+    twice.run.status(1).stdout_is_empty().stderr_has("405");
+    // Nothing to try where no stream was asked for.
+    talk(&["--no-stream"], [Reply::status(405)]).run.status(1);
+}

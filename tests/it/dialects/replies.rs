@@ -1,0 +1,138 @@
+//! Rows 36, 41 and 56: what of a reply goes back, and how.
+
+use serde_json::{Value, json};
+
+use super::{
+    ALPHA, after_calls, assert_alpha_and_beta, calls_of, chat, delta, finish, listed, message,
+    pieces, results_of, said, stream, stream_of_pieces, talk,
+};
+use crate::harness::Reply;
+
+#[test]
+fn row_36_ids_are_echoed_byte_for_byte_and_paired_by_turn() {
+    let kimi = r#"[{"index":0,"id":"functions.list_skills:0","type":"function","function":{"name":"list_skills","arguments":"{\"query\":\"alpha\"}"}},{"index":1,"id":"functions.list_skills:1","type":"function","function":{"name":"list_skills","arguments":"{\"query\":\"beta\"}"}}]"#;
+    let ids = ["functions.list_skills:0", "functions.list_skills:1"];
+    // The same ids in every turn: each turn's calls have their own results.
+    let talk = talk(
+        &[],
+        [
+            stream_of_pieces(&[kimi]),
+            message(
+                &format!(r#""content":null,"tool_calls":{kimi}"#),
+                "tool_calls",
+            ),
+            Reply::text("done"),
+        ],
+    );
+    talk.run.success().stdout("done\n");
+    for request in &talk.requests[1..] {
+        assert_alpha_and_beta(request, Some(ids));
+    }
+    let pairs: Vec<&Value> = talk.requests[2]
+        .messages()
+        .iter()
+        .map(|m| &m["tool_call_id"])
+        .collect();
+    let null = &Value::Null;
+    let (a, b) = (&json!(ids[0]), &json!(ids[1]));
+    assert_eq!(pairs, [null, null, null, a, b, null, a, b]);
+    // Longer than OpenAI allows, odd, not even a text: not ours to change.
+    let long = "x".repeat(120);
+    for id in [long.as_str(), "call é/+= \"q\"", "0", "D681PevKs"] {
+        let calls = ALPHA.replace(r#""a""#, &json!(id).to_string());
+        let request = after_calls(&[], stream_of_pieces(&[&calls]));
+        assert_eq!(calls_of(&request)[0].0, id);
+        assert_eq!(request.last_message()["tool_call_id"], id);
+    }
+}
+
+#[test]
+fn row_36_one_id_for_two_calls_of_a_turn_is_told_apart() {
+    let calls = r#"[{"index":0,"id":"x","function":{"name":"list_skills","arguments":"{\"query\":\"alpha\"}"}},{"index":1,"id":"x","function":{"name":"list_skills","arguments":"{\"query\":\"beta\"}"}}]"#;
+    let request = after_calls(&[], stream_of_pieces(&[calls]));
+    assert_alpha_and_beta(&request, None);
+    assert_eq!(calls_of(&request)[0].0, "x");
+}
+
+#[test]
+fn row_56_garbled_names_are_cut_and_unknown_ones_answered() {
+    let long = "x".repeat(100);
+    let table = [
+        ("list_skills<|channel|>commentary", "list_skills", true),
+        (" list_skills\n", "list_skills", true),
+        ("assistant<|channel|>analysis", "assistant", false),
+        ("list skills!", "list-skills-", false),
+        ("größe", "gr--e", false),
+        (&long, &long[..64], false),
+        ("<|call|>", "unnamed", false),
+    ];
+    for (name, kept, runs) in table {
+        let calls = format!(
+            r#"[{{"index":0,"id":"a","function":{{"name":{},"arguments":"{{}}"}}}}]"#,
+            json!(name)
+        );
+        let request = after_calls(&[], stream_of_pieces(&[&calls]));
+        assert_eq!(calls_of(&request)[0].1, kept, "{name}");
+        let result = results_of(&request)[0];
+        if runs {
+            assert_eq!(listed(result), ["alpha", "beta"]);
+        } else {
+            assert!(
+                result.contains("list_skills, get_skill, read_file_in_skill"),
+                "{result}"
+            );
+        }
+    }
+}
+
+/// Fields that only streams have do not come back (row 41), nor do those that
+/// nobody asked to see again.
+#[test]
+fn row_41_what_belongs_to_a_stream_is_not_sent_back() {
+    let request = after_calls(
+        &[],
+        stream([
+            delta(
+                r#""role":"assistant","content":null,"refusal":null,"annotations":[],"audio":null,"function_call":null,"prefix":true"#,
+            ),
+            pieces(ALPHA),
+            finish("tool_calls"),
+        ]),
+    );
+    let keys =
+        |value: &Value| -> Vec<String> { value.as_object().unwrap().keys().cloned().collect() };
+    let message = said(&request);
+    assert_eq!(keys(message), ["content", "role", "tool_calls"]);
+    assert_eq!(keys(&message["tool_calls"][0]), ["function", "id", "type"]);
+    assert_eq!(
+        keys(&message["tool_calls"][0]["function"]),
+        ["arguments", "name"]
+    );
+    assert_eq!(
+        keys(request.last_message()),
+        ["content", "role", "tool_call_id"]
+    );
+    assert_eq!(
+        keys(&request.json),
+        ["messages", "model", "stream", "stream_options", "tools"]
+    );
+    for message in &request.messages()[..2] {
+        assert_eq!(keys(message), ["content", "role"]);
+    }
+    // The answer of an earlier turn likewise.
+    let first = message_with_extras();
+    let talk = chat(&["--no-stream"], "one\ntwo\n", [first, Reply::text("2")]);
+    talk.run.success().stdout("1\n2\n");
+    assert_eq!(
+        talk.requests[1].messages()[2],
+        json!({"role": "assistant", "content": "1"})
+    );
+    assert_eq!(keys(&talk.requests[0].json), ["messages", "model", "tools"]);
+}
+
+fn message_with_extras() -> Reply {
+    message(
+        r#""content":"1","refusal":null,"annotations":[{"type":"url_citation"}],"audio":null,"tool_calls":null,"function_call":null,"reasoning_content":"hm""#,
+        "stop",
+    )
+}
