@@ -107,6 +107,10 @@ fn row_18_an_error_inside_a_stream_is_judged_by_its_code() {
         talk.run.success().stdout("4\n");
     });
     let lasting = [
+        (
+            r#"{"choices":[{"index":0,"message":{"content":""},"finish_reason":"error","error":{"code":400,"message":"Provider says no"}}]}"#,
+            1,
+        ),
         (r#"{"error":{"message":"Provider says no","code":400}}"#, 1),
         (
             r#"{"error":{"message":"Provider says no","code":"401"}}"#,

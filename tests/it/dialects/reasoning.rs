@@ -96,7 +96,6 @@ fn row_28_thoughts_in_the_text_are_no_answer() {
         let body = message(&format!(r#""content":{}"#, json!(text)), "stop");
         for (args, reply) in [
             (&[][..], pieces(1)),
-            (&[][..], pieces(3)),
             (&[][..], pieces(1000)),
             (&["--no-stream"][..], body),
         ] {
