@@ -328,6 +328,29 @@ fn row_57_what_no_endpoint_takes_is_cleaned_out_of_results() {
     );
 }
 
+/// What a script prints comes as JSON inside of the result: its control
+/// characters are escaped there, so that none of them is in the text that the
+/// endpoint decodes, and the model still sees what was printed.
+#[test]
+fn row_57_what_a_script_prints_is_escaped_before_it_is_sent() {
+    let script = "import sys\nsys.stdout.buffer.write(b'a\\tb\\r\\nc\\x00\\x07\\x1b[31mred\\xff\\xed\\xa0\\x80.')";
+    let calls = Reply::call(
+        "run_python_script",
+        &json!({"skill_name": "alpha", "script": script}),
+    );
+    let talk = talk(&[], [calls, Reply::text("done")]);
+    talk.run.success();
+    let content = results_of(&talk.requests[1])[0];
+    assert!(!content.contains(|c: char| c < ' '), "{content:?}");
+    let result: Value = serde_json::from_str(content).unwrap();
+    let stdout = result["stdout"].as_str().unwrap();
+    assert!(stdout.starts_with("a\tb\r\nc"), "{stdout:?}");
+    assert!(
+        stdout.ends_with('.') && stdout.contains('\u{fffd}'),
+        "{stdout:?}"
+    );
+}
+
 /// The model's own words are not exempt: half of a pair of surrogates in
 /// arguments must not poison the history.
 #[test]
