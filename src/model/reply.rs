@@ -55,10 +55,6 @@ struct Pieces {
 }
 
 /// One reply in the making.
-#[allow(
-    clippy::struct_excessive_bools,
-    reason = "independent facts about what has come"
-)]
 #[derive(Debug, Default)]
 pub struct Assembler {
     content: String,
