@@ -101,15 +101,26 @@ impl Serialize for Messages<'_> {
             dialect,
             ..
         } = *self.0;
-        let all = messages.iter().chain(aside);
-        serializer.collect_seq(all.map(|message| WireMessage { message, dialect }))
+        let is_user = |message: &Message| matches!(message, Message::User(_));
+        let turn = messages.iter().rposition(is_user).unwrap_or(0);
+        let all = messages.iter().chain(aside).enumerate();
+        serializer.collect_seq(all.map(|(place, message)| WireMessage {
+            message,
+            dialect,
+            is_of_turn: place >= turn,
+        }))
     }
 }
 
 struct WireMessage<'m> {
     message: &'m Message,
     dialect: &'m Dialect,
+    /// It belongs to the turn that waits for its answer.
+    is_of_turn: bool,
 }
+
+/// What endpoints want to see again only within the turn that it came in.
+const THOUGHTS: [&str; 2] = ["reasoning_content", "reasoning"];
 
 impl Serialize for WireMessage<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -148,7 +159,12 @@ impl WireMessage<'_> {
             EmptyContent::Null if said.content.is_empty() => map.serialize_entry("content", &())?,
             _ => map.serialize_entry("content", &said.content)?,
         }
-        serialize_opaque(map, &said.opaque, self.dialect)?;
+        let is_due = |name: &str| self.is_of_turn || !THOUGHTS.contains(&name);
+        for (name, value) in &said.opaque {
+            if self.dialect.takes(name) && is_due(name) {
+                map.serialize_entry(name, value)?;
+            }
+        }
         if !said.calls.is_empty() {
             let calls: Vec<WireCall<'_>> = said
                 .calls
@@ -162,17 +178,6 @@ impl WireMessage<'_> {
         }
         Ok(())
     }
-}
-
-fn serialize_opaque<M: SerializeMap>(
-    map: &mut M,
-    fields: &Map<String, Value>,
-    dialect: &Dialect,
-) -> Result<(), M::Error> {
-    for (name, value) in fields.iter().filter(|(name, _)| dialect.takes(name)) {
-        map.serialize_entry(name, value)?;
-    }
-    Ok(())
 }
 
 struct WireCall<'c> {
@@ -198,7 +203,10 @@ impl Serialize for WireCall<'_> {
                 arguments: &call.arguments,
             },
         )?;
-        serialize_opaque(&mut map, &call.opaque, self.dialect)?;
+        let opaque = call.opaque.iter();
+        for (name, value) in opaque.filter(|(name, _)| self.dialect.takes(name)) {
+            map.serialize_entry(name, value)?;
+        }
         map.end()
     }
 }
@@ -331,5 +339,19 @@ mod tests {
             assert_eq!(value[name], Value::Null, "{name}");
         }
         assert_eq!(value["messages"][2]["reasoning_content"], Value::Null);
+    }
+
+    #[test]
+    fn thoughts_are_sent_back_within_their_turn_only() {
+        let mut messages = messages().to_vec();
+        if let Message::Assistant(said) = &mut messages[2] {
+            said.opaque.insert("reasoning_details".into(), json!([1]));
+        }
+        messages.push(Message::User("next".into()));
+        let (extra, dialect) = (Map::new(), Dialect::default());
+        let value = serde_json::to_value(body(&messages, false, &extra, &dialect)).unwrap();
+        let said = &value["messages"][2];
+        assert_eq!(said["reasoning_content"], Value::Null);
+        assert_eq!(said["reasoning_details"], json!([1]));
     }
 }

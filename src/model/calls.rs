@@ -13,6 +13,8 @@ use crate::tool::ToolCall;
 /// The calls of one reply, in the order in which they began.
 #[derive(Debug, Default)]
 pub struct Calls {
+    /// What ids of our own count from.
+    first_number: usize,
     slots: Vec<Slot>,
     /// Bytes of arguments that have come for all of them.
     arguments_bytes: usize,
@@ -27,6 +29,15 @@ struct Slot {
 }
 
 impl Calls {
+    /// Ids that are missing will be made from this number on: some endpoints
+    /// want them unique in the whole conversation.
+    pub fn numbered_from(first_number: usize) -> Calls {
+        Calls {
+            first_number,
+            ..Calls::default()
+        }
+    }
+
     /// Takes a piece of a call: the one at `position` in a list of `together`.
     pub fn take(
         &mut self,
@@ -118,6 +129,7 @@ impl Calls {
 
     /// The calls, each with a name and an id that can be sent back.
     pub fn finish(self) -> Vec<ToolCall> {
+        let first_number = self.first_number;
         let calls = self.slots.into_iter().map(|slot| slot.call);
         let mut calls: Vec<ToolCall> = calls.flat_map(split_glued).collect();
         calls.truncate(limits::CALLS);
@@ -125,7 +137,7 @@ impl Calls {
         for call in &mut calls {
             call.name = sendable_name(&call.name);
         }
-        complete_ids(&mut calls);
+        complete_ids(&mut calls, first_number);
         calls
     }
 }
@@ -255,12 +267,12 @@ fn sendable_name(name: &str) -> String {
 
 /// Gives calls without an id one of nine letters and digits, which every
 /// dialect takes, and tells calls with the same id apart.
-fn complete_ids(calls: &mut [ToolCall]) {
+fn complete_ids(calls: &mut [ToolCall], first_number: usize) {
     for index in 0..calls.len() {
         let (before, rest) = calls.split_at_mut(index);
         let call = &mut rest[0];
         if call.id.is_empty() || before.iter().any(|other| other.id == call.id) {
-            let mut number = index;
+            let mut number = first_number + index;
             loop {
                 call.id = format!("call{number:05}");
                 if !before.iter().any(|other| other.id == call.id) {
@@ -380,6 +392,18 @@ mod tests {
             made,
             [call("call00000", "f", "{}"), call("call00001", "g", "{}")]
         );
+    }
+
+    #[test]
+    fn made_up_ids_count_on_in_the_next_turn() {
+        let mut calls = Calls::numbered_from(4);
+        let deltas = r#"[{"function":{"name":"f"}},{"function":{"name":"g"}}]"#;
+        let deltas: Vec<CallDelta<'_>> = serde_json::from_str(deltas).unwrap();
+        for (position, delta) in deltas.iter().enumerate() {
+            calls.take(delta, position, deltas.len()).unwrap();
+        }
+        let ids: Vec<String> = calls.finish().into_iter().map(|call| call.id).collect();
+        assert_eq!(ids, ["call00004", "call00005"]);
     }
 
     #[test]

@@ -81,6 +81,15 @@ pub struct Assembler {
 }
 
 impl Assembler {
+    /// The answer to a conversation of so many messages.
+    pub fn after(messages: usize) -> Assembler {
+        Assembler {
+            // Each turn adds at least as many messages as it has calls.
+            calls: Calls::numbered_from(messages),
+            ..Assembler::default()
+        }
+    }
+
     /// Whether the person has seen a piece of the answer.
     pub fn has_told(&self) -> bool {
         self.told

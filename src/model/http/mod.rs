@@ -153,7 +153,8 @@ impl HttpModel {
             .client
             .post(&self.url, &body)
             .map_err(|error| broken(&self.url, error))?;
-        let mut reply = self.read(response, listener, told)?;
+        let messages = request.messages.len();
+        let mut reply = self.read(response, messages, listener, told)?;
         let is_answer = reply.finish == Finish::Complete && reply.message.calls.is_empty();
         if is_answer && unparsed::is_call(&reply.message.content, request.tools) {
             reply.finish = Finish::UnparsedCall;
@@ -169,6 +170,7 @@ impl HttpModel {
     fn read(
         &self,
         response: Response<ureq::Body>,
+        messages: usize,
         listener: &mut Listener<'_>,
         told: &mut bool,
     ) -> std::result::Result<Reply, Failure> {
@@ -177,7 +179,7 @@ impl HttpModel {
         if !matches!(parts.status.as_u16(), 200..=203 | 206) {
             return Err(self.client.refused(&self.url, &parts, &mut reader));
         }
-        let mut assembler = Assembler::default();
+        let mut assembler = Assembler::after(messages);
         let has_end = is_delimited(&parts);
         let client = &self.client;
         let mut result = reading::assemble(client, &mut reader, has_end, &mut assembler, listener);
