@@ -43,15 +43,20 @@ pub const ERROR_BODY_BYTES: usize = 64 << 10;
 pub const QUOTED_BYTES: usize = 300;
 /// The arguments of one call.
 pub const ARGUMENTS_BYTES: usize = 1 << 20;
-/// What the model says in one message, reasoning included.
-pub const MESSAGE_BYTES: usize = 8 << 20;
+/// What the model says in one message, and the same of its reasoning. No model
+/// writes half as much; a run holds it several times and stays under 32 MB.
+pub const MESSAGE_BYTES: usize = 2 << 20;
+/// White space in front of what may be a thought.
+pub const LEADING_BLANKS: usize = 4 << 10;
+/// A text that may be a call which the server did not recognize.
+pub const UNPARSED_CALL_BYTES: usize = 256 << 10;
 /// What is left of a tool's result when the model's context is full.
 pub const SHORTENED_RESULT_BYTES: usize = 2 << 10;
 /// A tool's name, as the strictest endpoints bound it.
 pub const TOOL_NAME_CHARS: usize = 64;
 /// The arguments of all calls of one message.
 pub const ALL_ARGUMENTS_BYTES: usize = 4 << 20;
-/// Values in one part of a reply that may be of any form.
+/// JSON values in one piece of a reply; as many again may be kept to be echoed.
 pub const JSON_VALUES: usize = 20_000;
 /// Choices of a reply that are looked at; one was asked for.
 pub const CHOICES: usize = 4;

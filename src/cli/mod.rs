@@ -49,7 +49,13 @@ pub fn run(mut start: Start) -> Ending {
         Ok(Request::Version) => show(help::VERSION, plain()),
         Ok(Request::Run(typed)) => {
             let mut output = output(format(&typed), typed.verbosity);
-            (dispatch(*typed, &start, &mut output), output)
+            let result = dispatch(*typed, &start, &mut output);
+            // A signal that came too late to stop anything still ends a shell's loop.
+            let result = result.and_then(|status| match interrupt.pending() {
+                Some(signal) if signal != Signal::PIPE => Err(Error::interrupted(signal.0)),
+                _ => Ok(status),
+            });
+            (result, output)
         }
     };
     end(result, output)

@@ -69,7 +69,9 @@ impl Run {
         for warning in &config.warnings {
             output.warn(warning);
         }
-        Ok(Run::of(typed, start, config))
+        let run = Run::of(typed, start, config);
+        output.end_at(run.patience.deadline);
+        Ok(run)
     }
 
     /// The same with everything that is wrong beside it, and nothing said.
@@ -84,8 +86,10 @@ impl Run {
         };
         let (config, problems) = Config::examine(&settings, &start.folder, Needs::Endpoint);
         output.hide(config.secrets.clone());
+        let run = Run::of(typed, start, config);
+        output.end_at(run.patience.deadline);
         Examined {
-            run: Run::of(typed, start, config),
+            run,
             problems: unread.into_iter().chain(problems).collect(),
             settings,
         }

@@ -1,7 +1,8 @@
 //! JSON values of any form, as long as they are not too many.
 //!
-//! A value takes thirty times the two bytes of `{}` in memory; text that is
-//! bounded in bytes is not bounded enough.
+//! A value takes thirty times the two bytes of `{}` in memory: text that is
+//! bounded in bytes is not bounded enough. Fields that nobody reads cost
+//! nothing and are not counted; they may be long lists of probabilities.
 
 use std::cell::Cell;
 use std::fmt;
@@ -11,48 +12,72 @@ use serde_json::{Map, Value};
 
 use crate::limits;
 
-/// Reads JSON text.
+thread_local! {
+    /// Values that have been read of the piece in hand. A parser made of types
+    /// has no other place for what all of them share.
+    static COUNT: Cell<usize> = const { Cell::new(0) };
+}
+
+/// From here on another piece is read.
+pub fn begin() {
+    COUNT.set(0);
+}
+
+/// Whether reading the piece in hand ended because there were too many.
+pub fn is_exceeded() -> bool {
+    COUNT.get() > limits::JSON_VALUES
+}
+
+/// Reads JSON text, a piece of its own.
 pub fn from_slice(bytes: &[u8]) -> serde_json::Result<Value> {
+    begin();
     serde_json::from_slice::<Bounded>(bytes).map(|bounded| bounded.0)
 }
 
-/// Reads the rest of a list. `count` is how many values there are already.
-pub fn list<'de, A: SeqAccess<'de>>(mut list: A, count: &Cell<usize>) -> Result<Value, A::Error> {
+/// Reads the rest of a list.
+pub fn list<'de, A: SeqAccess<'de>>(mut list: A) -> Result<Value, A::Error> {
     let mut items = Vec::new();
-    while let Some(item) = list.next_element_seed(Counted(count))? {
+    while let Some(item) = list.next_element_seed(Counted)? {
         items.push(item);
     }
     Ok(Value::Array(items))
 }
 
 /// Reads the rest of an object.
-pub fn map<'de, A: MapAccess<'de>>(mut map: A, count: &Cell<usize>) -> Result<Value, A::Error> {
+pub fn map<'de, A: MapAccess<'de>>(mut map: A) -> Result<Value, A::Error> {
     let mut fields = Map::new();
     while let Some(key) = map.next_key::<String>()? {
-        fields.insert(key, map.next_value_seed(Counted(count))?);
+        fields.insert(key, map.next_value_seed(Counted)?);
     }
     Ok(Value::Object(fields))
+}
+
+/// How many values a value is, itself included.
+pub fn count(value: &Value) -> usize {
+    1 + match value {
+        Value::Array(items) => items.iter().map(count).sum(),
+        Value::Object(fields) => fields.values().map(count).sum(),
+        _ => 0,
+    }
 }
 
 struct Bounded(Value);
 
 impl<'de> Deserialize<'de> for Bounded {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Bounded, D::Error> {
-        Counted(&Cell::new(0))
-            .deserialize(deserializer)
-            .map(Bounded)
+        Counted.deserialize(deserializer).map(Bounded)
     }
 }
 
 #[derive(Clone, Copy)]
-struct Counted<'c>(&'c Cell<usize>);
+struct Counted;
 
-impl<'de> DeserializeSeed<'de> for Counted<'_> {
+impl<'de> DeserializeSeed<'de> for Counted {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
-        let count = self.0.get() + 1;
-        self.0.set(count);
+        let count = COUNT.get() + 1;
+        COUNT.set(count);
         if count > limits::JSON_VALUES {
             return Err(de::Error::custom("too many values"));
         }
@@ -60,7 +85,7 @@ impl<'de> DeserializeSeed<'de> for Counted<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Counted<'_> {
+impl<'de> Visitor<'de> for Counted {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -85,10 +110,10 @@ impl<'de> Visitor<'de> for Counted<'_> {
         Ok(text.into())
     }
     fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Value, A::Error> {
-        list(seq, self.0)
+        list(seq)
     }
     fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<Value, A::Error> {
-        map(fields, self.0)
+        map(fields)
     }
 }
 
@@ -99,10 +124,15 @@ mod tests {
     #[test]
     fn a_value_is_read_as_it_is_unless_there_are_too_many() {
         let text = r#"{"a":[1,-2,3.5,"x",null,true,{"b":[]}]}"#;
-        assert_eq!(from_slice(text.as_bytes()).unwrap().to_string(), text);
+        let value = from_slice(text.as_bytes()).unwrap();
+        assert_eq!((value.to_string().as_str(), count(&value)), (text, 10));
         assert!(from_slice(b"{").is_err());
         let many = format!("[{}0]", "[],".repeat(limits::JSON_VALUES));
         let error = from_slice(many.as_bytes()).unwrap_err();
         assert!(error.to_string().starts_with("too many values"), "{error}");
+        assert!(
+            from_slice(text.as_bytes()).is_ok(),
+            "each piece counts anew"
+        );
     }
 }

@@ -6,6 +6,7 @@
 use serde::de::IgnoredAny;
 
 use crate::limits;
+use crate::model::bounded;
 use crate::model::reply::Fault;
 use crate::model::wire::{CallDelta, Loose};
 use crate::tool::ToolCall;
@@ -18,6 +19,8 @@ pub struct Calls {
     slots: Vec<Slot>,
     /// Bytes of arguments that have come for all of them.
     arguments_bytes: usize,
+    /// Values that have come with them to be echoed.
+    extra_values: usize,
 }
 
 /// A call of which pieces have come.
@@ -68,6 +71,10 @@ impl Calls {
             slot.call.name = name.into_owned();
         }
         if let Loose::Other(extra) = &delta.extra_content {
+            self.extra_values += bounded::count(extra);
+            if self.extra_values > limits::JSON_VALUES {
+                return Err(Fault::TooMany("values"));
+            }
             slot.call
                 .opaque
                 .insert("extra_content".into(), extra.clone());

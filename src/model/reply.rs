@@ -47,11 +47,13 @@ impl From<super::sse::TooLarge> for Fault {
     }
 }
 
-/// What came piece by piece: a whole message after it only says it again.
+/// In what form things came: a whole message after pieces only says them again.
 #[derive(Debug, Default)]
 struct Pieces {
     text: bool,
     calls: bool,
+    /// A whole message, and not only pieces of one.
+    message: bool,
 }
 
 /// One reply in the making.
@@ -64,6 +66,7 @@ pub struct Assembler {
     /// `reasoning_details`, all pieces.
     details: Vec<Value>,
     details_bytes: usize,
+    details_values: usize,
     /// What the endpoint wants to see again with the message.
     extra_content: Option<Value>,
     resent: Resent,
@@ -112,6 +115,7 @@ impl Assembler {
 
     /// Takes the data of one event, or a whole body.
     pub fn take(&mut self, data: &[u8], listener: &mut Listener<'_>) -> Result<(), Fault> {
+        bounded::begin();
         let mut glued: Vec<u8>;
         let mut data = data;
         for _ in 0..GLUED {
@@ -158,6 +162,9 @@ impl Assembler {
         error: &serde_json::Error,
         listener: &mut Listener<'_>,
     ) -> Result<Option<Vec<u8>>, Fault> {
+        if bounded::is_exceeded() {
+            return Err(Fault::TooMany("values"));
+        }
         let mended = mend(data);
         let mut chunks = serde_json::Deserializer::from_slice(&mended).into_iter::<Chunk<'_>>();
         loop {
@@ -211,27 +218,31 @@ impl Assembler {
         self.usage = choice.usage.usage().or(self.usage);
         self.pieces.text |= !choice.delta.content.text().is_empty();
         self.pieces.calls |= !choice.delta.tool_calls.items.is_empty();
-        self.take_delta(&choice.delta, listener)?;
-        let mut message = choice.message;
-        if self.pieces.text {
-            message.content = Loose::Null;
-        }
-        if self.pieces.calls {
-            message.tool_calls.items.clear();
-        }
-        self.take_delta(&message, listener)?;
-        let finish = choice.finish_reason.text();
-        if !finish.is_empty() {
-            // What says that something is missing stays said.
-            if !self
-                .finish
-                .as_deref()
-                .is_some_and(|known| judge(known) != Finish::Complete)
-            {
-                self.finish = Some(finish.into_owned());
+        let delta = &choice.delta;
+        let is_more = !delta.content.text().is_empty() || !delta.tool_calls.items.is_empty();
+        self.take_delta(delta, listener)?;
+        if let Some(mut message) = choice.message {
+            self.pieces.message = true;
+            if self.pieces.text {
+                message.content = Loose::Null;
             }
+            if self.pieces.calls {
+                message.tool_calls.items.clear();
+            }
+            self.take_delta(&message, listener)?;
         }
+        self.take_finish(&choice.finish_reason.text(), is_more);
         Ok(())
+    }
+
+    /// The reason why the reply ends, or that it goes on although it had one.
+    fn take_finish(&mut self, reason: &str, is_more: bool) {
+        let is_reason = !matches!(reason, "" | "null" | "None");
+        let known = self.finish.as_deref().map(judge);
+        // What says that something is missing stays said.
+        if matches!(known, None | Some(Finish::Complete)) && (is_reason || is_more) {
+            self.finish = is_reason.then(|| reason.to_string());
+        }
     }
 
     fn take_delta(&mut self, delta: &Delta<'_>, listener: &mut Listener<'_>) -> Result<(), Fault> {
@@ -285,8 +296,12 @@ impl Assembler {
         if let Loose::Other(Value::Array(details)) = details {
             let size = |value: &Value| value.to_string().len();
             self.details_bytes += details.iter().map(size).sum::<usize>();
+            self.details_values += details.iter().map(bounded::count).sum::<usize>();
             if self.details_bytes > limits::MESSAGE_BYTES {
                 return Err(Fault::TooLarge("reasoning"));
+            }
+            if self.details_values > limits::JSON_VALUES {
+                return Err(Fault::TooMany("values"));
             }
             self.details.extend(details.iter().cloned());
         }
@@ -363,10 +378,11 @@ impl Assembler {
         })
     }
 
-    /// A whole reply that came without a stream has no end marker: the JSON
-    /// value's own end is one.
-    pub fn mark_whole(&mut self) {
-        self.done = true;
+    /// A whole reply that came without a stream has no end marker: the end of
+    /// its JSON value is one. Pieces in a row are no whole reply, unless the
+    /// body is known to hold no more.
+    pub fn mark_whole(&mut self, is_delimited: bool) {
+        self.done |= self.pieces.message || is_delimited;
     }
 }
 

@@ -131,7 +131,7 @@ fn parse_units(value: &str) -> Option<Duration> {
             "h" => number * 60.0 * 60.0,
             _ => return None,
         };
-        sum += Duration::try_from_secs_f64(seconds).ok()?;
+        sum = sum.checked_add(Duration::try_from_secs_f64(seconds).ok()?)?;
         rest = &after[unit_end..];
     }
     (!value.is_empty()).then_some(sum)
@@ -226,6 +226,7 @@ mod tests {
             ("nan", None),
             ("soon", None),
             ("5 apples", None),
+            ("18000000000000000000s18000000000000000000s", None),
             ("Sun, 06 anF 1994 08:49:37 GMT", None),
             ("Sun, 99 Nov 1994 08:49:37 GMT", None),
             ("", None),

@@ -1,6 +1,8 @@
 //! Tells thoughts that stand in the text (`<think>…</think>` at its
 //! beginning) from what the model says, piece by piece as they stream in.
 
+use crate::limits;
+
 const OPEN: &str = "<think>";
 const CLOSE: &str = "</think>";
 
@@ -49,7 +51,7 @@ impl ThinkFilter {
             if let Some(thought) = trimmed.strip_prefix(OPEN) {
                 self.state = State::Thinking;
                 rest = thought;
-            } else if OPEN.starts_with(trimmed) {
+            } else if OPEN.starts_with(trimmed) && rest.len() < limits::LEADING_BLANKS {
                 self.held.push_str(rest);
                 return;
             } else {
@@ -180,5 +182,11 @@ mod tests {
         ] {
             assert_eq!(split_unopened(text.into()), said);
         }
+    }
+
+    #[test]
+    fn blanks_are_not_held_back_for_ever() {
+        let blanks = " ".repeat(limits::LEADING_BLANKS);
+        assert_eq!(filter(&[&blanks, "x"]).0.len(), blanks.len() + 1);
     }
 }

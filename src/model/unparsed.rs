@@ -5,6 +5,7 @@
 
 use serde_json::Value;
 
+use crate::limits;
 use crate::tool::ToolDefinition;
 
 /// Beginnings that only a call has, in the dialects of models.
@@ -50,6 +51,9 @@ fn is_bare_call(text: &str, tools: &[ToolDefinition]) -> bool {
         .or_else(|| text.strip_prefix("```"))
         .and_then(|text| text.strip_suffix("```"))
         .unwrap_or(text);
+    if text.len() > limits::UNPARSED_CALL_BYTES {
+        return false;
+    }
     let Ok(value) = serde_json::from_str::<Value>(text) else {
         return false;
     };

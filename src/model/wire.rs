@@ -4,7 +4,6 @@
 //! missing, null, or of another type than it should be.
 
 use std::borrow::Cow;
-use std::cell::Cell;
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -43,8 +42,8 @@ pub struct Choice<'c> {
     pub index: Loose<'c>,
     #[serde(borrow, deserialize_with = "null_is_default")]
     pub delta: Delta<'c>,
-    #[serde(borrow, deserialize_with = "null_is_default")]
-    pub message: Delta<'c>,
+    #[serde(borrow)]
+    pub message: Option<Delta<'c>>,
     #[serde(borrow)]
     pub finish_reason: Loose<'c>,
     #[serde(borrow)]
@@ -275,10 +274,10 @@ impl<'de: 'c, 'c> Deserialize<'de> for Loose<'c> {
                 Ok(Loose::Other(value.into()))
             }
             fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Loose<'de>, A::Error> {
-                bounded::list(list, &Cell::new(0)).map(Loose::Other)
+                bounded::list(list).map(Loose::Other)
             }
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Loose<'de>, A::Error> {
-                bounded::map(map, &Cell::new(0)).map(Loose::Other)
+                bounded::map(map).map(Loose::Other)
             }
         }
         deserializer.deserialize_any(LooseVisitor)

@@ -139,6 +139,7 @@ impl Interrupt {
                 return Err(io::Error::last_os_error());
             }
         }
+        survive_file_limit();
         // The write end lives as long as the process: the handler may run at any moment.
         WRITE_END.store(ends[1], Ordering::Relaxed);
         for number in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT] {
@@ -224,6 +225,18 @@ impl Interrupt {
             0 => None,
             number => Some(Signal(number)),
         }
+    }
+}
+
+/// A file that may grow no further is a write that fails, and no reason to die.
+/// A handler and not `SIG_IGN`, which scripts would inherit.
+fn survive_file_limit() {
+    extern "C" fn nothing(_: libc::c_int) {}
+    // SAFETY: a plain sigaction call with a zeroed, then filled, structure.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = nothing as extern "C" fn(libc::c_int) as libc::sighandler_t;
+        libc::sigaction(libc::SIGXFSZ, &raw const action, std::ptr::null_mut());
     }
 }
 

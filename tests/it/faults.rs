@@ -12,6 +12,7 @@
 mod bodies;
 mod connections;
 mod fault;
+mod found;
 mod heads;
 mod meanings;
 mod statuses;
@@ -38,6 +39,7 @@ fn no_fault_of_an_endpoint_hangs_panics_grows_or_passes_for_an_answer() {
         statuses::table(),
         bodies::table(),
         streams::table(),
+        found::table(),
         meanings::table(),
     ]
     .into_iter()

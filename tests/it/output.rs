@@ -541,6 +541,53 @@ fn a_reader_that_does_not_read_holds_no_signal_up() {
     server.finish();
 }
 
+/// Nor does it hold up the end of the run's time.
+#[test]
+fn a_reader_that_does_not_read_holds_no_deadline_up() {
+    for format in ["text", "json", "jsonl"] {
+        let server = Server::start([Reply::text(&"x".repeat(300_000))]);
+        let test = Test::new().endpoint(&server).stdin_null();
+        let run = format!("skills-runner -o {format} --timeout 1 go");
+        let line = format!("{{ {run}; echo $? >status; }} | {{ sleep 3; cat >/dev/null; }}");
+        let start = std::time::Instant::now();
+        let run = test.again().shell(&line).run().success();
+        run.stderr_has("the time for the whole run (--timeout) is over");
+        assert!(start.elapsed() < seconds(6.0), "{format}");
+        assert_eq!(test.read("status"), "3\n", "{format}");
+        server.finish();
+    }
+}
+
+/// A signal while only the end of the body is waited for is not lost.
+#[test]
+fn a_signal_after_the_answer_still_ends_by_itself() {
+    let stream = "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n\
+                  data: {\"choices\":[{\"delta\":{\"content\":\"4\"}}]}\n\n";
+    let end = "data: [DONE]\n\n";
+    let server = Server::start([Reply::raw(stream).then_repeat(usize::MAX, seconds(0.005), end)]);
+    let mut running = Test::new()
+        .endpoint(&server)
+        .args(["-o", "jsonl", "hi"])
+        .spawn();
+    running.read_stdout_until("delta");
+    running.signal(libc::SIGTERM);
+    let run = running.wait().status(-libc::SIGTERM);
+    failed(&run, "interrupted");
+}
+
+/// A file that may not grow is a failure to write, not a death.
+#[test]
+fn a_file_that_may_not_grow_is_told() {
+    let server = Server::start([Reply::text("4")]);
+    let test = Test::new().endpoint(&server).stdin_null();
+    let run = test
+        .shell("ulimit -f 0; exec skills-runner go >answer")
+        .run();
+    run.status(1)
+        .stderr_has("failed to write the answer: File too large");
+    server.finish();
+}
+
 #[test]
 fn a_silent_pipe_is_in_the_result() {
     let server = Server::start([Reply::text("ok"), Reply::text("ok")]);

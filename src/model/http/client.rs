@@ -106,7 +106,7 @@ impl Client {
 
     /// Everything is there; only the end of the body is to come.
     pub fn expect_end(&self) {
-        self.silence.set(limits::AFTER_DONE);
+        self.silence.set_whole(limits::AFTER_DONE);
     }
 
     /// The headers that are the user's: the key, in the form that the endpoint

@@ -5,6 +5,7 @@
 use std::io::{self, Read};
 use std::time::SystemTime;
 
+use serde_json::Value;
 use ureq::http::response::Parts;
 use ureq::http::{HeaderMap, StatusCode};
 
@@ -45,9 +46,10 @@ impl Client {
     pub(super) fn faulty(&self, url: &str, fault: Fault, parts: &Parts) -> Failure {
         let status = parts.status.as_u16();
         match fault {
-            Fault::Refused(value) => {
+            Fault::Refused(mut value) => {
+                shorten(&mut value);
                 let text = match &value {
-                    serde_json::Value::String(text) => text.clone(),
+                    Value::String(text) => text.clone(),
                     other => other.to_string(),
                 };
                 let mut failure = self.interpret(url, status, &parts.headers, text.as_bytes());
@@ -174,5 +176,18 @@ pub(super) fn stop_of(error: &io::Error) -> Option<Error> {
     match Stop::within(error)? {
         Stop::Silence(_) | Stop::Dripping(_) => None,
         stop => Some(stop.into()),
+    }
+}
+
+/// Cuts long texts: only the first words of an error are ever shown.
+fn shorten(value: &mut Value) {
+    match value {
+        Value::String(text) => {
+            text.truncate(text.floor_char_boundary(limits::ERROR_BODY_BYTES));
+            text.shrink_to_fit();
+        }
+        Value::Array(items) => items.iter_mut().for_each(shorten),
+        Value::Object(fields) => fields.values_mut().for_each(shorten),
+        _ => {}
     }
 }

@@ -223,6 +223,9 @@ impl HttpModel {
             return Ok(reply);
         }
         let error = |kind, text: &str| no_answer(&self.url, kind, text);
+        if let Some(cause) = reply.cause {
+            return Err(Failure::lasting(cause));
+        }
         Err(match reply.finish {
             Finish::Length => return Ok(reply),
             Finish::Cut => Failure::passing(error(

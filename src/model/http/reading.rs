@@ -74,15 +74,8 @@ pub fn assemble(
             Some(_) => {}
         }
     };
-    let unfinished = |data: &[u8]| {
-        if is_delimited {
-            malformed(data).into()
-        } else {
-            Interruption::Broken(io::ErrorKind::UnexpectedEof.into())
-        }
-    };
     match first {
-        b'{' | b'[' => read_whole(reader, &buffer[..filled], &unfinished, assembler, listener),
+        b'{' | b'[' => read_whole(reader, &buffer[..filled], is_delimited, assembler, listener),
         b'<' => Err(Fault::Refused(String::from_utf8_lossy(&buffer[..filled]).into()).into()),
         _ if !looks_like_events(&buffer[..filled]) => Err(malformed(&buffer[..filled]).into()),
         _ => {
@@ -92,7 +85,7 @@ pub fn assemble(
                 buffer: &mut buffer,
                 filled,
             };
-            read_stream(rest, &unfinished, assembler, listener)
+            read_stream(rest, is_delimited, assembler, listener)
         }
     }
 }
@@ -120,7 +113,7 @@ fn is_cut_mark(bytes: &[u8]) -> bool {
 fn read_whole(
     reader: &mut dyn Read,
     beginning: &[u8],
-    unfinished: &dyn Fn(&[u8]) -> Interruption,
+    is_delimited: bool,
     assembler: &mut Assembler,
     listener: &mut Listener<'_>,
 ) -> Result<(), Interruption> {
@@ -134,7 +127,7 @@ fn read_whole(
     }
     match assembler.take(&body, listener) {
         Ok(()) if assembler.has_begun() => {
-            assembler.mark_whole();
+            assembler.mark_whole(is_delimited);
             Ok(())
         }
         Ok(()) | Err(Fault::Malformed(_)) => Err(match bounded::from_slice(&body) {
@@ -143,7 +136,7 @@ fn read_whole(
             Err(_) => malformed(&body),
         }
         .into()),
-        Err(Fault::Unfinished) => Err(unfinished(&body)),
+        Err(Fault::Unfinished) => Err(unfinished(&body, is_delimited)),
         Err(fault) => Err(fault.into()),
     }
 }
@@ -158,7 +151,7 @@ struct Rest<'r> {
 
 fn read_stream(
     rest: Rest<'_>,
-    unfinished: &dyn Fn(&[u8]) -> Interruption,
+    is_delimited: bool,
     assembler: &mut Assembler,
     listener: &mut Listener<'_>,
 ) -> Result<(), Interruption> {
@@ -188,7 +181,7 @@ fn read_stream(
         filled = reader.read(buffer)?;
         if filled == 0 {
             return splitter.finish(&mut |data| match assembler.take(data, listener) {
-                Err(Fault::Unfinished) => Err(unfinished(data)),
+                Err(Fault::Unfinished) => Err(unfinished(data, is_delimited)),
                 result => Ok(result?),
             });
         }
@@ -201,6 +194,15 @@ fn looks_like_events(beginning: &[u8]) -> bool {
     [":", "data", "event", "id", "retry"].iter().any(|field| {
         beginning.starts_with(field.as_bytes()) || field.as_bytes().starts_with(beginning)
     })
+}
+
+/// What ends in the middle of this: cut by the connection, or sent so.
+fn unfinished(data: &[u8], is_delimited: bool) -> Interruption {
+    if is_delimited {
+        malformed(data).into()
+    } else {
+        Interruption::Broken(io::ErrorKind::UnexpectedEof.into())
+    }
 }
 
 /// What is no reply at all, in its own first words.

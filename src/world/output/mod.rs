@@ -7,6 +7,7 @@
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
+use std::time::Instant;
 
 use crate::error::{Error, Kind, Result};
 use crate::event::{Event, Tally};
@@ -130,6 +131,11 @@ impl Output {
         self.secrets = secrets;
     }
 
+    /// From now on writing to standard output ends with the run.
+    pub fn end_at(&mut self, deadline: Option<Instant>) {
+        self.stdout.end_at(deadline);
+    }
+
     /// From now on the model is known.
     pub fn name_model(&mut self, name: &str) {
         self.report.name_model(name);
@@ -199,14 +205,12 @@ impl Output {
                 delay,
                 reason,
             } if self.verbosity == Verbosity::Verbose => {
-                let delay = milliseconds(*delay);
-                self.line(
-                    YELLOW,
-                    &format!(
-                        "· try {attempt} of {} in {delay} ms: {reason}",
-                        limits::TRIES
-                    ),
-                );
+                // A request that was changed is no further try of the same.
+                let when = match milliseconds(*delay) {
+                    0 => "again at once".to_string(),
+                    delay => format!("try {attempt} of {} in {delay} ms", limits::TRIES),
+                };
+                self.line(YELLOW, &format!("· {when}: {reason}"));
             }
             Event::Warning(text) => self.warn(text),
             _ => {}

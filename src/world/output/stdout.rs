@@ -1,11 +1,12 @@
 //! Standard output, as long as it can be written.
 //!
 //! A reader that does not read would hold up a signal's end: what is written
-//! waits for room with an eye on the signals. Once writing has failed, nothing
+//! waits for room with an eye on the signals and the end of the run. Once writing has failed, nothing
 //! more is tried, and whatever the run waits for ends: nobody would see it.
 
 use std::io::{self, Write};
 use std::os::fd::AsFd;
+use std::time::Instant;
 
 use crate::error::{Error, Kind, Result};
 use crate::limits;
@@ -16,6 +17,8 @@ use crate::world::signal::{Interrupt, Signal};
 #[derive(Debug)]
 pub struct Stdout {
     interrupt: Interrupt,
+    /// The end of the run: nobody waits for a reader any longer.
+    deadline: Option<Instant>,
     failure: Option<io::Error>,
     is_told: bool,
 }
@@ -29,9 +32,15 @@ impl Stdout {
         }
         Stdout {
             interrupt,
+            deadline: None,
             failure: None,
             is_told: false,
         }
+    }
+
+    /// From now on writing ends with the run.
+    pub fn end_at(&mut self, deadline: Option<Instant>) {
+        self.deadline = deadline;
     }
 
     /// Writes all of it, through to the reader.
@@ -73,7 +82,7 @@ impl Stdout {
         let mut stdout = io::stdout();
         let patience = Patience {
             interrupt: self.interrupt.clone(),
-            deadline: None,
+            deadline: self.deadline,
         };
         let room = Some((stdout.as_fd(), Readiness::Write));
         if let Err(stop) = patience.wait(room, None) {
