@@ -1,7 +1,7 @@
 //! What was typed: one table of commands, one of options, and the parser that
 //! goes by them. What it means is decided elsewhere.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 
 use lexopt::Arg;
 
@@ -358,7 +358,12 @@ fn take_word(typed: &mut Typed, word: OsString) {
 
 fn apply(typed: &mut Typed, row: &OptionRow, value: OsString) -> Result<()> {
     match row.action {
-        Action::Set(name) => typed.settings.push((name, value, row.long)),
+        Action::Set(name) => {
+            if name == settings::SCRIPT_TIMEOUT_SECONDS {
+                whole_seconds(row, &value)?;
+            }
+            typed.settings.push((name, value, row.long));
+        }
         Action::System => typed.system = Some(text_value(row, value)?),
         Action::Skills => typed.skills.push(value),
         Action::Output => typed.format = format(row, value)?,
@@ -413,6 +418,19 @@ fn seconds(row: &OptionRow, value: OsString) -> Result<f64> {
             row.long
         ))),
     }
+}
+
+/// Checked here, because a wrong value of an option is wrong usage.
+fn whole_seconds(row: &OptionRow, value: &OsStr) -> Result<()> {
+    let number = value.to_str().and_then(|text| text.parse::<u64>().ok());
+    if number.is_some_and(|seconds| (1..=limits::MAX_SECONDS).contains(&seconds)) {
+        return Ok(());
+    }
+    let text = value.to_string_lossy();
+    Err(usage(format!(
+        "{} takes whole seconds, from 1, not `{text}`",
+        row.long
+    )))
 }
 
 fn text_value(row: &OptionRow, value: OsString) -> Result<String> {

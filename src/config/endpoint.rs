@@ -43,7 +43,11 @@ impl Reader<'_> {
                 "gpt-4.1-mini, or with Ollama qwen3",
             );
         }
-        let is_key_due = address.as_ref().is_none_or(|(to, _)| !to.is_loopback());
+        // An address that cannot be read may have been meant to be on this machine.
+        let is_key_due = match &address {
+            Some((to, _)) => !to.is_loopback(),
+            None => self.text(settings::LLM_API_BASE_URL).is_none(),
+        };
         let credentials = self.credentials(is_key_due);
         let extra_body = self.extra_body();
         let idle_limit = self.seconds(settings::LLM_TIMEOUT_SECONDS, limits::IDLE_SECONDS);

@@ -3,8 +3,8 @@
 //!
 //! `./.env` was written by the folder's owner. It may name an address of its
 //! own for a key of its own; it must not be able to catch the user's key, a
-//! file of the user's or the user's variables. An endpoint on this machine has
-//! nobody to catch them.
+//! file of the user's or the user's variables. That holds for an endpoint on
+//! this machine too: anybody who works here may listen.
 
 use crate::address::Address;
 use crate::config::Reader;
@@ -38,9 +38,6 @@ impl Reader<'_> {
         routes: &[Route],
         credentials: &[Credential],
     ) {
-        if address.is_loopback() {
-            return;
-        }
         for route in routes.iter().filter(|route| route.source.is_foreign()) {
             let Route { way, source, .. } = route;
             for own in credentials.iter().filter(|credential| credential.is_own) {
@@ -52,7 +49,7 @@ impl Reader<'_> {
             }
         }
         self.refuse_leaks(routes);
-        if !address.is_encrypted() {
+        if !address.is_encrypted() && !address.is_loopback() {
             let names: Vec<&str> = credentials.iter().map(|c| c.source.name).collect();
             let verb = match names.as_slice() {
                 [] => return,

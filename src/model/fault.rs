@@ -158,8 +158,15 @@ fn judge(refusal: &Refusal<'_>, words: &str) -> (Kind, bool, Option<String>) {
     let lasting = |hint: &str| (Kind::Endpoint, false, Some(hint.to_string()));
     // Cerebras refuses a conversation that is too long without a word.
     let is_wordless = refusal.status == 400 && refusal.body.is_empty();
+    // A web server has limits of its own, and a page of its own.
+    let is_page = words.starts_with("an html page");
+    if refusal.status == 413 && is_page {
+        return lasting(
+            "the request is larger than the server in front of the endpoint lets through",
+        );
+    }
     if is_context_overflow(words) || refusal.status == 413 || is_wordless {
-        let text = "the conversation is longer than the model's context window: start a new one or shorten the prompt";
+        let text = "the conversation is longer than the model's context window: start a new one, shorten the prompt, or give the server a larger context";
         return (Kind::Context, false, Some(text.into()));
     }
     if let Some(hint) = tools_hint(words) {
@@ -192,6 +199,9 @@ fn judge(refusal: &Refusal<'_>, words: &str) -> (Kind, bool, Option<String>) {
         408 | 409 | 429 | 500..=599 => (Kind::Temporary, true, None),
         _ if has(&OVERLOADED) => (Kind::Temporary, true, None),
         300..=399 => lasting(&redirect_hint(refusal.url, refusal.location)),
+        400 if has(&UNKNOWN_MODEL) => {
+            lasting("check LLM_MODEL_NAME; `skills-runner doctor` lists near names")
+        }
         404 if words.contains("model") => {
             lasting("check LLM_MODEL_NAME; `skills-runner doctor` lists near names")
         }
@@ -246,6 +256,14 @@ const USED_UP: [&str; 5] = [
 /// The same, unless the endpoint says when to come back.
 const BILLING: [&str; 2] = ["check your plan", "billing"];
 
+/// How a gateway says that it has no such model.
+const UNKNOWN_MODEL: [&str; 4] = [
+    "invalid model",
+    "unknown model",
+    "model_not_found",
+    "model not found",
+];
+
 /// What passes, whatever the status.
 const OVERLOADED: [&str; 4] = [
     "overloaded",
@@ -280,12 +298,25 @@ fn tools_hint(words: &str) -> Option<&'static str> {
 /// What to do about an address that no endpoint listens on.
 pub fn address_hint(url: &str) -> String {
     let base = url.trim_end_matches("/chat/completions");
-    let path = base.split_once("://").map_or(base, |(_, rest)| rest);
-    if path.contains("/v1") || path.contains("/openai/") {
-        "check LLM_API_BASE_URL: the path in it is not the endpoint's".into()
-    } else {
-        format!("check LLM_API_BASE_URL: did you mean {base}/v1?")
-    }
+    let Some((scheme, rest)) = base.split_once("://") else {
+        return "check LLM_API_BASE_URL".into();
+    };
+    let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let guess = match path.split_once("/v1/") {
+        // Something of the API was pasted along: /v1/models.
+        Some((before, _)) => format!("{before}/v1"),
+        None if path.ends_with("/v1") || path.contains("/openai/") => {
+            return "check LLM_API_BASE_URL: the path in it is not the endpoint's".into();
+        }
+        None if path.is_empty() => "/v1".into(),
+        // What stands there is wrong as it is; `/v1` is what most have.
+        None => {
+            return format!(
+                "check LLM_API_BASE_URL: did you mean {base}/v1, or {scheme}://{host}/v1?"
+            );
+        }
+    };
+    format!("check LLM_API_BASE_URL: did you mean {scheme}://{host}{guess}?")
 }
 
 /// The ways in which endpoints say that the conversation is too long.
@@ -627,6 +658,14 @@ mod tests {
         for (url, hint) in [
             ("http://h/chat/completions", "did you mean http://h/v1?"),
             ("http://h/v1/chat/completions", "not the endpoint's"),
+            (
+                "http://h/v1/models/chat/completions",
+                "did you mean http://h/v1?",
+            ),
+            (
+                "http://h/api/chat/completions",
+                "did you mean http://h/api/v1, or http://h/v1?",
+            ),
         ] {
             assert!(address_hint(url).contains(hint), "{url}");
         }

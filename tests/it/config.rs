@@ -144,15 +144,14 @@ fn a_key_never_goes_to_an_address_that_only_the_folder_names() {
     run.status(78)
         .stderr_has("is not sent to collector.example")
         .stderr_has("--env-file");
-    // On this machine there is nobody to catch it.
+    // On this machine too: anybody may listen here. Whoever trusts the file says so.
     let server = Server::start([Reply::text("ok")]);
     let text = format!("LLM_API_BASE_URL={}\nLLM_MODEL_NAME=m\n", server.url());
-    Test::new()
-        .env("LLM_API_KEY", CANARY)
-        .dotenv(&text)
-        .args(["hi"])
-        .run()
-        .success();
+    let test = Test::new().env("LLM_API_KEY", CANARY).dotenv(&text);
+    let run = test.again().args(["hi"]).run();
+    run.status(78).stderr_has("is not sent to 127.0.0.1");
+    let args = ["--env-file", ".env", "hi"];
+    test.args(args).run().success();
     server.finish();
 }
 

@@ -330,3 +330,31 @@ fn the_form_of_the_reply_is_seen_from_its_first_byte() {
         .stdout("b\n");
     server.finish();
 }
+
+/// A kept connection that the server closes in the moment of its use is no
+/// failed try: the request goes over another one at once.
+#[test]
+fn a_kept_connection_that_is_gone_costs_no_try() {
+    let gone = || Reply::nothing().then_close();
+    let call = || Reply::calls([("list_skills", "{}")]);
+    let server = Server::start([call(), gone(), call(), gone(), Reply::text("4")]);
+    let run = Test::new()
+        .endpoint(&server)
+        .skill("a", "# A")
+        .args(["-v", "hi"])
+        .run();
+    run.success()
+        .stdout("4\n")
+        .stderr_lacks("try ")
+        .took_at_most(seconds(1.0));
+    server.finish();
+    // Gone again at once is a failure like any other.
+    let server = Server::start([call(), gone(), gone(), gone(), Reply::text("4")]);
+    let run = Test::new()
+        .endpoint(&server)
+        .skill("a", "# A")
+        .args(["-v", "hi"])
+        .run();
+    run.success().stderr_has("try 2 of 3");
+    server.finish();
+}

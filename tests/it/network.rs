@@ -391,7 +391,10 @@ fn handshakes_that_fail_say_why() {
             "localhost:{} speaks plain http, not https",
             plain.port()
         ))
-        .stderr_has(&format!("hint: try http://localhost:{}", plain.port()));
+        .stderr_has(&format!(
+            "LLM_API_BASE_URL begins with http://localhost:{}",
+            plain.port()
+        ));
     let other = Proxy::saying(b"SSH-2.0-OpenSSH_9.2\r\n", true);
     at(other.port(), "https")
         .status(1)
@@ -410,5 +413,5 @@ fn handshakes_that_fail_say_why() {
             "localhost:{} speaks TLS, not plain http",
             alert.port()
         ))
-        .stderr_has("hint: try https://localhost:");
+        .stderr_has("LLM_API_BASE_URL begins with https://localhost:");
 }

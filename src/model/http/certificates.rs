@@ -133,7 +133,13 @@ pub fn explain(party: &Party, error: &CertificateError, roots: Option<&RootFile>
             let names = presented.iter().take(limits::NAMES).map(|name| bare(name));
             let names = names.collect::<Vec<_>>().join(", ");
             let names = one_line(&names, limits::QUOTED_BYTES);
-            (format!("is not for {host}, but for {names}"), None)
+            (
+                format!("is not for {host}, but for {names}"),
+                Some(
+                    "ask it by such a name in LLM_API_BASE_URL, or give it another certificate"
+                        .into(),
+                ),
+            )
         }
         CertificateError::BadEncoding => ("cannot be read".into(), None),
         CertificateError::BadSignature => ("has a wrong signature".into(), None),
@@ -150,7 +156,8 @@ pub fn explain(party: &Party, error: &CertificateError, roots: Option<&RootFile>
     }
 }
 
-const CLOCK_HINT: &str = "is the clock of this machine right?";
+const CLOCK_HINT: &str =
+    "the server needs another certificate, unless the clock of this machine is wrong";
 
 fn days(from: UnixTime, to: UnixTime) -> String {
     let day = 24 * 60 * 60;
@@ -164,7 +171,9 @@ fn days(from: UnixTime, to: UnixTime) -> String {
 fn trust_hint(roots: Option<&RootFile>) -> String {
     if let Some(file) = roots {
         let path = file.path.display();
-        return format!("SSL_CERT_FILE is {path}, which does not contain that authority");
+        return format!(
+            "SSL_CERT_FILE is {path}, which does not contain that authority: add its certificate (PEM)"
+        );
     }
     let example = system_certificates()
         .map(|path| format!(", for example SSL_CERT_FILE={path}"))

@@ -5,6 +5,7 @@
 //! the key to another host), and all waiting is ours. This is the only place
 //! where a secret is revealed, but for a proxy's login.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -28,6 +29,8 @@ pub struct Client {
     pub patience: Patience,
     silence: Arc<SilenceLimit>,
     agent: Agent,
+    /// The last request was answered: its connection may be used again.
+    has_answered: Cell<bool>,
 }
 
 impl Client {
@@ -55,13 +58,44 @@ impl Client {
             patience,
             silence,
             agent,
+            has_answered: Cell::new(false),
         }
     }
 
     /// Sends a request with a JSON body and waits for the beginning of the reply.
     pub fn post(&self, url: &str, body: &[u8]) -> Result<Response<ureq::Body>, ureq::Error> {
+        let result = match self.post_once(url, body) {
+            // A connection that was kept open may be closed by the server in
+            // the very moment in which it is used again: not a try that failed.
+            Err(error) if self.has_answered.get() && self.was_closed(&error) => {
+                self.post_once(url, body)
+            }
+            result => result,
+        };
+        self.has_answered.set(result.is_ok());
+        result
+    }
+
+    fn post_once(&self, url: &str, body: &[u8]) -> Result<Response<ureq::Body>, ureq::Error> {
         self.expect_first();
-        self.send(url, body)
+        let request = self.agent.post(url).content_type(JSON);
+        let headers = self.headers();
+        headers
+            .into_iter()
+            .fold(request, |request, (name, value)| {
+                request.header(name, value)
+            })
+            .send(body)
+    }
+
+    /// Whether the other side hung up without a word.
+    fn was_closed(&self, error: &ureq::Error) -> bool {
+        use std::io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
+        let ureq::Error::Io(error) = error else {
+            return false;
+        };
+        matches!(error.kind(), BrokenPipe | ConnectionReset | UnexpectedEof)
+            && !self.silence.has_been_broken()
     }
 
     /// Asks what the server knows by heart: its answer is all there soon. A

@@ -85,6 +85,19 @@ impl Client {
             && (headers.contains_key("x-squid-error") || server.is_some_and(is_known))
     }
 
+    /// What to look at when the endpoint does not know who asks.
+    fn credentials_hint(&self) -> &'static str {
+        let endpoint = &self.endpoint;
+        let is_key = |name: &str| matches!(name, "authorization" | "api-key");
+        if endpoint.extra_headers.iter().any(|(name, _)| is_key(name)) {
+            "check the header in LLM_EXTRA_HEADERS that takes the place of LLM_API_KEY"
+        } else if endpoint.key.is_none() {
+            "no key was sent: set LLM_API_KEY or LLM_API_KEY_FILE"
+        } else {
+            "check LLM_API_KEY and that LLM_API_BASE_URL is its endpoint"
+        }
+    }
+
     fn interpret(&self, url: &str, status: u16, headers: &HeaderMap, body: &[u8]) -> Failure {
         let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
         // Limits are told with every reply; only where one is used up they count.
@@ -99,6 +112,9 @@ impl Client {
             request_id: REQUEST_IDS.iter().find_map(|name| header(name)),
             retry_after: asked,
         });
+        if failure.error.kind() == Kind::Auth {
+            failure.error = failure.error.with_hint(self.credentials_hint());
+        }
         if self.is_from_proxy(headers) && matches!(status, 401 | 403) {
             let hint = "the proxy said so, not the endpoint: check its login, and whether it allows that address";
             failure.error = failure.error.with_hint(hint);

@@ -377,7 +377,14 @@ impl Model for HttpModel {
                     // It was not the stream that the endpoint refused.
                     self.is_whole.set(false);
                 }
-                return Err(failure.error);
+                let is_worn_out = failure.retryable && attempt > limits::TRIES;
+                return Err(match failure.error.hint() {
+                    None if is_worn_out => failure.error.with_hint(format!(
+                        "that was try {} of {0}: try again later",
+                        limits::TRIES
+                    )),
+                    _ => failure.error,
+                });
             }
             let delay = retry::pause(attempt, failure.retry_after);
             listener(Event::Retry {

@@ -102,8 +102,10 @@ impl Tls {
             rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType)
                 if beginning == b"HTTP/" || beginning.starts_with(b"<") =>
             {
-                lasting(format!("{party} speaks plain http, not https"))
-                    .with_hint(format!("try http://{}", party.authority()))
+                lasting(format!("{party} speaks plain http, not https")).with_hint(format!(
+                    "if that is right, LLM_API_BASE_URL begins with http://{}",
+                    party.authority()
+                ))
             }
             rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType) => {
                 lasting(format!("{party} does not speak TLS"))

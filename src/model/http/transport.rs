@@ -75,6 +75,11 @@ impl SilenceLimit {
         };
     }
 
+    /// Whether anything has come since the limit was set.
+    pub fn has_been_broken(&self) -> bool {
+        self.lock().last.is_some()
+    }
+
     /// How long may be waited now, and what it means if nothing comes.
     fn now(&self) -> (Duration, Stop) {
         let allowance = *self.lock();
@@ -384,7 +389,7 @@ impl Transport for PatientTransport {
             Some(party) if is_alert => return Err(speaks_tls(&party).into()),
             _ => {}
         }
-        if timeout.reason != Timeout::Connect {
+        if amount > 0 && timeout.reason != Timeout::Connect {
             self.shared.silence.lock().last = Some(Instant::now());
         }
         self.buffers.input_appended(amount);
@@ -401,7 +406,10 @@ const TLS_ALERT: [u8; 2] = [21, 3];
 
 fn speaks_tls(party: &Party) -> Obstacle {
     let text = format!("{party} speaks TLS, not plain http");
-    Obstacle::lasting(Kind::Endpoint, text).with_hint(format!("try https://{}", party.authority()))
+    Obstacle::lasting(Kind::Endpoint, text).with_hint(format!(
+        "LLM_API_BASE_URL begins with https://{}",
+        party.authority()
+    ))
 }
 
 impl fmt::Debug for PatientTransport {

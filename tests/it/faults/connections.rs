@@ -339,7 +339,7 @@ fn kept_alive() -> Vec<Fault> {
             Reply::nothing().then_close()
         })
         .fails_for_now()
-        .tries(4..=4),
+        .tries(5..=5),
     ]
 }
 
