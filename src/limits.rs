@@ -131,6 +131,9 @@ pub const CHAT_LINE_BYTES: usize = 4 << 20;
 /// Keys shorter than this are no secrets but words such as `ollama`, which
 /// would be masked in every text.
 pub const SECRET_BYTES: usize = 7;
+/// What a cut leaves of a key is masked from this on: less tells nothing, and
+/// would garble ordinary words.
+pub const SECRET_PART_BYTES: usize = 4;
 
 // Skills.
 

@@ -6,10 +6,17 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::ops::Range;
+
+use crate::limits;
 
 /// A credential. Empty ones cannot be made.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Secret(String);
+pub struct Secret {
+    value: String,
+    /// The value and the other ways in which programs write it.
+    forms: Vec<String>,
+}
 
 /// What stands in a text where a secret stood.
 pub const MASK: &str = "[secret]";
@@ -18,52 +25,33 @@ impl Secret {
     /// `None` for an empty value: there is nothing to keep secret.
     pub fn new(value: impl Into<String>) -> Option<Secret> {
         let value = value.into();
-        (!value.is_empty()).then_some(Secret(value))
+        (!value.is_empty()).then(|| Secret {
+            forms: forms(&value),
+            value,
+        })
     }
 
     /// The value itself, for the one place that sends it.
     pub fn reveal(&self) -> &str {
-        &self.0
-    }
-
-    /// The text with every occurrence of the secret masked.
-    pub fn mask<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        // The same inside a JSON string, where it looks otherwise.
-        let escaped = serde_json::Value::from(self.0.as_str()).to_string();
-        let escaped = &escaped[1..escaped.len() - 1];
-        if text.contains(&self.0) || text.contains(escaped) {
-            Cow::Owned(text.replace(&self.0, MASK).replace(escaped, MASK))
-        } else {
-            Cow::Borrowed(text)
-        }
+        &self.value
     }
 
     /// Whether it is long enough to be a secret and no mere word (`ollama`),
     /// which would be masked in every text.
     pub fn is_worth_masking(&self) -> bool {
-        self.0.len() >= crate::limits::SECRET_BYTES
-    }
-
-    /// How many bytes at the end of a text may be the beginning of the secret,
-    /// whose rest comes with the next piece.
-    pub fn beginning_at_end(&self, text: &str) -> usize {
-        let longest = self.0.len().saturating_sub(1).min(text.len());
-        (1..=longest)
-            .rev()
-            .find(|&length| text.as_bytes().ends_with(&self.0.as_bytes()[..length]))
-            .unwrap_or(0)
+        self.value.len() >= limits::SECRET_BYTES
     }
 
     /// Whether it stands somewhere in these bytes.
     pub fn is_within(&self, bytes: &[u8]) -> bool {
         bytes
-            .windows(self.0.len())
-            .any(|window| window == self.0.as_bytes())
+            .windows(self.value.len())
+            .any(|window| window == self.value.as_bytes())
     }
 
     /// Whether every character of it can stand in an HTTP header.
     pub fn is_sendable(&self) -> bool {
-        self.0.chars().all(|c| c.is_ascii_graphic() || c == ' ')
+        self.value.chars().all(|c| c.is_ascii_graphic() || c == ' ')
     }
 }
 
@@ -71,6 +59,77 @@ impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(MASK)
     }
+}
+
+/// The value, and how it looks inside a JSON string, also as PHP writes one,
+/// and in an address; each once.
+fn forms(value: &str) -> Vec<String> {
+    let quoted = serde_json::Value::from(value).to_string();
+    let escaped = &quoted[1..quoted.len() - 1];
+    let mut forms = vec![value.to_string()];
+    for form in [
+        escaped.to_string(),
+        escaped.replace('/', "\\/"),
+        percent_encoded(value, ""),
+        // Programs differ in whether they encode a slash, and in the digits.
+        percent_encoded(value, "/"),
+        lower_codes(&percent_encoded(value, "")),
+    ] {
+        if !forms.contains(&form) {
+            forms.push(form);
+        }
+    }
+    forms
+}
+
+/// Percent-encoded (RFC 3986), but for the characters that are `kept`.
+fn percent_encoded(text: &str, kept: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for &byte in text.as_bytes() {
+        if byte.is_ascii_alphanumeric()
+            || b"-._~".contains(&byte)
+            || kept.as_bytes().contains(&byte)
+        {
+            encoded.push(char::from(byte));
+        } else {
+            encoded.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    encoded
+}
+
+/// The same with its codes in lower case: `%2f`.
+fn lower_codes(encoded: &str) -> String {
+    let mut parts = encoded.split('%');
+    let mut lower = parts.next().unwrap_or_default().to_string();
+    for part in parts {
+        let (code, rest) = part.split_at(2);
+        lower.push_str(&format!("%{}{rest}", code.to_ascii_lowercase()));
+    }
+    lower
+}
+
+/// Where a text was cut out of a longer one, so that only a part of a secret
+/// may stand there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cut {
+    /// Something is missing before its beginning.
+    pub before: bool,
+    /// Something is missing behind its end.
+    pub behind: bool,
+}
+
+impl Cut {
+    /// Only the end of the longer text is there.
+    pub const BEFORE: Cut = Cut {
+        before: true,
+        behind: false,
+    };
+    /// Only the beginning of it is there.
+    pub const BEHIND: Cut = Cut {
+        before: false,
+        behind: true,
+    };
 }
 
 /// Everything that is to be masked in a run: the key, the values of extra
@@ -81,30 +140,44 @@ pub struct Secrets(Vec<Secret>);
 impl Secrets {
     /// The text with every occurrence of any of them masked.
     pub fn mask<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        self.0.iter().fold(Cow::Borrowed(text), |text, secret| {
-            match secret.mask(&text) {
-                Cow::Borrowed(_) => text,
-                Cow::Owned(masked) => Cow::Owned(masked),
-            }
-        })
+        covered(text, self.spans(text))
+    }
+
+    /// The same for a text that is part of a longer one: what a cut has left
+    /// of a secret is masked too.
+    pub fn mask_cut<'t>(&self, text: &'t str, cut: Cut) -> Cow<'t, str> {
+        let mut spans = self.spans(text);
+        if cut.behind {
+            spans.extend(self.beginning_at(text, text.len()));
+        }
+        if cut.before {
+            let rest = self.forms().filter_map(|form| rest_at_start(form, text));
+            spans.extend(rest.max().map(|length| 0..length));
+        }
+        covered(text, spans)
+    }
+
+    /// The same for a text of which parts were shortened, each with an
+    /// ellipsis where its end was.
+    pub fn mask_shortened<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let mut spans = self.spans(text);
+        let ends = text.match_indices('…').map(|(at, _)| at);
+        spans.extend(ends.filter_map(|end| self.beginning_at(text, end)));
+        covered(text, spans)
     }
 
     /// How many bytes at the end of a text may turn out to be one of them, or
     /// a longer one, with the next piece.
     pub fn undecided_at_end(&self, text: &str) -> usize {
-        let beginnings = self.0.iter().map(|secret| secret.beginning_at_end(text));
+        let beginnings = self.forms().map(|form| beginning_at_end(form, text));
         let mut held = beginnings.max().unwrap_or(0);
         // A whole one that reaches into what is held must not be torn apart.
-        let spans = |secret: &Secret| -> Vec<(usize, usize)> {
-            let starts = text.match_indices(&secret.0).map(|(at, _)| at);
-            starts.map(|at| (at, at + secret.0.len())).collect()
-        };
-        let spans: Vec<(usize, usize)> = self.0.iter().flat_map(spans).collect();
-        while let Some(&(start, _)) = spans
+        let spans = self.spans(text);
+        while let Some(span) = spans
             .iter()
-            .find(|(start, end)| *start < text.len() - held && *end > text.len() - held)
+            .find(|span| span.start < text.len() - held && span.end > text.len() - held)
         {
-            held = text.len() - start;
+            held = text.len() - span.start;
         }
         held
     }
@@ -113,15 +186,77 @@ impl Secrets {
     pub fn is_within(&self, bytes: &[u8]) -> bool {
         self.0.iter().any(|secret| secret.is_within(bytes))
     }
+
+    fn forms(&self) -> impl Iterator<Item = &str> {
+        let forms = self.0.iter().flat_map(|secret| &secret.forms);
+        forms.map(String::as_str)
+    }
+
+    /// Where they stand, in whatever form.
+    fn spans(&self, text: &str) -> Vec<Range<usize>> {
+        let of = |form| {
+            let starts = text.match_indices(form).map(|(at, _)| at);
+            starts.map(move |at| at..at + str::len(form))
+        };
+        // A search prepares itself for the whole form, which a delta is shorter than.
+        let fitting = self.forms().filter(|form| form.len() <= text.len());
+        fitting.flat_map(of).collect()
+    }
+
+    /// The longest beginning of one of them that ends just there.
+    fn beginning_at(&self, text: &str, end: usize) -> Option<Range<usize>> {
+        let lengths = self
+            .forms()
+            .map(|form| beginning_at_end(form, &text[..end]));
+        let longest = lengths.max()?;
+        (longest >= limits::SECRET_PART_BYTES).then(|| end - longest..end)
+    }
+}
+
+/// The text with these parts of it masked, each once where they overlap.
+fn covered(text: &str, mut spans: Vec<Range<usize>>) -> Cow<'_, str> {
+    if spans.is_empty() {
+        return Cow::Borrowed(text);
+    }
+    spans.sort_unstable_by_key(|span| (span.start, span.end));
+    let mut masked = String::with_capacity(text.len());
+    let mut done = 0;
+    for (index, span) in spans.iter().enumerate() {
+        if index == 0 || span.start >= done {
+            masked.push_str(&text[done..span.start]);
+            masked.push_str(MASK);
+        }
+        done = done.max(span.end);
+    }
+    masked.push_str(&text[done..]);
+    Cow::Owned(masked)
+}
+
+/// How many bytes at the end of a text are the beginning of this form.
+fn beginning_at_end(form: &str, text: &str) -> usize {
+    let longest = form.len().saturating_sub(1).min(text.len());
+    let is_beginning = |length: &usize| {
+        form.is_char_boundary(*length) && text.as_bytes().ends_with(&form.as_bytes()[..*length])
+    };
+    (1..=longest).rev().find(is_beginning).unwrap_or(0)
+}
+
+/// How many bytes at the start of a text are the rest of this form, if they
+/// are enough to tell something.
+fn rest_at_start(form: &str, text: &str) -> Option<usize> {
+    (1..form.len())
+        .filter(|start| form.is_char_boundary(*start) && text.starts_with(&form[*start..]))
+        .map(|start| form.len() - start)
+        .find(|length| *length >= limits::SECRET_PART_BYTES)
 }
 
 impl Extend<Secret> for Secrets {
     fn extend<T: IntoIterator<Item = Secret>>(&mut self, secrets: T) {
-        let worth_masking = secrets.into_iter().filter(Secret::is_worth_masking);
-        self.0.extend(worth_masking);
-        // The longest first: one may be the beginning of another.
-        self.0
-            .sort_by_key(|secret| std::cmp::Reverse(secret.0.len()));
+        for secret in secrets {
+            if secret.is_worth_masking() && !self.0.contains(&secret) {
+                self.0.push(secret);
+            }
+        }
     }
 }
 
@@ -133,25 +268,64 @@ mod tests {
     fn a_secret_shows_itself_nowhere() {
         let key = Secret::new("sk-canary").unwrap();
         assert_eq!(format!("{key:?}"), "[secret]");
-        assert_eq!(
-            key.mask("got sk-canary, sk-canary"),
-            "got [secret], [secret]"
-        );
-        assert_eq!(key.mask("nothing here"), "nothing here");
         assert_eq!(Secret::new(""), None);
+    }
+
+    fn secrets<const N: usize>(values: [&str; N]) -> Secrets {
+        let mut secrets = Secrets::default();
+        secrets.extend(values.map(|value| Secret::new(value).unwrap()));
+        secrets
+    }
+
+    #[test]
+    fn a_secret_is_known_however_it_is_written() {
+        let one = secrets(["k\"e\\y/+%=x"]);
+        for written in [
+            r#"k"e\y/+%=x"#,
+            r#"k\"e\\y/+%=x"#,
+            r#"k\"e\\y\/+%=x"#,
+            "k%22e%5Cy%2F%2B%25%3Dx",
+            "k%22e%5cy%2f%2b%25%3dx",
+            "k%22e%5Cy/%2B%25%3Dx",
+        ] {
+            let text = format!("<{written}>");
+            assert_eq!(one.mask(&text), "<[secret]>", "{written}");
+        }
+        assert_eq!(secrets(["sk-canary"]).forms().count(), 1);
+    }
+
+    #[test]
+    fn what_a_cut_has_left_of_a_secret_is_masked() {
+        let one = secrets(["sk-canary-123"]);
+        let table = [
+            ("x sk-c", (false, true), "x [secret]"),
+            ("x sk-", (false, true), "x sk-"),
+            ("x sk-canary-12", (false, true), "x [secret]"),
+            ("x sk-canary-12", (true, false), "x sk-canary-12"),
+            ("-123 x", (true, false), "[secret] x"),
+            ("123 x", (true, false), "123 x"),
+            ("k-canary-123 x", (true, false), "[secret] x"),
+            ("k-canary-123 x", (false, true), "k-canary-123 x"),
+            ("sk-canary-123", (true, true), "[secret]"),
+            (
+                "-123 sk-canary-123 sk-c",
+                (true, true),
+                "[secret] [secret] [secret]",
+            ),
+            ("", (true, true), ""),
+        ];
+        for (text, (before, behind), masked) in table {
+            assert_eq!(one.mask_cut(text, Cut { before, behind }), masked, "{text}");
+        }
         assert_eq!(
-            ["x sk-ca", "sk-", "x", "sk-canary"].map(|text| key.beginning_at_end(text)),
-            [5, 3, 0, 0]
+            one.mask_shortened("a sk-can… sk-can b"),
+            "a [secret]… sk-can b"
         );
-        let quoted = Secret::new("a\"b\\c").unwrap();
-        assert_eq!(quoted.mask(r#"{"x":"a\"b\\c"}"#), r#"{"x":"[secret]"}"#);
     }
 
     #[test]
     fn several_secrets_are_masked_the_longest_first() {
-        let mut secrets = Secrets::default();
-        secrets
-            .extend(["sk-canary", "sk-canary-2", "short"].map(|text| Secret::new(text).unwrap()));
+        let secrets = secrets(["sk-canary", "sk-canary-2", "short"]);
         assert_eq!(
             secrets.mask("sk-canary-2 sk-canary short"),
             "[secret] [secret] short"
@@ -160,6 +334,7 @@ mod tests {
         assert_eq!(secrets.undecided_at_end("x sk-canary"), 9);
         assert_eq!(secrets.undecided_at_end("x sk-canary-2s"), 1);
         assert_eq!(secrets.undecided_at_end("x sk-canary-2 "), 0);
+        assert_eq!(secrets.mask("sk-canarysk-canary"), "[secret][secret]");
         assert!(secrets.is_within(b"(sk-canary)") && !secrets.is_within(b"short"));
         assert_eq!(Secrets::default().mask("x"), "x");
     }
