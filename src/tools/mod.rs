@@ -104,8 +104,9 @@ impl<'w> Tools<'w> {
             (Some(tool), Ok(arguments)) => tool.summary(&arguments),
             _ => call.arguments.clone(),
         };
-        let line = text::one_line(&line, limits::SUMMARY_CHARS);
-        self.bench.secrets.mask(&line).into_owned()
+        // Masked first: a cut would leave a part that nobody knows.
+        let line = self.bench.secrets.mask(&line);
+        text::one_line(&line, limits::SUMMARY_CHARS)
     }
 
     /// Runs a call. Whatever is wrong with it is told in the result.
@@ -114,7 +115,8 @@ impl<'w> Tools<'w> {
             Ok((tool, arguments)) => tool.run(&arguments, &self.bench),
             Err(message) => ToolResult::failure(message),
         };
-        let mask = |text: String| match self.bench.secrets.mask(&text) {
+        // Names and descriptions have been shortened.
+        let mask = |text: String| match self.bench.secrets.mask_shortened(&text) {
             Cow::Borrowed(_) => text,
             Cow::Owned(masked) => masked,
         };

@@ -10,6 +10,7 @@ use std::io::{BufRead, BufReader};
 use serde_json::{Value, json};
 
 use crate::limits;
+use crate::secret::{Cut, Secrets};
 use crate::skills::Skill;
 use crate::text::one_name;
 use crate::tool::ToolResult;
@@ -65,9 +66,10 @@ impl Tool for ReadFile {
         let path = text_of(arguments, "file_path");
         match open(&skill, path) {
             Ok(Node::Folder(folder)) => list(&folder),
-            Ok(Node::File(file)) => read(file.file, file.size, &page).unwrap_or_else(|error| {
-                ToolResult::failure(format!("`{path}` cannot be read: {error}"))
-            }),
+            Ok(Node::File(file)) => read(file.file, file.size, &page, bench.secrets)
+                .unwrap_or_else(|error| {
+                    ToolResult::failure(format!("`{path}` cannot be read: {error}"))
+                }),
             Err(refusal) => ToolResult::failure(skill.explain("the file", "read", path, &refusal)),
         }
     }
@@ -135,7 +137,7 @@ fn list(folder: &Root) -> ToolResult {
     ToolResult::success(text, format!("folder, {count} entries"))
 }
 
-fn read(file: File, size: u64, page: &Page) -> std::io::Result<ToolResult> {
+fn read(file: File, size: u64, page: &Page, secrets: &Secrets) -> std::io::Result<ToolResult> {
     let mut reader = BufReader::with_capacity(limits::READ_BYTES, file);
     let beginning = reader.fill_buf()?;
     if let Some(kind) = binary_kind(beginning) {
@@ -159,7 +161,10 @@ fn read(file: File, size: u64, page: &Page) -> std::io::Result<ToolResult> {
         }
         position += line.len() as u64;
     }
+    let is_within = |line: &[u8]| line.last().is_some_and(|byte| *byte != b'\n');
+    let before = is_within(&line);
     let (bytes, lines, more) = take_lines(&mut reader, page.lines)?;
+    let behind = more && is_within(&bytes);
     if lines == 0 && page.first > 1 {
         let lines = page.first - 1;
         let message = format!("the file has only {lines} lines; offset must not be larger");
@@ -174,7 +179,7 @@ fn read(file: File, size: u64, page: &Page) -> std::io::Result<ToolResult> {
     }
     let text = String::from_utf8_lossy(&bytes);
     let is_replaced = matches!(text, Cow::Owned(_));
-    let mut text = text.into_owned();
+    let mut text = secrets.mask_cut(&text, Cut { before, behind }).into_owned();
     if is_replaced {
         let note = "[some bytes are no UTF-8 and shown as \u{fffd}: a script can read them in their encoding]";
         text = format!("{}\n{note}\n", text.trim_end_matches('\n'));

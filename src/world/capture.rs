@@ -6,6 +6,8 @@
 
 use std::fmt::Write as _;
 
+use crate::secret::{Cut, Secrets};
+
 /// How much of a stream is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Caps {
@@ -92,9 +94,16 @@ impl Capture {
     /// The stream as text. What is not UTF-8 shows as U+FFFD; where something is
     /// missing a line of its own says how much.
     pub fn text(&self) -> String {
+        self.masked(&Secrets::default())
+    }
+
+    /// The same with secrets masked, also what is left of one that begins or
+    /// ends in what is missing.
+    pub fn masked(&self, secrets: &Secrets) -> String {
         let tail = self.tail();
+        let masked = |bytes: Vec<u8>, cut| secrets.mask_cut(&lossy(bytes), cut).into_owned();
         if !self.truncated() {
-            return lossy([self.head.as_slice(), &tail].concat());
+            return masked([self.head.as_slice(), &tail].concat(), Cut::default());
         }
         let head = &self.head[..whole_characters(&self.head)];
         let tail = &tail[tail
@@ -103,13 +112,13 @@ impl Capture {
             .take_while(|byte| is_continuation(**byte))
             .count()..];
         let missing = self.total_bytes - (head.len() + tail.len()) as u64;
-        let mut text = lossy(head.to_vec());
+        let mut text = masked(head.to_vec(), Cut::BEHIND);
         if !text.is_empty() && !text.ends_with('\n') {
             text.push('\n');
         }
         // Writing to a string cannot fail.
         let _ = writeln!(text, "[… {} bytes left out …]", thousands(missing));
-        text.push_str(&String::from_utf8_lossy(tail));
+        text.push_str(&masked(tail.to_vec(), Cut::BEFORE));
         text
     }
 }

@@ -213,7 +213,8 @@ fn execute(
     };
     match run(&job) {
         Ok(outcome) => {
-            Report::of(skill, python, limit, scripts.keep_leftovers, &outcome).into_result()
+            let keep = scripts.keep_leftovers;
+            Report::of(skill, python, limit, keep, &outcome, bench.secrets).into_result()
         }
         Err(error) => failure(
             "no Python",

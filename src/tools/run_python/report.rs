@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::limits;
+use crate::secret::Secrets;
 use crate::skills::Skill;
 use crate::skills::python::{Interpreter, quoted, venv_command};
 use crate::text;
@@ -34,20 +35,22 @@ pub struct Report<'r> {
 }
 
 impl<'r> Report<'r> {
-    /// What came of running a script of `skill`.
+    /// What came of running a script of `skill`. What it printed is masked
+    /// here, where its cuts are known.
     pub fn of(
         skill: &'r Skill,
         python: &Interpreter,
         limit: Duration,
         keep: bool,
         outcome: &Outcome,
+        secrets: &Secrets,
     ) -> Report<'r> {
         let returncode = match outcome.ending {
             Ending::Exited(code) => code,
             Ending::Signaled(signal) => -signal,
             Ending::Lost => -libc::SIGKILL,
         };
-        let stderr = outcome.stderr.text();
+        let stderr = outcome.stderr.masked(secrets);
         let error = if outcome.interrupted.is_some() {
             Some("interrupted by the user".to_string())
         } else if outcome.timed_out {
@@ -68,7 +71,7 @@ impl<'r> Report<'r> {
             skill_name: &skill.name,
             returncode,
             hint: hint(skill, python, keep, &stderr, outcome),
-            stdout: outcome.stdout.text(),
+            stdout: outcome.stdout.masked(secrets),
             stderr,
             timed_out: outcome.timed_out,
             duration_ms: milliseconds(outcome.duration),
