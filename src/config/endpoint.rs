@@ -10,7 +10,7 @@ use crate::config::Reader;
 use crate::config::network::Network;
 use crate::config::trust::Route;
 use crate::limits;
-use crate::secret::Secret;
+use crate::secret::{Secret, Secrets};
 use crate::settings::{self, Source};
 
 /// Whom to ask.
@@ -31,10 +31,12 @@ pub struct Endpoint {
     pub network: Network,
     /// Longest silence while a reply is read.
     pub idle_limit: Duration,
+    /// What is masked where it is quoted.
+    pub secrets: Secrets,
 }
 
 impl Reader<'_> {
-    pub(super) fn endpoint(&mut self) -> Option<Endpoint> {
+    pub(super) fn endpoint(&mut self, secrets: &Secrets) -> Option<Endpoint> {
         let address = self.address();
         let model = self.text(settings::LLM_MODEL_NAME).map(|(model, _)| model);
         if model.is_none() {
@@ -68,6 +70,7 @@ impl Reader<'_> {
             extra_headers: credentials.headers,
             network,
             idle_limit,
+            secrets: secrets.clone(),
         })
     }
 

@@ -100,12 +100,12 @@ impl Config {
             problems: Vec::new(),
             warnings: Vec::new(),
         };
-        let endpoint = match needs {
-            Needs::Endpoint => reader.endpoint(),
-            Needs::Skills => None,
-        };
         // What is set is kept from scripts and masked also where no endpoint is needed.
         let (credentials, secrets) = reader.secrets();
+        let endpoint = match needs {
+            Needs::Endpoint => reader.endpoint(&secrets),
+            Needs::Skills => None,
+        };
         let skills_folders = reader.skills_folders();
         let scripts = Scripts {
             limit: reader.seconds(settings::SCRIPT_TIMEOUT_SECONDS, limits::SCRIPT_SECONDS),

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::error::{Error, Kind};
 use crate::limits;
+use crate::secret::{Cut, Secrets};
 use crate::text::one_line;
 
 /// A request that brought no reply.
@@ -76,11 +77,13 @@ pub struct Refusal<'r> {
     pub request_id: Option<&'r str>,
     /// How long the server wants to be left alone.
     pub retry_after: Option<Duration>,
+    /// What is masked in its words before they are cut.
+    pub secrets: &'r Secrets,
 }
 
 /// Makes the error of a refusal.
 pub fn interpret(refusal: &Refusal<'_>) -> Failure {
-    let words = words(refusal.body);
+    let words = words(refusal.body, refusal.secrets);
     let effective = Refusal {
         status: effective_status(refusal),
         ..*refusal
@@ -96,6 +99,7 @@ pub fn interpret(refusal: &Refusal<'_>) -> Failure {
         message.push_str(&words);
     }
     if let Some(id) = refusal.request_id {
+        let id = refusal.secrets.mask(id);
         message.push_str(&format!(" (request {id})"));
     }
     let mut error = Error::new(kind, message);
@@ -198,7 +202,7 @@ fn judge(refusal: &Refusal<'_>, words: &str) -> (Kind, bool, Option<String>) {
         }
         408 | 409 | 429 | 500..=599 => (Kind::Temporary, true, None),
         _ if has(&OVERLOADED) => (Kind::Temporary, true, None),
-        300..=399 => lasting(&redirect_hint(refusal.url, refusal.location)),
+        300..=399 => lasting(&redirect_hint(refusal)),
         400 if has(&UNKNOWN_MODEL) => {
             lasting("check LLM_MODEL_NAME; `skills-runner doctor` lists near names")
         }
@@ -211,11 +215,10 @@ fn judge(refusal: &Refusal<'_>, words: &str) -> (Kind, bool, Option<String>) {
 }
 
 /// Where a redirect leads is often the address that was meant.
-fn redirect_hint(url: &str, location: Option<&str>) -> String {
-    let target = one_line(
-        &redirected_base(url, location.unwrap_or_default()),
-        limits::QUOTED_BYTES,
-    );
+fn redirect_hint(refusal: &Refusal<'_>) -> String {
+    let location = refusal.secrets.mask(refusal.location.unwrap_or_default());
+    let target = redirected_base(refusal.url, &location);
+    let target = one_line(&target, limits::QUOTED_BYTES);
     let scheme = target.split_once("://").map_or("", |(scheme, _)| scheme);
     match scheme {
         "http" | "https" => {
@@ -355,29 +358,33 @@ fn is_context_overflow(words: &str) -> bool {
 
 /// The server's own words, in one line: the message wherever it stands in the
 /// JSON, else the beginning of the body.
-fn words(body: &[u8]) -> String {
+fn words(body: &[u8], secrets: &Secrets) -> String {
     let text = String::from_utf8_lossy(body);
     let text = Cow::from(text.trim_start_matches('\u{feff}'));
     let found = serde_json::from_str::<Value>(&text)
         .ok()
-        .and_then(|value| find_message(&value, 0));
+        .and_then(|value| find_message(&value, 0, secrets));
     let looks_like_page = text.trim_start().starts_with('<');
     let text = match found {
         Some(message) => message,
         None if looks_like_page => page_words(&text),
         None => text.into_owned(),
     };
+    // The body may have broken off anywhere.
+    let text = secrets.mask_cut(text.trim_end(), Cut::BEHIND);
     one_line(&text, limits::QUOTED_BYTES)
 }
 
-fn find_message(value: &Value, depth: usize) -> Option<String> {
+fn find_message(value: &Value, depth: usize, secrets: &Secrets) -> Option<String> {
     // Deeper than any known form; also what stops the recursion.
     if depth > 4 {
         return None;
     }
     match value {
         Value::String(text) if !text.is_empty() => Some(text.clone()),
-        Value::Array(items) => items.iter().find_map(|item| find_message(item, depth + 1)),
+        Value::Array(items) => items
+            .iter()
+            .find_map(|item| find_message(item, depth + 1, secrets)),
         Value::Object(fields) => [
             "error",
             "message",
@@ -388,8 +395,8 @@ fn find_message(value: &Value, depth: usize) -> Option<String> {
         ]
         .iter()
         .filter_map(|key| fields.get(*key))
-        .find_map(|inner| find_message(inner, depth + 1))
-        .map(|message| match raw_words(fields) {
+        .find_map(|inner| find_message(inner, depth + 1, secrets))
+        .map(|message| match raw_words(fields, secrets) {
             Some(raw) if !message.contains(&raw) => format!("{message}: {raw}"),
             _ => message,
         })
@@ -408,9 +415,9 @@ fn find_message(value: &Value, depth: usize) -> Option<String> {
 }
 
 /// What the provider behind a gateway said (`error.metadata.raw`).
-fn raw_words(fields: &serde_json::Map<String, Value>) -> Option<String> {
+fn raw_words(fields: &serde_json::Map<String, Value>, secrets: &Secrets) -> Option<String> {
     let raw = fields.get("metadata")?.get("raw")?.as_str()?;
-    Some(words(raw.as_bytes())).filter(|words| !words.is_empty())
+    Some(words(raw.as_bytes(), secrets)).filter(|words| !words.is_empty())
 }
 
 /// The title of an HTML page, or the text of another document with tags.
@@ -473,6 +480,7 @@ mod tests {
             location: Some("https://h/v1/chat/completions"),
             request_id: None,
             retry_after: None,
+            secrets: &Secrets::default(),
         })
     }
 
@@ -591,7 +599,8 @@ mod tests {
             ("", ""),
         ];
         for (body, expected) in table {
-            assert_eq!(words(body.as_bytes()), expected, "{body}");
+            let words = words(body.as_bytes(), &Secrets::default());
+            assert_eq!(words, expected, "{body}");
         }
     }
 

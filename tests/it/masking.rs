@@ -3,10 +3,12 @@
 
 use serde_json::json;
 
-use crate::harness::{CANARY, Outcome, Reply, Server, Test};
+use crate::harness::{CANARY, Outcome, Reply, Server, Test, seconds};
 
 const SKILL: &str = "# A skill";
 
+/// Where the program cuts a server's words.
+const QUOTED: usize = 300;
 /// Where it cuts the line of a call or a result.
 const SUMMARY: usize = 200;
 /// Where it cuts each end of a script's stream.
@@ -34,6 +36,76 @@ fn shows_no_part(run: Outcome, what: &str) -> Outcome {
 fn hi(server: &Server) -> Test {
     let test = Test::new().skill("s", SKILL).endpoint(server);
     test.args(["-n", "-v", "-o", "jsonl", "hi"])
+}
+
+/// A server quotes the key just where its words are cut.
+#[test]
+fn a_servers_words_are_masked_before_they_are_cut() {
+    type Form = fn(&str) -> Reply;
+    let forms: [(&str, Form); 6] = [
+        ("an error", |text| Reply::error(400, text)),
+        ("an error of a provider behind a gateway", |text| {
+            let error = json!({"error": {"message": "no", "metadata": {"raw": text}}});
+            Reply::status(400).body(error.to_string())
+        }),
+        ("bare text", |text| Reply::status(400).body(text)),
+        ("a page's title", |text| {
+            Reply::status(400).body(format!("<html><title>{text}</title>"))
+        }),
+        ("no reply at all", |text| Reply::status(200).body(text)),
+        ("an error in a stream", |text| {
+            let error = json!({"error": {"message": text}});
+            Reply::sse([format!("data: {error}")])
+        }),
+    ];
+    for (what, form) in forms {
+        for before in [
+            QUOTED - 45,
+            QUOTED - 35,
+            QUOTED - 25,
+            QUOTED - 15,
+            QUOTED - 5,
+        ] {
+            let text = format!("{} {CANARY} and more", "x".repeat(before - 1));
+            let server = Server::always(move |_| form(&text));
+            let run = shows_no_part(hi(&server).run(), what);
+            run.demand(run.stderr.contains("xxx"), "the server is quoted");
+        }
+    }
+}
+
+#[test]
+fn where_a_redirect_leads_and_a_requests_id_are_masked() {
+    let target = format!("https://h.test/{}/{CANARY}/x/y", "x".repeat(QUOTED - 35));
+    let server = Server::always(move |_| {
+        let reply = Reply::status(307).header("location", &target);
+        reply.header("x-request-id", CANARY)
+    });
+    let run = shows_no_part(hi(&server).run(), "location");
+    run.stderr_has("https://h.test/xxx")
+        .stderr_has("(request [secret])");
+}
+
+/// What has come of a body that is no reply decides; the key has come in half.
+#[test]
+fn a_body_that_comes_in_pieces_shows_no_half_of_the_key() {
+    for (body, quoted) in [("no, ", "no, "), ("<p>no, ", "no, ")] {
+        for status in ["200 OK", "400 Bad Request"] {
+            let head = format!("HTTP/1.1 {status}\r\nContent-Length: 999\r\n\r\n");
+            let first = format!("{head}{body}{}", &CANARY[..9]);
+            let server = Server::always(move |_| {
+                let rest = (seconds(0.3), CANARY[9..].to_owned());
+                Reply::raw_pieces([(seconds(0.0), first.clone()), rest]).then_close()
+            });
+            let run = hi(&server).run();
+            run.demand(!run.stderr.contains(&CANARY[..9]), "a half shows");
+            run.stderr_has(quoted);
+        }
+    }
+    // It breaks off there.
+    let half = format!("no, {}", &CANARY[..9]);
+    let server = Server::always(move |_| Reply::status(400).body(half.clone()));
+    shows_no_part(hi(&server).run(), "half a body").stderr_has("no, [secret]");
 }
 
 /// The lines of calls and results are cut behind what is masked.

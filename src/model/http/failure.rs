@@ -111,6 +111,7 @@ impl Client {
             location: header("location"),
             request_id: REQUEST_IDS.iter().find_map(|name| header(name)),
             retry_after: asked,
+            secrets: &self.endpoint.secrets,
         });
         if failure.error.kind() == Kind::Auth {
             failure.error = failure.error.with_hint(self.credentials_hint());

@@ -87,7 +87,13 @@ impl Inquiry {
         let untold = |reason: &str| Ok(Listing::Untold(reason.into()));
         match self.ask(&url, None, listener)? {
             Heard::Body(body) => match parse(&body) {
-                Some(models) => Ok(Listing::Models(models)),
+                Some(mut models) => {
+                    // Their names have been cut.
+                    for name in models.iter_mut().map(|model| &mut model.name) {
+                        *name = self.client.endpoint.secrets.mask_shortened(name).into();
+                    }
+                    Ok(Listing::Models(models))
+                }
                 None if body.len() > limits::INQUIRY_BYTES => untold("the list is too long"),
                 None => untold("the endpoint answers with something else"),
             },

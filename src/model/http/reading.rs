@@ -10,6 +10,7 @@ use crate::model::bounded;
 use crate::model::http::client::Client;
 use crate::model::reply::{Assembler, Fault};
 use crate::model::sse::{Splitter, TooLarge};
+use crate::secret::{Cut, Secrets};
 use crate::text::one_line;
 
 /// What kept a body from being read to its end.
@@ -74,10 +75,23 @@ pub fn assemble(
             Some(_) => {}
         }
     };
+    let secrets = &client.endpoint.secrets;
     match first {
-        b'{' | b'[' => read_whole(reader, &buffer[..filled], is_delimited, assembler, listener),
+        b'{' | b'[' => {
+            let beginning = &buffer[..filled];
+            read_whole(
+                reader,
+                beginning,
+                is_delimited,
+                secrets,
+                assembler,
+                listener,
+            )
+        }
         b'<' => Err(Fault::Refused(String::from_utf8_lossy(&buffer[..filled]).into()).into()),
-        _ if !looks_like_events(&buffer[..filled]) => Err(malformed(&buffer[..filled]).into()),
+        _ if !looks_like_events(&buffer[..filled]) => {
+            Err(malformed(&buffer[..filled], secrets).into())
+        }
         _ => {
             let rest = Rest {
                 client,
@@ -114,6 +128,7 @@ fn read_whole(
     reader: &mut dyn Read,
     beginning: &[u8],
     is_delimited: bool,
+    secrets: &Secrets,
     assembler: &mut Assembler,
     listener: &mut Listener<'_>,
 ) -> Result<(), Interruption> {
@@ -133,10 +148,10 @@ fn read_whole(
         Ok(()) | Err(Fault::Malformed(_)) => Err(match bounded::from_slice(&body) {
             // JSON of another form often holds an error's words.
             Ok(value) => Fault::Refused(value),
-            Err(_) => malformed(&body),
+            Err(_) => malformed(&body, secrets),
         }
         .into()),
-        Err(Fault::Unfinished) => Err(unfinished(&body, is_delimited)),
+        Err(Fault::Unfinished) => Err(unfinished(&body, is_delimited, secrets)),
         Err(fault) => Err(fault.into()),
     }
 }
@@ -161,13 +176,14 @@ fn read_stream(
         buffer,
         mut filled,
     } = rest;
+    let secrets = &client.endpoint.secrets;
     let mut splitter = Splitter::default();
     loop {
         splitter.feed(&buffer[..filled], &mut |data| {
             let result = assembler.take(data, listener);
             // An event that ended is all there: its value is broken, not cut.
             result.map_err(|fault| match fault {
-                Fault::Unfinished => malformed(data),
+                Fault::Unfinished => malformed(data, secrets),
                 fault => fault,
             })
         })?;
@@ -181,7 +197,7 @@ fn read_stream(
         filled = reader.read(buffer)?;
         if filled == 0 {
             return splitter.finish(&mut |data| match assembler.take(data, listener) {
-                Err(Fault::Unfinished) => Err(unfinished(data, is_delimited)),
+                Err(Fault::Unfinished) => Err(unfinished(data, is_delimited, secrets)),
                 result => Ok(result?),
             });
         }
@@ -197,20 +213,20 @@ fn looks_like_events(beginning: &[u8]) -> bool {
 }
 
 /// What ends in the middle of this: cut by the connection, or sent so.
-fn unfinished(data: &[u8], is_delimited: bool) -> Interruption {
+fn unfinished(data: &[u8], is_delimited: bool, secrets: &Secrets) -> Interruption {
     if is_delimited {
-        malformed(data).into()
+        malformed(data, secrets).into()
     } else {
         Interruption::Broken(io::ErrorKind::UnexpectedEof.into())
     }
 }
 
-/// What is no reply at all, in its own first words.
-fn malformed(body: &[u8]) -> Fault {
-    Fault::Malformed(one_line(
-        &String::from_utf8_lossy(body),
-        limits::QUOTED_BYTES,
-    ))
+/// What is no reply at all, in its own first words. Of its rest nothing may
+/// have come yet.
+fn malformed(body: &[u8], secrets: &Secrets) -> Fault {
+    let text = String::from_utf8_lossy(body);
+    let text = secrets.mask_cut(&text, Cut::BEHIND);
+    Fault::Malformed(one_line(&text, limits::QUOTED_BYTES))
 }
 
 #[cfg(test)]
