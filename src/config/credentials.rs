@@ -123,7 +123,7 @@ impl Reader<'_> {
 
     /// Every credential that a setting holds, in use or not, and what is
     /// masked beyond: the proxies' logins, which scripts get, as they need
-    /// their proxy.
+    /// their proxy; and what may be a key and may be a word as well.
     pub(super) fn secrets(&self) -> (Secrets, Secrets) {
         let mut credentials = Secrets::default();
         for text in texts(self.settings, settings::LLM_API_KEY) {
@@ -139,6 +139,13 @@ impl Reader<'_> {
             }
         }
         let mut masked = credentials.clone();
+        for text in texts(self.settings, settings::LLM_EXTRA_HEADERS) {
+            let fields: Map<String, Value> = serde_json::from_str(&text).unwrap_or_default();
+            masked.extend(fields.iter().filter_map(token_secret));
+        }
+        for text in texts(self.settings, settings::LLM_API_BASE_URL) {
+            masked.extend(query_secrets(&text));
+        }
         for name in [
             settings::HTTPS_PROXY,
             settings::HTTP_PROXY,
@@ -194,6 +201,30 @@ fn header_secrets((name, value): (&String, &Value)) -> Vec<Secret> {
     };
     let bare = Secret::new(bare);
     Secret::new(text).into_iter().chain(bare).collect()
+}
+
+/// What stands behind a scheme in a header of any name: `Token x`.
+fn token_secret((name, value): (&String, &Value)) -> Option<Secret> {
+    if PLAIN_HEADERS.contains(&name.to_ascii_lowercase().as_str()) {
+        return None;
+    }
+    let (scheme, token) = value.as_str()?.trim().split_once(' ')?;
+    let is_scheme = !scheme.is_empty() && scheme.bytes().all(|b| b.is_ascii_alphabetic());
+    Secret::new(token).filter(|_| is_scheme && !token.contains(' '))
+}
+
+/// The values in the query of an address, written and decoded, but for Azure's
+/// version.
+fn query_secrets(address: &str) -> Vec<Secret> {
+    let address = address.split('#').next().unwrap_or_default();
+    let query = address.split_once('?').map_or("", |(_, query)| query);
+    let fields = query.split('&').filter_map(|part| part.split_once('='));
+    let values = fields.filter(|(name, _)| *name != "api-version");
+    let written = values.map(|(_, value)| value.trim_end_matches(['"', '\'', '`', '>']));
+    written
+        .flat_map(|value| [Some(value.to_string()), proxy::decoded(value).ok()])
+        .filter_map(|value| Secret::new(value?))
+        .collect()
 }
 
 /// All values of a setting that are text.

@@ -6,6 +6,9 @@
 
 use std::net::Ipv6Addr;
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+
 use crate::config::network::{Proxy, ProxyScheme};
 use crate::limits;
 use crate::secret::Secret;
@@ -49,8 +52,8 @@ impl Proxy {
     }
 }
 
-/// What of a proxy's address must not be shown, written and decoded; also
-/// where it is no good address. A user without a password is a token.
+/// What of a proxy's address must not be shown, written, decoded, and as it is
+/// sent; also where it is no good address. A user without a password is a token.
 pub(super) fn login_secrets(text: &str) -> Vec<Secret> {
     let (_, rest) = text.split_once("://").unwrap_or(("", text));
     let Some((login, _)) = rest.rsplit_once('@') else {
@@ -58,8 +61,10 @@ pub(super) fn login_secrets(text: &str) -> Vec<Secret> {
     };
     let (user, password) = login.split_once(':').unwrap_or((login, ""));
     let written = if password.is_empty() { user } else { password };
-    let decoded = decoded(written).ok().filter(|plain| plain != written);
-    let all = [Some(written.to_string()), decoded];
+    let plain = decoded(written).ok().filter(|plain| plain != written);
+    let pair = decoded(user).ok().zip(decoded(password).ok());
+    let sent = pair.map(|(user, password)| BASE64_STANDARD.encode(format!("{user}:{password}")));
+    let all = [Some(written.to_string()), plain, sent];
     all.into_iter().flatten().filter_map(Secret::new).collect()
 }
 
@@ -99,7 +104,7 @@ fn login_of(text: &str, scheme: ProxyScheme) -> Result<Option<(String, Option<Se
 }
 
 /// Percent-decoded, once; a `%` that begins no code stands for itself.
-fn decoded(text: &str) -> Result<String, String> {
+pub(super) fn decoded(text: &str) -> Result<String, String> {
     let digit = |byte: Option<&u8>| char::from(*byte?).to_digit(16);
     let bytes = text.as_bytes();
     let mut plain = Vec::with_capacity(bytes.len());

@@ -233,3 +233,76 @@ fn pages_and_descriptions_show_no_part_of_a_key() {
         run.success().stdout_has(line);
     }
 }
+
+/// A server and a script write secrets as they like.
+#[test]
+fn a_secret_is_masked_however_it_is_written() {
+    let odd = r#"k"e\y/+%&=odd-canary"#;
+    let headers = json!({
+        "x-gateway": "Token canary-TOKEN-22",
+        "authorization": "Bearer canary-BEARER-3",
+        "x-title": "My Canaries",
+    });
+    let table = [
+        ("LLM_API_KEY", odd, r#"k\"e\\y\/+%&=odd-canary"#),
+        ("LLM_API_KEY", odd, "k%22e%5Cy%2F%2B%25%26%3Dodd-canary"),
+        ("LLM_API_KEY", odd, "k%22e%5cy%2f%2b%25%26%3dodd-canary"),
+        ("LLM_EXTRA_HEADERS", &headers.to_string(), "canary-TOKEN-22"),
+        ("LLM_EXTRA_HEADERS", &headers.to_string(), "canary-BEARER-3"),
+    ];
+    for (name, value, written) in table {
+        let text = format!("You sent <{written}>.");
+        // No JSON: the words are quoted as they are written.
+        let server = Server::always(move |_| Reply::status(400).body(text.clone()));
+        let run = hi(&server).env(name, value).run();
+        run.stderr_has("You sent <[secret]>.")
+            .stdout_has("You sent <[secret]>.");
+    }
+    let server = Server::always(|_| Reply::error(400, "My Canaries"));
+    let run = hi(&server)
+        .env("LLM_EXTRA_HEADERS", headers.to_string())
+        .run();
+    run.stderr_has("My Canaries");
+}
+
+/// The address's query may hold a key; a server says that it has no such page.
+#[test]
+fn values_of_the_query_are_masked_where_a_server_quotes_them() {
+    let server =
+        Server::always(|request| Reply::error(404, &format!("nothing at {}", request.path)));
+    let query = "api-version=2024-10-21&key=query%2Fcanary-1&short=abc";
+    let run = hi(&server)
+        .env("LLM_API_BASE_URL", format!("{}?{query}", server.url()))
+        .run();
+    run.stderr_has("?api-version=2024-10-21&key=[secret]&short=abc")
+        .stderr_lacks("canary-1")
+        .stdout_lacks("canary-1");
+}
+
+/// A proxy quotes the login that it was sent, in base64. Scripts have their
+/// proxy all the same.
+#[test]
+fn a_proxys_login_is_masked_as_it_is_sent() {
+    let call =
+        json!({"skill_name": "s", "script": "import os; print(len(os.environ['HTTP_PROXY']))"});
+    for (login, sent) in [
+        ("me:horse-staple", "bWU6aG9yc2Utc3RhcGxl"),
+        ("m%65:p%40w", "bWU6cEB3"),
+        ("token-of-mine", "dG9rZW4tb2YtbWluZTo="),
+    ] {
+        let call = call.clone();
+        let server = Server::always(move |request| match request.header("proxy-authorization") {
+            _ if request.messages().len() < 3 => Reply::call("run_python_script", &call),
+            Some(header) => Reply::error(403, &format!("<{header}>")),
+            None => Reply::error(403, "no login"),
+        });
+        let proxy = format!("http://{login}@127.0.0.1:{}", server.port());
+        let run = hi(&server)
+            .env("LLM_API_BASE_URL", "http://llm.test:8080/v1")
+            .env("HTTP_PROXY", &proxy)
+            .run();
+        run.stderr_has("<Basic [secret]>")
+            .stdout_lacks(sent)
+            .stdout_has(&format!(r#"\"stdout\":\"{}\\n\""#, proxy.len()));
+    }
+}
