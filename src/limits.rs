@@ -135,6 +135,9 @@ pub const SECRET_BYTES: usize = 7;
 /// would garble ordinary words.
 pub const SECRET_PART_BYTES: usize = 4;
 
+/// Values in an address's query shorter than this are no keys.
+pub const QUERY_SECRET_BYTES: usize = 16;
+
 // Skills.
 
 /// Skills in one folder.

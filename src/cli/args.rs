@@ -1,15 +1,16 @@
 //! What was typed: one table of commands, one of options, and the parser that
 //! goes by them. What it means is decided elsewhere.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 
 use lexopt::Arg;
 
+use crate::cli::values::{format, max_steps, seconds, text_value, whole_seconds};
 use crate::error::{Error, Kind, Result};
 use crate::limits;
 use crate::settings;
 use crate::text;
-use crate::world::output::{FORMATS, Format, Verbosity};
+use crate::world::output::{Format, Verbosity};
 
 /// A row of the table of commands.
 #[derive(Debug)]
@@ -380,63 +381,6 @@ fn apply(typed: &mut Typed, row: &OptionRow, value: OsString) -> Result<()> {
         Action::Help | Action::Version => {}
     }
     Ok(())
-}
-
-fn format(row: &OptionRow, value: OsString) -> Result<Format> {
-    let text = text_value(row, value)?;
-    match FORMATS.iter().find(|(name, _)| *name == text) {
-        Some((_, format)) => Ok(*format),
-        None => {
-            let names = FORMATS.map(|(name, _)| name).join(", ");
-            let shown = text::one_line(&text, limits::SUMMARY_CHARS);
-            Err(usage(format!(
-                "{} takes one of {names}, not `{shown}`",
-                row.long
-            )))
-        }
-    }
-}
-
-fn max_steps(row: &OptionRow, value: OsString) -> Result<u32> {
-    let text = text_value(row, value)?;
-    match text.parse() {
-        Ok(steps) if steps > 0 => Ok(steps),
-        _ => Err(usage(format!(
-            "{} takes a whole number from 1, not `{text}`",
-            row.long
-        ))),
-    }
-}
-
-#[allow(clippy::cast_precision_loss, reason = "a year in seconds fits exactly")]
-fn seconds(row: &OptionRow, value: OsString) -> Result<f64> {
-    let text = text_value(row, value)?;
-    match text.parse::<f64>() {
-        Ok(seconds) if seconds > 0.0 && seconds <= limits::MAX_SECONDS as f64 => Ok(seconds),
-        _ => Err(usage(format!(
-            "{} takes seconds, more than 0, not `{text}`",
-            row.long
-        ))),
-    }
-}
-
-/// Checked here, because a wrong value of an option is wrong usage.
-fn whole_seconds(row: &OptionRow, value: &OsStr) -> Result<()> {
-    let number = value.to_str().and_then(|text| text.parse::<u64>().ok());
-    if number.is_some_and(|seconds| (1..=limits::MAX_SECONDS).contains(&seconds)) {
-        return Ok(());
-    }
-    let text = value.to_string_lossy();
-    Err(usage(format!(
-        "{} takes whole seconds, from 1, not `{text}`",
-        row.long
-    )))
-}
-
-fn text_value(row: &OptionRow, value: OsString) -> Result<String> {
-    value
-        .into_string()
-        .map_err(|_| usage(format!("the value of {} is not UTF-8 text", row.long)))
 }
 
 fn unknown_option(name: &str) -> Error {

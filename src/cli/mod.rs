@@ -16,6 +16,7 @@ mod doctor;
 pub mod help;
 mod setup;
 mod tool;
+mod values;
 
 pub use setup::Start;
 

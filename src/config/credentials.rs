@@ -223,7 +223,10 @@ fn query_secrets(address: &str) -> Vec<Secret> {
     let written = values.map(|(_, value)| value.trim_end_matches(['"', '\'', '`', '>']));
     written
         .flat_map(|value| [Some(value.to_string()), proxy::decoded(value).ok()])
-        .filter_map(|value| Secret::new(value?))
+        .flatten()
+        // Shorter ones are names, such as a model's.
+        .filter(|value| value.len() >= limits::QUERY_SECRET_BYTES)
+        .filter_map(Secret::new)
         .collect()
 }
 

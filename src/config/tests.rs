@@ -287,10 +287,6 @@ fn nothing_of_the_users_goes_where_only_a_strangers_file_sends_it() {
             "LLM_API_BASE_URL=http://localhost\nLLM_MODEL_NAME=m\nLLM_API_KEY=k\n",
             "HTTP_PROXY=p\n".into(),
         ),
-        (
-            own_key,
-            "LLM_API_BASE_URL=http://localhost\nLLM_MODEL_NAME='${A}m'\n".into(),
-        ),
         // Their body on the user's own way.
         (&both, "LLM_EXTRA_BODY='${A}{\"a\": 1}'\n".into()),
     ];

@@ -24,6 +24,7 @@ mod sse;
 mod think;
 mod unparsed;
 mod wire;
+mod words;
 
 /// What is asked.
 #[derive(Clone, Copy, Debug)]
