@@ -71,7 +71,11 @@ fn test(server: &Server) -> Test {
 fn checks(run: &Outcome) -> Vec<Value> {
     let report = run.stdout_json();
     assert_eq!(report["type"], "doctor");
-    assert_eq!(report["exit_code"], run.status);
+    let status = match run.status {
+        signal if signal < 0 => 128 - signal,
+        status => status,
+    };
+    assert_eq!(report["exit_code"], status);
     assert_eq!(
         report["status"],
         if run.status == 0 { "ok" } else { "error" }
@@ -750,40 +754,59 @@ fn a_list_that_never_comes_is_no_failure() {
     server.finish();
 }
 
-/// Ctrl+C ends each phase at once, by the signal itself.
+/// Ctrl+C ends each phase at once, by the signal itself, and what was found
+/// until then is told.
 #[test]
 fn a_signal_ends_every_phase_at_once() {
-    for (silent, requests) in [("GET", 1), ("POST", 3)] {
-        let server = Server::always(move |request| match request.method == silent {
-            true => Reply::nothing().hang(),
-            false => Reply::status(404),
-        });
-        let running = test(&server).args(["doctor"]).spawn();
-        server.wait_for_requests(requests);
-        let start = std::time::Instant::now();
-        running.signal(libc::SIGINT);
-        running
-            .wait()
-            .status(-libc::SIGINT)
-            .stdout_lacks("skipped  ");
-        assert!(start.elapsed() < seconds(0.5), "{:?}", start.elapsed());
-        server.finish();
+    for (silent, requests, made) in [("GET", 1, 2), ("POST", 3, 3)] {
+        for (signal, name) in [(libc::SIGINT, "interrupted"), (libc::SIGTERM, "terminated")] {
+            let server = Server::always(move |request| match request.method == silent {
+                true => Reply::nothing().hang(),
+                false => Reply::status(404),
+            });
+            let stop = |args: &[&str], requests| {
+                let running = test(&server).args(args).spawn();
+                server.wait_for_requests(requests);
+                let start = std::time::Instant::now();
+                running.signal(signal);
+                let run = running.wait().status(-signal);
+                assert!(start.elapsed() < seconds(0.5), "{:?}", start.elapsed());
+                run.stderr_is_empty()
+            };
+            let left = NAMES.len() - made;
+            stop(&["doctor"], requests)
+                .stdout_has("ok       address: ")
+                .stdout_has(&format!("\n{name}: {left} of 10 checks were not made\n"))
+                .stdout_lacks("skipped  ");
+            let checks = checks(&stop(&["doctor", "--json"], 2 * requests));
+            for (index, check) in checks.iter().enumerate() {
+                let status = if index < made { "ok" } else { "skipped" };
+                assert_eq!(check["status"], status, "{check}");
+                assert!(index < made || check["message"] == name, "{check}");
+            }
+            server.finish();
+        }
     }
-    let test = Test::new()
-        .skill("s", DOCUMENT)
-        .executable("slow", "#!/bin/sh\n: > started\nexec sleep 60\n");
+}
+
+#[test]
+fn a_signal_ends_the_start_of_python_at_once() {
+    let test = Test::new().skill("s", DOCUMENT);
+    let started = test.path("started").display().to_string();
+    let slow = format!("#!/bin/sh\n: > {started}\nexec sleep 60\n");
+    let test = test.executable("slow", &slow);
     let running = test
         .again()
         .env("SCRIPT_PYTHON", "./slow")
-        .args(["doctor"])
+        .args(["doctor", "--json"])
         .spawn();
     let has_started = wait_until(seconds(5.0), || test.exists("started"));
     assert!(has_started);
-    running.signal(libc::SIGINT);
-    running
-        .wait()
-        .status(-libc::SIGINT)
-        .took_at_most(seconds(6.0));
+    running.signal(libc::SIGTERM);
+    let run = running.wait().status(-libc::SIGTERM);
+    let checks = checks(&run.took_at_most(seconds(6.0)));
+    assert_eq!(checks[0]["status"], "failure");
+    assert_eq!(checks[8]["message"], "terminated");
     assert!(test.processes().is_empty());
 }
 

@@ -7,10 +7,12 @@
 
 use crate::cli::args::Typed;
 use crate::cli::setup::{Run, Start};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::world::output::{Format, Output};
 use crate::world::patience::Stop;
+use crate::world::signal::Signal;
 
+mod fold;
 mod local;
 mod remote;
 mod report;
@@ -19,15 +21,34 @@ mod trial;
 use report::{Check, Report};
 
 /// Looks at everything. The status is 0 only if the main job works, else that
-/// of the first failure.
+/// of the first failure. A signal ends it with what has been found so far.
 pub fn run(typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
     let mut report = Report::new(typed.format != Format::Text);
+    let made = examine(typed, start, &mut report, output);
+    // The status of a report must be that of the program, however late a signal came.
+    let made = made.and_then(|()| match start.interrupt.pending() {
+        Some(signal) if signal != Signal::PIPE => Err(Error::interrupted(signal.0)),
+        _ => Ok(()),
+    });
+    match made {
+        Ok(()) => report.finish(output),
+        Err(error) => {
+            let last = ["python", "skills"];
+            let names = ["configuration"].into_iter().chain(remote::CHECKS);
+            report.break_off(names.chain(last), &error, output)?;
+            Err(error)
+        }
+    }
+}
+
+/// Every check in its order. An error: the run is to stop.
+fn examine(typed: Typed, start: &Start, report: &mut Report, output: &mut Output) -> Result<()> {
     let examined = Run::examine(typed, start, output);
     report.add(local::configuration(&examined), output);
     let run = &examined.run;
     match &run.config.endpoint {
         Some(endpoint) if examined.problems.is_empty() => {
-            remote::examine(endpoint, run, &mut report, output)?;
+            remote::examine(endpoint, run, report, output)?;
         }
         _ => {
             report.skip(&remote::CHECKS, "the configuration comes first", output);
@@ -41,5 +62,5 @@ pub fn run(typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
     };
     report.add(python, output);
     report.add(local::skills(run, &catalogue), output);
-    report.finish(output)
+    Ok(())
 }

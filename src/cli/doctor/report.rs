@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::cli::doctor::fold::{MARK_COLUMNS, fold};
 use crate::error::{Error, Kind, Result};
-use crate::limits;
 use crate::world::output::{Output, Tone};
 
 /// How a finding stands; the later, the worse.
@@ -289,21 +289,48 @@ impl Report {
     pub fn finish(&self, output: &mut Output) -> Result<u8> {
         let status = self.exit_status();
         if self.is_json {
-            let report = ReportJson {
-                kind: "doctor",
-                status: if status == 0 { "ok" } else { "error" },
-                exit_code: status,
-                checks: self.checks.iter().map(Check::to_json).collect(),
-            };
-            let failure =
-                |error| Error::new(Kind::Io, format!("failed to write the report: {error}"));
-            output.print(&serde_json::to_string(&report).map_err(failure)?);
+            self.print_json(status, output)?;
         } else {
             for line in fold(&self.summary(), "", output) {
                 output.print(&line);
             }
         }
         Ok(status)
+    }
+
+    /// The end where an error, a signal's, came before that of `names`, which
+    /// are all checks. A person has seen what was made, and gets one line more.
+    pub fn break_off(
+        &mut self,
+        names: impl Iterator<Item = &'static str>,
+        error: &Error,
+        output: &mut Output,
+    ) -> Result<()> {
+        let is_made = |name: &&str| self.checks.iter().any(|check| check.name == *name);
+        let left: Vec<&'static str> = names.filter(|name| !is_made(name)).collect();
+        if self.is_json {
+            let skipped = |name: &&'static str| Check::skipped(name, error.message());
+            self.checks.extend(left.iter().map(skipped));
+            return self.print_json(error.kind().exit_status(), output);
+        }
+        let (left, all) = (left.len(), self.checks.len() + left.len());
+        let text = format!("{}: {left} of {all} checks were not made", error.message());
+        for line in fold(&text, "", output) {
+            output.print(&line);
+        }
+        Ok(())
+    }
+
+    fn print_json(&self, status: u8, output: &mut Output) -> Result<()> {
+        let report = ReportJson {
+            kind: "doctor",
+            status: if status == 0 { "ok" } else { "error" },
+            exit_code: status,
+            checks: self.checks.iter().map(Check::to_json).collect(),
+        };
+        let failure = |error| Error::new(Kind::Io, format!("failed to write the report: {error}"));
+        output.print(&serde_json::to_string(&report).map_err(failure)?);
+        Ok(())
     }
 
     fn exit_status(&self) -> u8 {
@@ -350,65 +377,9 @@ impl Report {
     }
 }
 
-/// Columns of the mark, with the space behind it.
-const MARK_COLUMNS: usize = 9;
-
-/// The lines of a text: on a terminal words go on below before its edge, but
-/// nothing between backquotes is parted, as it is to be copied.
-fn fold(text: &str, indent: &str, output: &Output) -> Vec<String> {
-    let room = limits::REPORT_COLUMNS - MARK_COLUMNS;
-    if !output.is_on_terminal() {
-        return vec![format!("{indent}{text}")];
-    }
-    fold_to(room, text, indent)
-}
-
-fn fold_to(room: usize, text: &str, indent: &str) -> Vec<String> {
-    let mut lines = vec![indent.to_string()];
-    let mut is_quoted = false;
-    let mut word = String::new();
-    for part in text.split(' ') {
-        if !word.is_empty() {
-            word.push(' ');
-        }
-        word.push_str(part);
-        is_quoted ^= part.matches('`').count() % 2 == 1;
-        if is_quoted {
-            continue;
-        }
-        let last = lines.len() - 1;
-        let is_empty = lines[last].len() == indent.len();
-        if !is_empty && lines[last].chars().count() + 1 + word.chars().count() > room {
-            lines.push(format!("{indent}  {word}"));
-        } else {
-            let space = if is_empty { "" } else { " " };
-            lines[last] = format!("{}{space}{word}", lines[last]);
-        }
-        word.clear();
-    }
-    if !word.is_empty() {
-        lines.push(format!("{indent}  {word}"));
-    }
-    lines
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn lines_are_folded_between_words_and_commands_stay_whole() {
-        let table: &[(&str, &[&str])] = &[
-            ("a b", &["a b"]),
-            ("aaaa bbbb cccc", &["aaaa bbbb", "  cccc"]),
-            ("aaaa `b b b b b`, c", &["aaaa", "  `b b b b b`,", "  c"]),
-            ("aaaaaaaaaaaaaa b", &["aaaaaaaaaaaaaa", "  b"]),
-            ("an odd ` quote", &["an odd", "  ` quote"]),
-        ];
-        for (text, expected) in table {
-            assert_eq!(fold_to(10, text, ""), *expected);
-        }
-    }
 
     #[test]
     fn the_first_failure_gives_the_status() {
