@@ -315,6 +315,152 @@ fn a_model_that_is_not_listed_is_told_with_its_neighbours() {
     server.finish();
 }
 
+/// Servers word the refusal of an unknown model in many ways.
+#[test]
+fn a_refusal_of_a_model_that_is_not_listed_is_told_with_the_near_name() {
+    let list = &[(
+        "/v1/models",
+        r#"{"data":[{"id":"test-model-2"},{"id":"zeta"}]}"#,
+    )];
+    let table: [(fn() -> Reply, i32); 4] = [
+        (|| Reply::error(400, "invalid model ID"), 1),
+        (|| Reply::error(404, "The model does not exist"), 1),
+        (|| Reply::error(422, ""), 1),
+        (
+            || Reply::error(503, "no channel for test-model").header("retry-after", "0"),
+            75,
+        ),
+    ];
+    for (refusal, exit) in table {
+        let server = endpoint(list, move |_| refusal());
+        let run = test(&server).args(["doctor"]).run().status(exit);
+        run.stdout_has("failure  tool call: ")
+            .stdout_has("\n         fix: set LLM_MODEL_NAME to `test-model-2`\nskipped  ");
+        server.finish();
+    }
+    // What is known better stays; so does the refusal of a model that is listed.
+    let server = endpoint(list, |_| Reply::error(400, "does not support tools"));
+    let words = "does not support tools";
+    says(
+        &test(&server),
+        1,
+        "tool_call",
+        "failure",
+        words,
+        "cannot call tools",
+    );
+    server.finish();
+    let server = endpoint(LISTED, |_| Reply::error(400, "no such thing"));
+    let fix = "endpoint's documentation";
+    says(
+        &test(&server),
+        1,
+        "tool_call",
+        "failure",
+        "no such thing",
+        fix,
+    );
+    server.finish();
+}
+
+/// What is wrong with the address is told there, and not of a tool.
+#[test]
+fn a_wrong_address_is_told_as_such() {
+    type Row = (fn() -> Reply, &'static str, &'static str);
+    let table: [Row; 5] = [
+        (|| Reply::status(404), "status 404", "the path in it is not"),
+        (|| Reply::status(405), "status 405", "the path in it is not"),
+        (
+            || Reply::status(200).body("<html><title>Welcome</title></html>"),
+            "“Welcome”",
+            "that is no API",
+        ),
+        (
+            || Reply::status(301).header("location", "https://llm.test/v1/chat/completions"),
+            "status 301",
+            "set LLM_API_BASE_URL to https://llm.test/v1",
+        ),
+        (
+            || Reply::status(400).body("The plain HTTP request was sent to HTTPS port"),
+            "HTTPS port",
+            "the same address with https://",
+        ),
+    ];
+    for (reply, words, fix) in table {
+        let server = Server::always(move |_| reply());
+        let test = test(&server);
+        says(&test, 1, "address", "failure", words, fix);
+        let first = "the address comes first";
+        says(&test, 1, "connection", "ok", "answered after", "");
+        says(&test, 1, "tool_call", "skipped", first, "");
+        let run = test.again().args(["doctor"]).run().status(1);
+        run.stdout_has("/v1/chat/completions, direct\nok       connection: ")
+            .stdout_has("failure  address: failed to get an answer from ")
+            .stdout_has("skipped  credentials, model, tool call, streaming, context: the address");
+        server.finish();
+    }
+    // The address is good where it lists the model.
+    let server = endpoint(LISTED, |_| Reply::status(404));
+    says(&test(&server), 1, "address", "ok", "direct", "");
+    says(
+        &test(&server),
+        1,
+        "tool_call",
+        "failure",
+        "status 404",
+        "LLM_API_BASE_URL",
+    );
+    server.finish();
+}
+
+/// A proxy that refuses belongs to the way, and not to the credentials.
+#[test]
+fn a_proxy_that_refuses_is_told_of_the_connection() {
+    let server = Server::always(|_| Reply::status(403).header("server", "squid/6"));
+    let test = test(&server)
+        .env("LLM_API_BASE_URL", "http://llm.test/v1")
+        .env("HTTP_PROXY", format!("http://127.0.0.1:{}", server.port()));
+    let fix = "the proxy said so";
+    says(&test, 77, "connection", "failure", "status 403", fix);
+    let first = "the connection comes first";
+    says(&test, 77, "credentials", "skipped", first, "");
+    server.finish();
+}
+
+/// Whoever set a proxy wants to know why it is not used.
+#[test]
+fn a_proxy_that_is_not_used_is_told_with_the_reason() {
+    let server = endpoint(LISTED, able);
+    let local = test(&server);
+    let set = local.clone().env("HTTPS_PROXY", "http://127.0.0.1:9");
+    says(
+        &set,
+        0,
+        "address",
+        "ok",
+        "/chat/completions, direct (loopback)",
+        "",
+    );
+    server.finish();
+    let far = local
+        .env("LLM_API_BASE_URL", "https://no-such-host.invalid/v1")
+        .env("LLM_API_KEY", "none");
+    let table = [
+        (("HTTPS_PROXY", "http://127.0.0.1:9"), "direct (NO_PROXY)"),
+        (("ALL_PROXY", "http://127.0.0.1:9"), "direct (NO_PROXY)"),
+        (
+            ("HTTP_PROXY", "http://127.0.0.1:9"),
+            "direct (no proxy for https is set)",
+        ),
+    ];
+    for ((name, proxy), words) in table {
+        let test = far.clone().env(name, proxy).env("NO_PROXY", ".invalid");
+        says(&test, 75, "address", "ok", words, "");
+    }
+    let run = far.env("NO_PROXY", "*").args(["doctor"]).run().status(75);
+    run.stdout_has("/v1/chat/completions, direct\n");
+}
+
 #[test]
 fn an_endpoint_without_a_list_is_fine() {
     for status in [404, 405] {

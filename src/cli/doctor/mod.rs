@@ -48,6 +48,8 @@ fn examine(typed: Typed, start: &Start, report: &mut Report, output: &mut Output
     let run = &examined.run;
     match &run.config.endpoint {
         Some(endpoint) if examined.problems.is_empty() => {
+            let address = remote::address(endpoint, &examined.settings);
+            report.add(address, output);
             remote::examine(endpoint, run, report, output)?;
         }
         _ => {

@@ -3,6 +3,7 @@
 
 use std::time::Instant;
 
+use crate::address::Address;
 use crate::cli::doctor::report::{Check, Report};
 use crate::cli::doctor::trial;
 use crate::cli::setup::Run;
@@ -11,6 +12,7 @@ use crate::error::{Error, Kind, Result};
 use crate::event::Event;
 use crate::limits;
 use crate::model::http::{Inquiry, Listed, Listing, Server, Window, find};
+use crate::settings::{self, Settings};
 use crate::text;
 use crate::tool::milliseconds;
 use crate::world::output::Output;
@@ -26,14 +28,22 @@ pub const CHECKS: [&str; 7] = [
     "context",
 ];
 
-/// Looks at the endpoint. An error: the run is to stop at once.
+/// What an endpoint tells of itself before it is given work.
+struct Told<'t> {
+    endpoint: &'t Endpoint,
+    listing: &'t Listing,
+    /// The entry of the configured model.
+    listed: Option<&'t Listed>,
+    server: Server,
+}
+
+/// Looks at the endpoint, whose address has been told. An error: the run is to stop at once.
 pub fn examine(
     endpoint: &Endpoint,
     run: &Run,
     report: &mut Report,
     output: &mut Output,
 ) -> Result<()> {
-    report.add(address(endpoint), output);
     let inquiry = Inquiry::new(endpoint.clone(), run.patience.clone());
     let start = Instant::now();
     let listing = match inquiry.models(&mut |event| tell(&event, output)) {
@@ -64,21 +74,56 @@ pub fn examine(
         report.skip(&CHECKS[4..], "the model comes first", output);
         return Ok(());
     }
+    let told = Told {
+        endpoint,
+        listing: &listing,
+        listed,
+        server,
+    };
+    let goes_on = try_out(&told, run, report, output)?;
+    if !goes_on {
+        return Ok(());
+    }
+    match inquiry.window(server, listed, &mut |event| tell(&event, output)) {
+        Ok(window) => report.add(context(window, server), output),
+        Err(error) => give_up(failed(error, 6)?, 6, report, output),
+    }
+    Ok(())
+}
+
+/// The tool call, what it tells of the checks before it, and the stream.
+/// False: what follows has been skipped.
+fn try_out(told: &Told<'_>, run: &Run, report: &mut Report, output: &mut Output) -> Result<bool> {
+    let (endpoint, listing) = (told.endpoint, told.listing);
     announce(endpoint, report, output);
     let trial = trial::tool_call(endpoint, &run.patience, &mut |event| tell(&event, output));
     let error = trial.error.map(lasting).transpose()?;
-    report.add(credentials(endpoint, &listing, error.as_ref()), output);
-    report.add(model(endpoint, &listing, listed, server), output);
+    if let Some(error) = &error
+        && let Some(name) = way_fault(error, listing)
+    {
+        report.fail(name, error, output);
+        report.skip(&CHECKS[2..], &format!("the {name} comes first"), output);
+        return Ok(false);
+    }
+    report.add(credentials(endpoint, listing, error.as_ref()), output);
+    report.add(model(endpoint, listing, told.listed, told.server), output);
     match error.as_ref().map(Error::kind) {
         Some(Kind::Auth) => {
             report.skip(&CHECKS[4..], "the credentials come first", output);
-            return Ok(());
+            return Ok(false);
         }
         Some(Kind::Limit) => {
             give_up(trial.check, 4, report, output);
-            return Ok(());
+            return Ok(false);
         }
-        _ => report.add(trial.check, output),
+        _ => {
+            let fix = error.as_ref().and_then(|error| model_fix(told, error));
+            let check = match fix {
+                Some(fix) => trial.check.with_fix(fix),
+                None => trial.check,
+            };
+            report.add(check, output);
+        }
     }
     if error.is_some() {
         report.skip(&CHECKS[5..6], "the call of a tool comes first", output);
@@ -93,15 +138,11 @@ pub fn examine(
         let error = trial.error.map(lasting).transpose()?;
         if error.is_some_and(|error| error.kind() == Kind::Limit) {
             give_up(trial.check, 5, report, output);
-            return Ok(());
+            return Ok(false);
         }
         report.add(trial.check, output);
     }
-    match inquiry.window(server, listed, &mut |event| tell(&event, output)) {
-        Ok(window) => report.add(context(window, server), output),
-        Err(error) => give_up(failed(error, 6)?, 6, report, output),
-    }
-    Ok(())
+    Ok(true)
 }
 
 const TIME: &str = "the time is over";
@@ -145,16 +186,85 @@ fn announce(endpoint: &Endpoint, report: &Report, output: &mut Output) {
     }
 }
 
-fn address(endpoint: &Endpoint) -> Check {
+/// The check that a failure belongs to which is that of the way to the
+/// endpoint and not of the request: the trial is the first to meet it where
+/// the list of models, which need not be there, is refused for the same reason.
+fn way_fault(error: &Error, listing: &Listing) -> Option<&'static str> {
+    let hint = error.hint()?;
+    if hint.starts_with("the proxy ") || hint.contains("client certificate") {
+        return Some("connection");
+    }
+    let is_lasting = !matches!(error.kind(), Kind::Auth | Kind::Temporary);
+    let is_listed = matches!(listing, Listing::Models(_));
+    let is_address = hint.contains(settings::LLM_API_BASE_URL);
+    (is_address && is_lasting && !is_listed).then_some("address")
+}
+
+/// What to do about a refusal that may be that of a model which is not listed.
+fn model_fix(told: &Told<'_>, error: &Error) -> Option<String> {
+    let (Listing::Models(models), None) = (told.listing, told.listed) else {
+        return None;
+    };
+    let wanted = &told.endpoint.model;
+    let is_of_model = match (error.kind(), error.hint()) {
+        (Kind::Endpoint, hint) => hint.is_none_or(|hint| hint.contains("check LLM_MODEL_NAME")),
+        // Gateways that know of nobody who serves it say that they are busy.
+        (Kind::Temporary, hint) => {
+            let is_known = hint.is_some_and(|hint| !hint.ends_with("try again later"));
+            !is_known && error.message().contains(wanted)
+        }
+        _ => false,
+    };
+    let near = text::nearest(wanted, names(models), 1);
+    let near = near.first().filter(|_| is_of_model)?;
+    Some(format!("set LLM_MODEL_NAME to `{near}`"))
+}
+
+/// Ollama takes a name for its latest version; the rest tells names apart.
+fn names(models: &[Listed]) -> impl Iterator<Item = &str> {
+    let names = models.iter().map(|model| model.name.as_str());
+    names.map(|name| name.strip_suffix(":latest").unwrap_or(name))
+}
+
+/// The endpoint's address, and the way there.
+pub fn address(endpoint: &Endpoint, settings: &Settings) -> Check {
     let url = endpoint.address.chat_completions();
     let url = url.split('?').next().unwrap_or_default();
     let proxy = endpoint.network.proxy.as_ref().map(ToString::to_string);
     let way = match &proxy {
         Some(proxy) => format!("through the proxy {proxy}"),
-        None => "direct".into(),
+        None => match without_proxy(&endpoint.address, settings) {
+            Some(reason) => format!("direct ({reason})"),
+            None => "direct".into(),
+        },
     };
     let check = Check::ok("address", format!("{url}, {way}"));
     check.with("url", url).with("proxy", proxy)
+}
+
+/// Why no proxy is used although one is set.
+fn without_proxy(address: &Address, settings: &Settings) -> Option<&'static str> {
+    let is_set = |name| {
+        let value = settings.value(name);
+        value.is_some_and(|(value, _)| !value.to_string_lossy().trim().is_empty())
+    };
+    let [https, http, all] = [
+        settings::HTTPS_PROXY,
+        settings::HTTP_PROXY,
+        settings::ALL_PROXY,
+    ]
+    .map(is_set);
+    let (own, lack) = if address.is_encrypted() {
+        (https, "no proxy for https is set")
+    } else {
+        (http, "no proxy for http is set")
+    };
+    match (https || http || all, own || all) {
+        (false, _) => None,
+        _ if address.is_loopback() => Some("loopback"),
+        (true, true) => Some(settings::NO_PROXY),
+        (true, false) => Some(lack),
+    }
 }
 
 fn connection(endpoint: &Endpoint, listing: &Listing, took: u64) -> Check {
@@ -213,18 +323,13 @@ fn model(endpoint: &Endpoint, listing: &Listing, listed: Option<&Listed>, server
         let message = format!("`{}` is listed, one of {count}", listed.name);
         return Check::ok(NAME, message).with("listed", count);
     }
-    // Ollama takes a name for its latest version; the rest tells names apart.
-    let names = || {
-        let names = models.iter().map(|model| model.name.as_str());
-        names.map(|name| name.strip_suffix(":latest").unwrap_or(name))
-    };
-    let near = text::nearest(wanted, names(), limits::NEAR_NAMES);
+    let near = text::nearest(wanted, names(models), limits::NEAR_NAMES);
     let quoted = |names: &[&str]| {
         let names = names.iter().map(|name| format!("`{name}`"));
         names.collect::<Vec<_>>().join(", ")
     };
     let told = if near.is_empty() {
-        let first: Vec<&str> = names().take(limits::NEAR_NAMES).collect();
+        let first: Vec<&str> = names(models).take(limits::NEAR_NAMES).collect();
         let more = if count > first.len() { ", …" } else { "" };
         (!first.is_empty()).then(|| format!("there are {}{more}", quoted(&first)))
     } else {

@@ -100,12 +100,7 @@ impl Check {
 
     /// Does not work, in the words of a command that fails so.
     pub fn failed(name: &'static str, error: &Error) -> Check {
-        let fix = error.hint().unwrap_or(match error.kind() {
-            Kind::Temporary => "try again later",
-            Kind::Limit => "allow more with --timeout",
-            _ => "see what the endpoint's documentation says about this error",
-        });
-        Check::failure(name, error.kind(), error.message(), fix)
+        Check::failure(name, error.kind(), error.message(), fix_of(error))
     }
 
     /// One more thing that could be better.
@@ -118,6 +113,15 @@ impl Check {
     pub fn add_failure(&mut self, kind: Kind, message: impl Into<String>, fix: impl Into<String>) {
         self.findings
             .push(Finding::failure(kind, message.into(), fix.into()));
+    }
+
+    /// The same with another remedy.
+    #[must_use]
+    pub fn with_fix(mut self, fix: impl Into<String>) -> Check {
+        if let Some(first) = self.findings.first_mut() {
+            first.fix = Some(fix.into());
+        }
+        self
     }
 
     /// A line below the headline.
@@ -139,24 +143,31 @@ impl Check {
     }
 
     fn show(&self, output: &mut Output) {
-        let label = self.name.replace('_', " ");
         // What failed is not parted from its fix.
         let lines_after = match self.findings.first() {
             Some(first) if first.status == Status::Failure => self.findings.len() - 1,
             _ => 0,
         };
         for (index, finding) in self.findings.iter().enumerate() {
-            let mut lines = fold(&format!("{label}: {}", finding.message), "", output);
-            if let Some(fix) = &finding.fix {
-                lines.extend(fold(&format!("fix: {fix}"), "", output));
-            }
-            if index == lines_after {
-                for line in &self.lines {
-                    lines.extend(fold(line, "  ", output));
-                }
-            }
-            show_marked(finding.status, &lines, output);
+            let below: &[String] = if index == lines_after {
+                &self.lines
+            } else {
+                &[]
+            };
+            self.show_finding(finding, below, output);
         }
+    }
+
+    fn show_finding(&self, finding: &Finding, below: &[String], output: &mut Output) {
+        let label = self.name.replace('_', " ");
+        let mut lines = fold(&format!("{label}: {}", finding.message), "", output);
+        if let Some(fix) = &finding.fix {
+            lines.extend(fold(&format!("fix: {fix}"), "", output));
+        }
+        for line in below {
+            lines.extend(fold(line, "  ", output));
+        }
+        show_marked(finding.status, &lines, output);
     }
 
     fn to_json(&self) -> CheckJson {
@@ -180,6 +191,15 @@ impl Check {
             details,
         }
     }
+}
+
+/// What to do about an error.
+fn fix_of(error: &Error) -> &str {
+    error.hint().unwrap_or(match error.kind() {
+        Kind::Temporary => "try again later",
+        Kind::Limit => "allow more with --timeout",
+        _ => "see what the endpoint's documentation says about this error",
+    })
 }
 
 /// A check for programs, its fields in the order in which they are documented.
@@ -282,6 +302,20 @@ impl Report {
             let labels = names.join(", ").replace('_', " ");
             let lines = fold(&format!("{labels}: {reason}"), "", output);
             show_marked(Status::Skipped, &lines, output);
+        }
+    }
+
+    /// Adds to a check that was made before what only a later one brought to
+    /// light.
+    pub fn fail(&mut self, name: &str, error: &Error, output: &mut Output) {
+        let Some(check) = self.checks.iter_mut().find(|check| check.name == name) else {
+            return;
+        };
+        check.add_failure(error.kind(), error.message(), fix_of(error));
+        if !self.is_json
+            && let Some(finding) = check.findings.last()
+        {
+            check.show_finding(finding, &[], output);
         }
     }
 
