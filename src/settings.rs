@@ -9,6 +9,7 @@ use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use crate::address::is_loopback;
 use crate::dotenv::Dotenv;
 use crate::secret::MASK;
 
@@ -52,6 +53,10 @@ impl Setting {
     fn shown(&self, value: &OsStr) -> String {
         let text = value.to_string_lossy();
         match self.privacy {
+            Privacy::Address if self.name == LLM_API_BASE_URL && looks_like_key(&text) => {
+                LIKE_A_KEY.into()
+            }
+            Privacy::Secret if self.name == LLM_API_KEY && text.trim() == NO_KEY => NO_KEY.into(),
             Privacy::Open => text.into_owned(),
             Privacy::Address => without_login(&text),
             Privacy::Secret => MASK.into(),
@@ -100,6 +105,23 @@ fn without_login(text: &str) -> String {
         None => format!("{scheme}{rest}"),
     }
 }
+
+/// Whether a key stands where an address should: the two are easily swapped.
+/// No endpoint's address looks so, but for a lone `localhost`.
+fn looks_like_key(text: &str) -> bool {
+    let is_wrapping = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`');
+    let text = text.trim_matches(is_wrapping);
+    let text = text.strip_prefix("Bearer ").unwrap_or(text).trim_start();
+    // A JSON web token has dots.
+    ["sk-", "eyJ"].iter().any(|start| text.starts_with(start))
+        || !(text.contains(['.', ':', '/']) || is_loopback(text))
+}
+
+/// What is shown of an address that is rather a key.
+pub const LIKE_A_KEY: &str = "[secret], which looks like a key";
+
+/// The value of `LLM_API_KEY` that is no key.
+const NO_KEY: &str = "none";
 
 /// The endpoint's credential.
 pub const LLM_API_KEY: &str = "LLM_API_KEY";
@@ -526,6 +548,16 @@ mod tests {
     fn what_is_shown_holds_no_credential() {
         let table = [
             (LLM_API_KEY, "sk-1", MASK),
+            (LLM_API_KEY, " none ", "none"),
+            (LLM_API_BASE_URL, "sk-abcdef123456", LIKE_A_KEY),
+            (LLM_API_BASE_URL, " 'sk-a.b/c:d'", LIKE_A_KEY),
+            (LLM_API_BASE_URL, "AIzaSy-_0123", LIKE_A_KEY),
+            (LLM_API_BASE_URL, "Bearer eyJh.eyJ.x", LIKE_A_KEY),
+            (LLM_API_BASE_URL, "api.example.com", "api.example.com"),
+            (LLM_API_BASE_URL, "host:8080", "host:8080"),
+            (LLM_API_BASE_URL, "host/v1", "host/v1"),
+            (LLM_API_BASE_URL, "localhost", "localhost"),
+            (HTTP_PROXY, "proxyhost", "proxyhost"),
             (LLM_EXTRA_HEADERS, "{\"a\": \"b\"}", MASK),
             (LLM_API_KEY_FILE, "~/key", "~/key"),
             (

@@ -227,6 +227,49 @@ fn a_broken_environment_file_is_told() {
     assert!(server.finish().is_empty());
 }
 
+/// A key in the place of the address is shown nowhere.
+#[test]
+fn a_key_in_the_place_of_the_address_is_not_shown() {
+    let test = Test::new()
+        .env("LLM_API_BASE_URL", "sk-abcdef123456")
+        .env("LLM_API_KEY", "none")
+        .env("LLM_MODEL_NAME", "m");
+    for args in [&["doctor"][..], &["doctor", "--json"], &["hi"], &["chat"]] {
+        let run = test.again().args(args).run().status(78);
+        run.stdout_lacks("abcdef").stderr_lacks("abcdef");
+    }
+    let run = test.again().args(["doctor"]).run().status(78);
+    run.stdout_has("  LLM_API_BASE_URL=[secret], which looks like a key (environment)\n")
+        .stdout_has("  LLM_API_KEY=none (environment)\n")
+        .stdout_has("LLM_API_BASE_URL (environment) is no usable address: ")
+        .stdout_has("fix: what is set there looks like a key: set LLM_API_BASE_URL to ");
+}
+
+/// A misspelt name would be silent.
+#[test]
+fn misspelt_settings_are_told() {
+    let server = endpoint(LISTED, able);
+    let test = test(&server)
+        .env("SCRIPT_PYTHON", interpreter())
+        .env("SCRIPT_TIMEOUT", "9")
+        .env("LLM_MODEL", "another program's")
+        .env("SKILLS_FOLDERS_PATH", "")
+        .dotenv("\n\nLLM_MODEL_NAM=x\n");
+    let run = test.again().args(["doctor"]).run().success();
+    run.stdout_has(
+        "warning  configuration: LLM_MODEL_NAM (.env line 3) is no setting; did you mean LLM_MODEL_NAME?\n         fix: ",
+    )
+    .stdout_has(
+        "SCRIPT_TIMEOUT (environment) is no setting; did you mean SCRIPT_TIMEOUT_SECONDS?",
+    )
+    .stdout_lacks("LLM_MODEL (")
+    .stdout_lacks("SKILLS_FOLDERS_PATH")
+    .stdout_has("no failures, 2 warnings: it works");
+    let run = test.args(["-v", "hi"]).run().success();
+    run.stderr_lacks("did you mean");
+    server.finish();
+}
+
 /// The trial decides: some list their models to anybody, others refuse the
 /// list to a key that is good for everything else.
 #[test]
@@ -842,6 +885,19 @@ fn a_missing_python_is_told() {
         "install python3",
     );
     server.finish();
+}
+
+/// Scripts do not start in the user's folder, which may be closed to its user.
+#[test]
+fn python_is_not_started_in_the_users_folder() {
+    let python = interpreter().display();
+    let test = Test::new().skill("s", DOCUMENT);
+    let told = test.path("told").display().to_string();
+    let shim = format!("#!/bin/sh\npwd > {told}\nexec {python} \"$@\"\n");
+    let test = test.executable("shim", &shim);
+    let run = test.again().env("SCRIPT_PYTHON", "./shim");
+    run.args(["doctor"]).run().status(78);
+    assert_eq!(test.read("told"), "/\n");
 }
 
 /// A slow shim is told with the interpreter behind it.

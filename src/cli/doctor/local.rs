@@ -1,10 +1,12 @@
 //! What `doctor` looks at on this machine: settings, Python, skills.
 
 use std::ffi::OsString;
+use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::cli::doctor::misspelt;
 use crate::cli::doctor::report::Check;
 use crate::cli::setup::{Examined, Run};
 use crate::config::{Python, Scripts};
@@ -52,7 +54,16 @@ pub fn configuration(examined: &Examined) -> Check {
             None => {}
         }
     }
-    let problems = examined.problems.iter().map(|problem| remedy(problem));
+    let is_like_a_key = lines.iter().any(|line| line.contains(settings::LIKE_A_KEY));
+    let problems = examined
+        .problems
+        .iter()
+        .map(|problem| match remedy(problem) {
+            (message, _) if is_like_a_key && message.starts_with(settings::LLM_API_BASE_URL) => {
+                (message, SWAPPED)
+            }
+            told => told,
+        });
     let problems: Vec<(&str, &str)> = problems.collect();
     let mut check = match problems.as_slice() {
         [] => Check::ok("configuration", format!("{} set", settings_count(count))),
@@ -80,8 +91,14 @@ pub fn configuration(examined: &Examined) -> Check {
         let (message, fix) = remedy(warning);
         check.add_warning(message, fix);
     }
+    for (message, fix) in misspelt::warnings(&examined.settings) {
+        check.add_warning(message, fix);
+    }
     check.with("settings", Value::Array(rows))
 }
+
+const SWAPPED: &str = "what is set there looks like a key: set LLM_API_BASE_URL to the endpoint's address, \
+                       and LLM_API_KEY to the key";
 
 fn settings_count(count: usize) -> String {
     match count {
@@ -163,8 +180,7 @@ pub fn python(run: &Run, catalogue: &Catalogue) -> Result<Check> {
     };
     let took = milliseconds(told.duration);
     let message = format!("{shown}, Python {}, starts in {took} ms", told.version);
-    let behind =
-        program.canonicalize().ok() != std::path::Path::new(&told.executable).canonicalize().ok();
+    let behind = program.canonicalize().ok() != Path::new(&told.executable).canonicalize().ok();
     let check = if !told.version.starts_with("3.") {
         lacking(
             &format!("{shown} is Python {}, not 3", told.version),
@@ -188,7 +204,7 @@ const SET_PYTHON: &str = "set SCRIPT_PYTHON to a Python 3 interpreter";
 
 /// Starts the interpreter as scripts start, and lets it tell what it is.
 fn start(
-    program: &std::path::Path,
+    program: &Path,
     scripts: &Scripts,
     patience: &Patience,
 ) -> std::result::Result<Told, String> {
@@ -196,7 +212,8 @@ fn start(
     let job = Job {
         program,
         args: &args,
-        folder: &scripts.user_folder,
+        // The user's may be closed to its user, and scripts do not start there.
+        folder: Path::new("/"),
         environment: &scripts.environment,
         stdin: b"",
         limit: patience.at_most(limits::PYTHON_START),

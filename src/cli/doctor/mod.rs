@@ -14,6 +14,7 @@ use crate::world::signal::Signal;
 
 mod fold;
 mod local;
+mod misspelt;
 mod remote;
 mod report;
 mod trial;
