@@ -120,8 +120,8 @@ fn looks_like_key(text: &str) -> bool {
 /// What is shown of an address that is rather a key.
 pub const LIKE_A_KEY: &str = "[secret], which looks like a key";
 
-/// The value of `LLM_API_KEY` that is no key.
-const NO_KEY: &str = "none";
+/// The value of `LLM_API_KEY` that sends none.
+pub const NO_KEY: &str = "none";
 
 /// The endpoint's credential.
 pub const LLM_API_KEY: &str = "LLM_API_KEY";

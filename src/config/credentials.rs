@@ -11,7 +11,7 @@ use crate::config::trust::Credential;
 use crate::config::{Reader, proxy};
 use crate::limits;
 use crate::secret::{Secret, Secrets};
-use crate::settings::{self, Settings, Source};
+use crate::settings::{self, NO_KEY, Settings, Source};
 use crate::world::files;
 
 /// What is sent with every request to prove who asks.
@@ -160,9 +160,6 @@ impl Reader<'_> {
 
 /// Bits of a file's mode that let others than its owner read it.
 const OTHERS_READ: u32 = 0o044;
-
-/// The value of `LLM_API_KEY` that sends none.
-const NO_KEY: &str = "none";
 
 /// The key alone, also where it was pasted from a header.
 fn key_of(text: &str) -> Option<Secret> {
