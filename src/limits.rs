@@ -66,6 +66,8 @@ pub const CALLS: usize = 128;
 pub const BYTES_PER_TOKEN_MOST: usize = 12;
 /// Requests shorter than this are not looked at for what the endpoint left unread.
 pub const TRUNCATION_BYTES: usize = 16 << 10;
+/// A word in a stream that only shows that somebody is there.
+pub const BEAT_BYTES: usize = 32;
 /// Bytes read from a connection at once.
 pub const READ_BYTES: usize = 64 << 10;
 /// Addresses kept of one host name.

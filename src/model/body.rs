@@ -322,7 +322,7 @@ mod tests {
             ]
         );
         for words in [
-            r#"{"error":{"param":"temperature"}}"#,
+            r#"{"error":{"message":"unsupported","param":"temperature"}}"#,
             "unknown field 'stream_options'",
             "use max_completion_tokens instead of max_tokens",
             "content must be a string",
@@ -339,6 +339,33 @@ mod tests {
             assert_eq!(value[name], Value::Null, "{name}");
         }
         assert_eq!(value["messages"][2]["reasoning_content"], Value::Null);
+    }
+
+    #[test]
+    fn a_wrong_value_and_a_word_in_passing_change_nothing() {
+        let messages = messages();
+        let extra = json!({"temperature": 3, "seed": 1, "max_tokens": 5, "response_format": {}});
+        let extra = extra.as_object().unwrap();
+        let learned = |words: &str| {
+            let dialect = Dialect::default();
+            let fields = body(&messages, false, extra, &dialect);
+            Dialect::default()
+                .learn(words.as_bytes(), &fields)
+                .map(|(_, change)| change)
+        };
+        for words in [
+            r#"{"error":{"message":"Invalid 'temperature': decimal above maximum value.","param":"temperature"}}"#,
+            "max_tokens is too large: 200000",
+            r#"{"error":{"message":"'messages' must contain the word 'json' to use 'response_format'","param":"messages"}}"#,
+            "Invalid schema for response_format 'answer'",
+            "triggered Azure's content management policy, see the documentation",
+            r#"{"detail":[{"loc":["body","messages",0,"name"],"msg":"Field required, not permitted","input":{"temperature":3}}]}"#,
+        ] {
+            assert_eq!(learned(words), None, "{words}");
+        }
+        let words =
+            "Unsupported parameter: seed. Supported parameters are: model, temperature, top_p";
+        assert_eq!(learned(words).as_deref(), Some("`seed` is left out"));
     }
 
     #[test]

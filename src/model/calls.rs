@@ -7,7 +7,7 @@ use serde::de::IgnoredAny;
 
 use crate::limits;
 use crate::model::bounded;
-use crate::model::reply::Fault;
+use crate::model::unusable::Fault;
 use crate::model::wire::{CallDelta, Loose};
 use crate::tool::ToolCall;
 
@@ -50,7 +50,8 @@ impl Calls {
     ) -> Result<(), Fault> {
         let (id, name) = (delta.id.identifier(), delta.function.name.text());
         let index = delta.index.number();
-        let slot = match self.slot(&id, index, &name, position, together) {
+        let arguments = delta.function.arguments.json_text();
+        let slot = match self.slot(&id, index, &name, &arguments, (position, together)) {
             Some(slot) => slot,
             None if self.slots.len() >= limits::CALLS => {
                 return Err(Fault::TooMany("calls"));
@@ -79,7 +80,6 @@ impl Calls {
                 .opaque
                 .insert("extra_content".into(), extra.clone());
         }
-        let arguments = delta.function.arguments.json_text();
         self.arguments_bytes += arguments.len();
         if self.arguments_bytes > limits::ALL_ARGUMENTS_BYTES {
             return Err(Fault::TooLarge("arguments"));
@@ -93,14 +93,22 @@ impl Calls {
         id: &str,
         index: Option<u64>,
         name: &str,
-        position: usize,
-        together: usize,
+        arguments: &str,
+        (position, together): (usize, usize),
     ) -> Option<usize> {
         // The same id under another index, or twice in one list, is another call.
+        // So is a whole call behind a whole one: an id that is only the tool's name.
+        let is_another = |slot: &Slot| {
+            !name.is_empty()
+                && slot.depth.is_complete()
+                && slot.call.arguments != arguments
+                && !arguments.starts_with(&slot.call.arguments)
+                && Depth::of(arguments).is_complete()
+        };
         let is_known = |(at, slot): (usize, &Slot)| {
             let same_index = index.is_none() || slot.index.is_none() || slot.index == index;
             let same_place = index.is_some() || together == 1 || at == position;
-            slot.call.id == id && same_index && same_place
+            slot.call.id == id && same_index && same_place && !is_another(slot)
         };
         if !id.is_empty()
             && let Some(known) = self.slots.iter().enumerate().position(is_known)
@@ -180,6 +188,12 @@ struct Depth {
 }
 
 impl Depth {
+    fn of(text: &str) -> Depth {
+        let mut depth = Depth::default();
+        depth.take(text);
+        depth
+    }
+
     fn take(&mut self, piece: &str) {
         for byte in piece.bytes() {
             match byte {

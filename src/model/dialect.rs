@@ -37,6 +37,54 @@ const SYNONYMS: [(&str, &str); 2] = [
 /// Names so short or so common that they count only in quotes or as `param`.
 const PLAIN_NAME_BYTES: usize = 6;
 
+/// How endpoints say that they do not know a field, or do not take it.
+const UNKNOWN: [&str; 16] = [
+    "unsupported",
+    "not supported",
+    "not support",
+    "unknown",
+    "unrecognized",
+    "unexpected",
+    "not permitted",
+    "not allowed",
+    "extra_forbidden",
+    "extra field",
+    "additional propert",
+    "cannot find field",
+    "no such field",
+    "not available",
+    "deprecated",
+    " instead",
+];
+
+/// How they say that they know a field, but not this value.
+const WRONG_VALUE: [&str; 12] = [
+    "above max",
+    "below min",
+    "maximum",
+    "minimum",
+    "too large",
+    "too high",
+    "too low",
+    "too small",
+    "between",
+    "out of range",
+    "invalid schema",
+    "must contain",
+];
+
+/// How they say that a content has the wrong form.
+const WRONG_FORM: [&str; 9] = [
+    "null", "nil", "none", "string", "type", "required", "empty", "missing", "expected",
+];
+
+/// How they say that its words are wrong, which no other form will change.
+const WRONG_WORDS: [&str; 4] = ["management", "policy", "filter", "safety"];
+
+fn has(text: &str, words: &[&str]) -> bool {
+    words.iter().any(|word| text.contains(word))
+}
+
 impl Dialect {
     /// Whether the field may be sent.
     pub fn takes(&self, name: &str) -> bool {
@@ -61,19 +109,26 @@ impl Dialect {
         let text = String::from_utf8_lossy(refusal).to_lowercase();
         let params = params(refusal);
         let mention = |name: &str| mention(&text, &params, name);
+        // What is the user's goes only where the endpoint does not take it: a
+        // wrong value is the user's to mend.
+        let is_unknown = has(&text, &UNKNOWN) || (!params.is_empty() && !has(&text, &WRONG_VALUE));
+        let is_due = |name: &&&str| is_unknown || !body.extra.contains_key(**name);
         let fields = body.optional_fields();
         // What is named first is what is complained of; lists of allowed names come later.
         let field = fields
             .iter()
+            .filter(is_due)
             .filter_map(|name| {
                 let sent = self.name_of(name)?;
                 Some((mention(sent)?, *name))
             })
             .min();
-        let content = mention("content").filter(|_| body.has_empty_content() && !self.has_toggled);
+        let is_form = has(&text, &WRONG_FORM) && !has(&text, &WRONG_WORDS);
+        let content =
+            mention("content").filter(|_| is_form && body.has_empty_content() && !self.has_toggled);
         match (field, content) {
             (Some((at, name)), content) if content.is_none_or(|other| at <= other) => {
-                let change = self.leave_out(name);
+                let change = self.leave_out(name, body);
                 Some((self, change))
             }
             (_, Some(_)) => {
@@ -85,8 +140,9 @@ impl Dialect {
         }
     }
 
-    fn leave_out(&mut self, name: &str) -> String {
-        let synonym = SYNONYMS.iter().find(|(from, _)| *from == name);
+    fn leave_out(&mut self, name: &str, body: &Body<'_>) -> String {
+        let mut synonyms = SYNONYMS.iter();
+        let synonym = synonyms.find(|(from, to)| *from == name && !body.extra.contains_key(*to));
         let is_renamed = self.renamed.iter().any(|(from, _)| from == name);
         match synonym {
             Some((_, other)) if !is_renamed => {
@@ -110,21 +166,25 @@ fn params(refusal: &[u8]) -> Vec<String> {
     let error = value.get(0).unwrap_or(&value);
     let param = [&error["error"]["param"], &error["param"]];
     let locations = error["detail"].as_array().into_iter().flatten();
-    let locations = locations.filter_map(|item| item["loc"].as_array()?.last());
+    let locations = locations
+        .filter_map(|item| item["loc"].as_array())
+        .flatten();
     param
         .into_iter()
         .chain(locations)
         .filter_map(Value::as_str)
         // `messages.2.content`, `messages[1].tool_calls[0].extra_content`
-        .filter_map(|path| path.rsplit(['.', ']']).next())
+        .flat_map(|path| path.split(['.', '[', ']']))
+        .filter(|part| !part.is_empty())
         .map(str::to_lowercase)
         .collect()
 }
 
 /// Where the text names the field; 0 where an error says so in its own place.
+/// An error that has such a place means nothing else.
 fn mention(text: &str, params: &[String], name: &str) -> Option<usize> {
-    if params.iter().any(|param| param == name) {
-        return Some(0);
+    if !params.is_empty() {
+        return params.iter().any(|param| param == name).then_some(0);
     }
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let is_quote = |c: char| matches!(c, '\'' | '"' | '`' | '\\' | '“' | '‘');
@@ -133,9 +193,23 @@ fn mention(text: &str, params: &[String], name: &str) -> Option<usize> {
         let after = text[at + name.len()..].chars().next();
         let is_alone = !before.is_some_and(is_word) && !after.is_some_and(is_word);
         let is_quoted = before.is_some_and(is_quote) && after.is_some_and(is_quote);
-        is_alone && (is_quoted || name.len() >= PLAIN_NAME_BYTES || name.contains('_'))
+        let label = text[..at].trim_end_matches([':', ' ']);
+        let is_labelled = LABELS.iter().any(|word| label.ends_with(word));
+        let is_name =
+            is_quoted || is_labelled || name.len() >= PLAIN_NAME_BYTES || name.contains('_');
+        is_alone && is_name
     })
 }
+
+/// What stands before a field's name in a refusal of it.
+const LABELS: [&str; 6] = [
+    "parameter",
+    "field",
+    "argument",
+    "property",
+    "supplied",
+    "key",
+];
 
 #[cfg(test)]
 mod tests {

@@ -169,7 +169,12 @@ fn judge(refusal: &Refusal<'_>, words: &str) -> (Kind, bool, Option<String>) {
             "the request is larger than the server in front of the endpoint lets through",
         );
     }
-    if is_context_overflow(words) || refusal.status == 413 || is_wordless {
+    // A limit of tokens a minute is no limit of the context, whatever its words.
+    let is_throttled = refusal.status == 429 || has(&THROTTLED);
+    if refusal.status == 413 && is_throttled {
+        return (Kind::Temporary, true, None);
+    }
+    if !is_throttled && (is_context_overflow(words) || refusal.status == 413 || is_wordless) {
         let text = "the conversation is longer than the model's context window: start a new one, shorten the prompt, or give the server a larger context";
         return (Kind::Context, false, Some(text.into()));
     }
@@ -185,6 +190,11 @@ fn judge(refusal: &Refusal<'_>, words: &str) -> (Kind, bool, Option<String>) {
             lasting("lower max_tokens in LLM_EXTRA_BODY, or add credit to the account")
         }
         402 => lasting("the account has no credit left"),
+        400 if has(&BAD_KEY) => {
+            let hint = "check LLM_API_KEY and that LLM_API_BASE_URL is its endpoint";
+            (Kind::Auth, false, Some(hint.into()))
+        }
+        _ if has(&THROTTLED) && refusal.status < 500 => (Kind::Temporary, true, None),
         400 if words.contains("to https port") || words.contains("to an https") => {
             lasting("set LLM_API_BASE_URL to the same address with https://")
         }
@@ -265,6 +275,25 @@ const UNKNOWN_MODEL: [&str; 4] = [
     "unknown model",
     "model_not_found",
     "model not found",
+];
+
+/// How some refuse a key with 400.
+const BAD_KEY: [&str; 5] = [
+    "api key not valid",
+    "api_key_invalid",
+    "incorrect api key",
+    "invalid api key",
+    "invalid_api_key",
+];
+
+/// Too much in too little time, whatever the status.
+const THROTTLED: [&str; 6] = [
+    "rate limit",
+    "rate_limit",
+    "please wait before",
+    "per minute",
+    "slow down",
+    "too many requests",
 ];
 
 /// What passes, whatever the status.
@@ -500,6 +529,35 @@ mod tests {
                 .ends_with("LLM_API_BASE_URL to https://h/v1"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn a_throttle_is_no_full_context_and_a_bad_key_is_one_with_400_too() {
+        for (status, words, kind) in [
+            (
+                429,
+                "Too many tokens, please wait before trying again.",
+                Kind::Temporary,
+            ),
+            (
+                200,
+                r#"{"error":"Too many tokens, please wait before trying again."}"#,
+                Kind::Temporary,
+            ),
+            (
+                413,
+                "Request too large: tokens per minute (TPM)",
+                Kind::Temporary,
+            ),
+            (
+                400,
+                "API key not valid. Please pass a valid API key.",
+                Kind::Auth,
+            ),
+            (400, "Incorrect API key provided: x", Kind::Auth),
+        ] {
+            assert_eq!(refusal(status, words).error.kind(), kind, "{words}");
+        }
     }
 
     #[test]

@@ -14,6 +14,7 @@ mod bounded;
 mod calls;
 mod dialect;
 mod fault;
+mod finish;
 pub mod http;
 mod mend;
 mod reply;
@@ -23,6 +24,7 @@ pub mod scripted;
 mod sse;
 mod think;
 mod unparsed;
+mod unusable;
 mod wire;
 mod words;
 

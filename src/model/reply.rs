@@ -6,15 +6,16 @@
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
-use crate::error::Error;
 use crate::event::{Event, Listener};
 use crate::limits;
 use crate::message::Assistant;
 use crate::model::bounded;
 use crate::model::calls::Calls;
+use crate::model::finish::judge;
 use crate::model::mend::mend;
 use crate::model::resent::Resent;
 use crate::model::think::{Piece, ThinkFilter, split_unopened};
+use crate::model::unusable::{Fault, refused};
 use crate::model::wire::{Choice, Chunk, Delta, Loose};
 use crate::model::{Finish, Reply};
 use crate::tool::Usage;
@@ -25,27 +26,6 @@ const ECHOED: [&str; 2] = ["reasoning_content", "reasoning"];
 /// Events that a gateway may have glued into one; also what bounds the search
 /// for them.
 const GLUED: usize = 64;
-
-/// Why a reply is no reply.
-#[derive(Debug)]
-pub enum Fault {
-    /// An error object stands where the reply should be.
-    Refused(Value),
-    /// It is larger than the named bound.
-    TooLarge(&'static str),
-    /// There are more of the named things than the bound allows.
-    TooMany(&'static str),
-    /// It ends in the middle of a JSON value.
-    Unfinished,
-    /// It is not what chat completions look like: the reason, in words.
-    Malformed(String),
-}
-
-impl From<super::sse::TooLarge> for Fault {
-    fn from(_: super::sse::TooLarge) -> Fault {
-        Fault::TooLarge("event")
-    }
-}
 
 /// In what form things came: a whole message after pieces only says them again.
 #[derive(Debug, Default)]
@@ -72,6 +52,9 @@ pub struct Assembler {
     resent: Resent,
     think: ThinkFilter,
     calls: Calls,
+    /// Calls of another choice, for a reply that has none itself but says so.
+    elsewhere: Calls,
+    elsewhere_choice: Option<u64>,
     pieces: Pieces,
     /// The index of the choice that is read.
     choice: Option<u64>,
@@ -89,6 +72,7 @@ impl Assembler {
         Assembler {
             // Each turn adds at least as many messages as it has calls.
             calls: Calls::numbered_from(messages),
+            elsewhere: Calls::numbered_from(messages),
             ..Assembler::default()
         }
     }
@@ -140,7 +124,7 @@ impl Assembler {
         }
         // Comments that a gateway has wrapped once more say nothing, nor does
         // what comes after the end.
-        if self.done || data.is_empty() || data == b"null" || data.starts_with(b":") {
+        if self.done || data.is_empty() || data.starts_with(b":") || is_beat(data) {
             return Ok(None);
         }
         // Several values in one event come from gateways that glue frames.
@@ -191,8 +175,12 @@ impl Assembler {
     }
 
     fn take_chunk(&mut self, chunk: Chunk<'_>, listener: &mut Listener<'_>) -> Result<(), Fault> {
-        if !chunk.error.is_null() {
+        if chunk.error.is_something() {
             return Err(refused(chunk.error));
+        }
+        let has_choices = !chunk.choices.items.is_empty();
+        if !has_choices && chunk.detail.is_something() {
+            return Err(Fault::Refused(json!({"detail": chunk.detail.into_value()})));
         }
         if chunk.object.text() == "error" {
             return Err(Fault::Refused(json!({
@@ -207,10 +195,17 @@ impl Assembler {
             (Some(known), Some(index)) => known == index,
             _ => true,
         };
-        let Some(choice) = chunk.choices.items.into_iter().find(is_ours) else {
+        let (mut ours, others): (Vec<_>, Vec<_>) =
+            chunk.choices.items.into_iter().partition(is_ours);
+        let mut ours = ours.drain(..);
+        let choice = ours.next();
+        for other in ours.chain(others) {
+            self.take_elsewhere(&other)?;
+        }
+        let Some(choice) = choice else {
             return Ok(());
         };
-        if !choice.error.is_null() {
+        if choice.error.is_something() {
             return Err(refused(choice.error));
         }
         self.begun = true;
@@ -229,9 +224,28 @@ impl Assembler {
             if self.pieces.calls {
                 message.tool_calls.items.clear();
             }
+            if !self.reasoning.is_empty() {
+                message.reasoning_content = Loose::Null;
+                message.reasoning = Loose::Null;
+                message.reasoning_text = Loose::Null;
+            }
             self.take_delta(&message, listener)?;
         }
         self.take_finish(&choice.finish_reason.text(), is_more);
+        Ok(())
+    }
+
+    /// Some gateways put the text into one choice and the calls into another.
+    fn take_elsewhere(&mut self, choice: &Choice<'_>) -> Result<(), Fault> {
+        let index = choice.index.number().unwrap_or_default();
+        if *self.elsewhere_choice.get_or_insert(index) != index {
+            return Ok(());
+        }
+        let message = choice.message.as_ref().unwrap_or(&choice.delta);
+        let calls = &message.tool_calls.items;
+        for (position, call) in calls.iter().enumerate() {
+            self.elsewhere.take(call, position, calls.len())?;
+        }
         Ok(())
     }
 
@@ -343,18 +357,26 @@ impl Assembler {
         let mut result = Ok(());
         think.finish(&mut |piece| result = self.take_piece(&piece, listener));
         result?;
+        self.think = think;
         let finish = match self.finish.as_deref() {
             None if !self.done => Finish::Cut,
             // A connection that breaks after the reason looks like an end.
             Some(_) if !self.done && self.calls.has_half() => Finish::Cut,
             reason => reason.map_or(Finish::Complete, judge),
         };
+        let says_calls = matches!(self.finish.as_deref(), Some("tool_calls" | "function_call"));
         let mut message = Assistant {
-            content: split_unopened(self.content),
+            content: match self.reasoning_field {
+                None if !self.think.has_thought() => split_unopened(self.content),
+                _ => self.content,
+            },
             ..Assistant::default()
         };
         if finish == Finish::Complete {
             message.calls = self.calls.finish();
+            if message.calls.is_empty() && says_calls && !self.elsewhere.has_half() {
+                message.calls = self.elsewhere.finish();
+            }
             let extra = self.extra_content.take();
             message
                 .opaque
@@ -386,11 +408,6 @@ impl Assembler {
     }
 }
 
-/// An error that stands in the place of a reply, as the body of a refusal has it.
-fn refused(error: Loose<'_>) -> Fault {
-    Fault::Refused(json!({ "error": error.into_value() }))
-}
-
 /// The event behind the next `data:` in what should be one event: a gateway
 /// has lost the line's end, perhaps with half of the event before it.
 fn glued_event(data: &[u8]) -> Option<&[u8]> {
@@ -404,22 +421,10 @@ fn glued_event(data: &[u8]) -> Option<&[u8]> {
     })
 }
 
-/// What a finish reason means. Unknown ones are taken for an end, but for those
-/// that say otherwise.
-fn judge(reason: &str) -> Finish {
-    let reason = reason.to_ascii_lowercase();
-    let says_otherwise = |word: &&str| reason.contains(*word);
-    match reason.as_str() {
-        "length" | "max_tokens" | "model_context_window_exceeded" => Finish::Length,
-        "content_filter" => Finish::Filtered,
-        _ if ["error", "abort", "cancel", "insufficient"]
-            .iter()
-            .any(says_otherwise) =>
-        {
-            Finish::Cut
-        }
-        _ => Finish::Complete,
-    }
+/// `null`, `ping`, `keep-alive`: one bare word says nothing.
+fn is_beat(data: &[u8]) -> bool {
+    let is_plain = |byte: &u8| byte.is_ascii_alphabetic() || matches!(byte, b'-' | b'_');
+    data.len() <= limits::BEAT_BYTES && data.iter().all(is_plain)
 }
 
 fn grow(text: &mut String, piece: &str) -> Result<(), Fault> {
@@ -428,19 +433,6 @@ fn grow(text: &mut String, piece: &str) -> Result<(), Fault> {
     }
     text.push_str(piece);
     Ok(())
-}
-
-impl From<Fault> for Error {
-    fn from(fault: Fault) -> Error {
-        let kind = crate::error::Kind::Protocol;
-        match fault {
-            Fault::Refused(value) => Error::new(kind, value.to_string()),
-            Fault::TooLarge(what) => Error::new(kind, format!("the reply's {what} is too large")),
-            Fault::TooMany(what) => Error::new(kind, format!("the reply has too many {what}")),
-            Fault::Unfinished => Error::new(kind, "it ends in the middle"),
-            Fault::Malformed(reason) => Error::new(kind, reason),
-        }
-    }
 }
 
 #[cfg(test)]

@@ -39,7 +39,7 @@ impl Resent {
         match self.state {
             State::New => return on_new(piece),
             State::Beginning if self.last.is_empty() => on_new(piece),
-            State::Beginning if begins_alike && is_longer => {
+            State::Beginning if begins_alike && is_longer && !is_repeated(piece, &self.last) => {
                 self.state = State::Doubtful(self.last.len());
             }
             State::Doubtful(told)
@@ -81,6 +81,15 @@ impl Resent {
     }
 }
 
+/// Whether a text is another one several times over: `ha `, `ha ha ha `.
+fn is_repeated(text: &str, part: &str) -> bool {
+    text.len().is_multiple_of(part.len())
+        && text
+            .as_bytes()
+            .chunks(part.len())
+            .all(|piece| piece == part.as_bytes())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -91,6 +100,11 @@ mod tests {
             (&["The", " answer", " is"], "The answer is"),
             (&["The", "The answer", "The answer is"], "The answer is"),
             (&["The answer", "The answer is"], "The answer is"),
+            (
+                &["hello world\n", "hello world\nhello world\n"],
+                "hello world\nhello world\nhello world\n",
+            ),
+            (&["ha ", "ha ha ", "ha ha ha ha "], "ha ha ha ha ha ha ha "),
             (
                 &["The", "The answer", "The answer", "The answer"],
                 "The answer",

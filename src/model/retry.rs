@@ -53,39 +53,58 @@ fn in_body(body: &[u8], now: SystemTime) -> Option<Duration> {
     let text = String::from_utf8_lossy(body).to_lowercase();
     let field = |name: &str| {
         let after = &text[text.find(name)? + name.len()..];
-        parse(
-            after
-                .trim_start_matches(['"', ':', ' '])
-                .split('"')
-                .next()?,
-            now,
-        )
+        let after = after.trim_start_matches([':', ' ']);
+        let value = match after.strip_prefix('"') {
+            Some(quoted) => quoted.split('"').next()?,
+            None => after.split([',', '}', ' ', '\n']).next()?,
+        };
+        parse(value, now)
     };
-    let phrase = |words: &str| {
-        let after = text[text.find(words)? + words.len()..].trim_start();
-        let end = after.find(|c: char| !c.is_ascii_alphanumeric() && c != '.');
-        let end = end.unwrap_or(after.len());
-        let (amount, mut unit) = (&after[..end], "");
-        if amount
-            .bytes()
-            .all(|byte| byte.is_ascii_digit() || byte == b'.')
-        {
-            // "in 20 seconds", "in 2 minutes"
-            unit = after[end..].trim_start();
-        }
-        match unit.as_bytes() {
-            [b'm', b'i', b'n', ..] => parse(&format!("{amount}m"), now),
-            [b'm', b's' | b'i', ..] => parse(&format!("{amount}ms"), now),
-            _ => parse(amount.trim_end_matches('.'), now),
-        }
-    };
-    field("\"retrydelay\"")
-        .or_else(|| field("\"x-ratelimit-reset\""))
-        .or_else(|| {
-            ["try again in ", "retry in ", "retry after "]
-                .iter()
-                .find_map(|w| phrase(w))
-        })
+    let fields = ["\"retrydelay\"", "\"retry_after\"", "\"x-ratelimit-reset\""];
+    let phrases = [
+        "try again in ",
+        "retry in ",
+        "retry after ",
+        "please wait ",
+        "wait for ",
+    ];
+    let phrase = |words: &&str| in_words(&text[text.find(words)? + words.len()..]);
+    let found = fields.iter().find_map(|name| field(name));
+    found.or_else(|| phrases.iter().find_map(phrase))
+}
+
+/// `20 seconds`, `1.2s`, `about 2 minutes`, `6m0s`, `1 minute 30 seconds`.
+fn in_words(text: &str) -> Option<Duration> {
+    let text = text.trim_start();
+    let mut rest = text.strip_prefix("about ").unwrap_or(text);
+    let (mut sum, mut is_any) = (Duration::ZERO, false);
+    loop {
+        let end = rest
+            .find(|c: char| !c.is_ascii_digit() && c != '.')
+            .unwrap_or(rest.len());
+        let Ok(number) = rest[..end].trim_end_matches('.').parse::<f64>() else {
+            break;
+        };
+        let after = rest[end..].trim_start();
+        let unit_end = after
+            .find(|c: char| !c.is_ascii_alphabetic())
+            .unwrap_or(after.len());
+        let factor = match &after[..unit_end] {
+            "ms" | "millisecond" | "milliseconds" => 1e-3,
+            "s" | "sec" | "secs" | "second" | "seconds" => 1.0,
+            "m" | "min" | "mins" | "minute" | "minutes" => 60.0,
+            "h" | "hr" | "hour" | "hours" => 3600.0, // not a bound
+            "d" | "day" | "days" => 86_400.0,        // not a bound
+            // A number alone is seconds, but not one that goes on as a date.
+            "" if !is_any && !after.starts_with(['-', '/', ':']) => 1.0,
+            _ => break,
+        };
+        sum = sum.checked_add(Duration::try_from_secs_f64(number * factor).ok()?)?;
+        is_any = true;
+        rest = after[unit_end..].trim_start_matches([' ', ',']);
+        rest = rest.strip_prefix("and ").unwrap_or(rest);
+    }
+    is_any.then_some(sum)
 }
 
 /// A time to wait: seconds, also with a fraction; `1m2.5s`, `340ms`; a date;
@@ -294,6 +313,17 @@ mod tests {
             (&[], "retry after 2 minutes", Some(120_000)),
             (&[], "try again in 340ms,", Some(340)),
             (&[], "try again in a while", None),
+            (&[], "try again in 2 hours", Some(7_200_000)),
+            (&[], "Please retry after 1 minute 30 seconds.", Some(90_000)),
+            (&[], "retry after 2026-11-21 14:30:00 UTC", None),
+            (&[], "Please wait 25 seconds", Some(25_000)),
+            (&[], "try again in about 20 seconds", Some(20_000)),
+            (&[], r#"{"retry_after": 30}"#, Some(30_000)),
+            (
+                &[],
+                r#"{"headers":{"X-RateLimit-Reset": 1800000003000}}"#,
+                Some(3_000),
+            ),
             (&[], "no", None),
         ];
         for (headers, body, milliseconds) in table {

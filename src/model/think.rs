@@ -35,6 +35,7 @@ pub struct ThinkFilter {
     state: State,
     /// Text that may turn out to be part of a tag.
     held: String,
+    has_thought: bool,
 }
 
 impl ThinkFilter {
@@ -50,6 +51,7 @@ impl ThinkFilter {
             let trimmed = rest.trim_start();
             if let Some(thought) = trimmed.strip_prefix(OPEN) {
                 self.state = State::Thinking;
+                self.has_thought = true;
                 rest = thought;
             } else if OPEN.starts_with(trimmed) && rest.len() < limits::LEADING_BLANKS {
                 self.held.push_str(rest);
@@ -85,6 +87,11 @@ impl ThinkFilter {
         }
     }
 
+    /// Whether thoughts stood in the text.
+    pub fn has_thought(&self) -> bool {
+        self.has_thought
+    }
+
     /// The message is over: gives what was held back.
     pub fn finish(&mut self, on_piece: &mut dyn FnMut(Piece<'_>)) {
         let held = std::mem::take(&mut self.held);
@@ -97,13 +104,19 @@ impl ThinkFilter {
 }
 
 /// What is said in a text whose thoughts end without having begun: where the
-/// server puts the opening tag into the prompt, only the closing one comes, at
-/// the end of a line.
+/// server puts the opening tag into the prompt, only the closing one comes, on
+/// a line of its own or behind a sentence's end.
 pub fn split_unopened(text: String) -> String {
-    let close = |line: &str| line.trim_end().ends_with(CLOSE);
+    let close = |line: &str| {
+        let thought = line.trim_end().strip_suffix(CLOSE);
+        thought.is_some_and(|thought| {
+            thought.is_empty() || thought.ends_with(['.', '!', '?', '…', '"', ')'])
+        })
+    };
     let mut after = 0;
     for line in text.split_inclusive('\n') {
-        if line.contains(OPEN) {
+        // Where the tag itself is the subject, it is no end of thoughts.
+        if line.contains(OPEN) || line.contains('`') {
             break;
         }
         after += line.len();

@@ -9,39 +9,63 @@ use crate::limits;
 use crate::tool::ToolDefinition;
 
 /// Beginnings that only a call has, in the dialects of models.
-const MARKS: [&str; 7] = [
+const MARKS: [&str; 13] = [
     "<tool_call>",
     "<function=",
     "<function_call>",
+    "<function_calls>",
+    "<invoke name=",
+    "<minimax:tool_call>",
     "[TOOL_CALLS]",
     "<|python_tag|>",
     "<|tool_call|>",
+    "<|tool_calls_section_begin|>",
+    "<|tool_call_begin|>",
+    "<|channel|>commentary to=",
     "<｜tool▁calls▁begin｜>",
 ];
 
 /// What such a call ends with, where it has an end.
-const MARK_ENDS: [&str; 4] = [
+const MARK_ENDS: [&str; 5] = [
     "</tool_call>",
     "</function>",
     "</function_call>",
+    "</function_calls>",
     "<|call|>",
 ];
 
-/// Whether the text is a call of one of these tools in disguise.
+/// Whether the text is a call of one of these tools in disguise: a line outside
+/// of code that begins as one, or nothing but its JSON.
 pub fn is_call(text: &str, tools: &[ToolDefinition]) -> bool {
     if tools.is_empty() {
         return false;
     }
     let text = text.trim();
+    is_marked_call(text, tools) || is_bare_call(text, tools)
+}
+
+fn is_marked_call(text: &str, tools: &[ToolDefinition]) -> bool {
     let names_tool = |text: &str| tools.iter().any(|tool| text.contains(&tool.name));
-    let begins = MARKS.iter().any(|mark| text.starts_with(mark)) && names_tool(text);
-    // After some words a call is one only if the text ends with it, and is not quoted.
     let ends = MARK_ENDS.iter().any(|end| text.ends_with(end));
-    let follows = || {
-        let mut places = MARKS.iter().filter_map(|mark| text.find(mark));
-        places.any(|at| names_tool(&text[at..]) && !text[..at].contains('`'))
-    };
-    begins || (ends && follows()) || is_bare_call(text, tools)
+    let (mut in_code, mut at) = (false, 0);
+    for line in text.split_inclusive('\n') {
+        let unindented = line.trim_start_matches(' ');
+        // Four blanks are code, in Markdown.
+        let is_indented = line.len() - unindented.len() >= 4 || line.starts_with('\t');
+        if unindented.starts_with("```") {
+            in_code = !in_code;
+        } else if !in_code && !is_indented {
+            let mark = MARKS.iter().filter_map(|mark| unindented.find(mark)).min();
+            // Behind words it is one only if the text ends with it, and is not quoted.
+            let is_place =
+                |place: usize| place == 0 || (ends && !unindented[..place].contains('`'));
+            if mark.is_some_and(is_place) && names_tool(&text[at..]) {
+                return true;
+            }
+        }
+        at += line.len();
+    }
+    false
 }
 
 /// `{"name": "list_skills", "arguments": {}}`, also in a code fence or a list.
@@ -85,6 +109,12 @@ mod tests {
             " {\"name\": \"list_skills\", \"arguments\": {}} ",
             "```json\n{\"name\": \"list_skills\", \"parameters\": {}}\n```",
             "I'll look.\n\n<tool_call>\n{\"name\": \"list_skills\"}\n</tool_call>",
+            "I'll look. <function=list_skills>\n</function>",
+            "I use `list_skills` now.\n\n<tool_call>\n{\"name\": \"list_skills\"}\n</tool_call>",
+            "Now:\n[TOOL_CALLS][{\"name\": \"list_skills\", \"arguments\": {}}]",
+            "<|tool_calls_section_begin|><|tool_call_begin|>functions.list_skills:0",
+            "<minimax:tool_call>\n<invoke name=\"list_skills\">",
+            "<|channel|>commentary to=functions.list_skills <|message|>{}<|call|>",
             "[{\"function\": {\"name\": \"list_skills\", \"arguments\": \"{}\"}}]",
         ] {
             assert!(is_call(text, &tools), "{text}");
@@ -96,6 +126,8 @@ mod tests {
             "{\"name\": \"list_skills\"}",
             "The model writes <tool_call> and list_skills",
             "<tool_call> is a tag",
+            "An example:\n\n    <tool_call>{\"name\": \"list_skills\"}</tool_call>",
+            "So:\n```\n<tool_call>{\"name\": \"list_skills\"}</tool_call>\n```",
             "write `<tool_call>` and list_skills and </tool_call>",
             "",
         ] {

@@ -30,6 +30,8 @@ pub struct Chunk<'c> {
     #[serde(borrow)]
     pub message: Loose<'c>,
     #[serde(borrow)]
+    pub detail: Loose<'c>,
+    #[serde(borrow)]
     pub code: Loose<'c>,
     #[serde(borrow)]
     pub r#type: Loose<'c>,
@@ -201,9 +203,15 @@ impl Loose<'_> {
         }
     }
 
-    /// Whether nothing was there.
-    pub fn is_null(&self) -> bool {
-        matches!(self, Loose::Null)
+    /// Whether it says anything: no `""`, `{}` or `false` in the place of an error.
+    pub fn is_something(&self) -> bool {
+        match self {
+            Loose::Null | Loose::Other(Value::Bool(false)) => false,
+            Loose::Text(text) => !text.trim().is_empty(),
+            Loose::Other(Value::Object(fields)) => !fields.is_empty(),
+            Loose::Other(Value::Array(items)) => !items.is_empty(),
+            Loose::Other(_) => true,
+        }
     }
 
     /// Token counts, where this is an object of them.

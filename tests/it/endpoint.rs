@@ -358,3 +358,48 @@ fn a_kept_connection_that_is_gone_costs_no_try() {
     run.success().stderr_has("try 2 of 3");
     server.finish();
 }
+
+/// Calls of a second choice belong to a reply that says that it calls and does
+/// not: some gateways part text and calls so.
+#[test]
+fn calls_in_another_choice_are_found() {
+    let call = r#"{"id":"a","type":"function","function":{"name":"list_skills","arguments":"{}"}}"#;
+    let whole = format!(
+        r#"{{"choices":[{{"index":0,"finish_reason":"tool_calls","message":{{"content":"I look."}}}},{{"index":1,"finish_reason":"tool_calls","message":{{"tool_calls":[{call}]}}}}]}}"#
+    );
+    let streamed = format!(
+        "data: {{\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"I look.\"}}}}]}}\n\n\
+         data: {{\"choices\":[{{\"index\":1,\"delta\":{{\"tool_calls\":[{call}]}}}}]}}\n\n\
+         data: {{\"choices\":[{{\"index\":0,\"delta\":{{}},\"finish_reason\":\"tool_calls\"}}]}}\n\ndata: [DONE]\n\n"
+    );
+    for body in [whole, streamed] {
+        let server = Server::start([Reply::status(200).body(body), Reply::text("done")]);
+        let test = Test::new().endpoint(&server).skill("a", "# A");
+        let run = test.args(["hi"]).run();
+        run.success().stdout("done\n").stderr_has("→ list_skills");
+        server.finish();
+    }
+}
+
+/// A field of the user's is not left out without a word, nor for a wrong value.
+#[test]
+fn a_refused_field_of_the_users_is_told() {
+    let unknown = r#"{"error":{"message":"Unsupported parameter: 'seed'","param":"seed"}}"#;
+    let value = r#"{"error":{"message":"Invalid 'seed': above maximum value","param":"seed"}}"#;
+    let server = Server::start([
+        Reply::status(400).body(unknown),
+        Reply::text("4"),
+        Reply::status(400).body(value),
+    ]);
+    let test = Test::new()
+        .endpoint(&server)
+        .env("LLM_EXTRA_BODY", r#"{"seed": 1}"#);
+    let run = test.again().args(["hi"]).run();
+    run.success()
+        .stderr_has("the endpoint refuses a field of LLM_EXTRA_BODY: `seed` is left out");
+    test.args(["hi"])
+        .run()
+        .status(1)
+        .stderr_has("above maximum value");
+    server.finish();
+}

@@ -14,8 +14,8 @@ use crate::limits;
 use crate::model::fault::{Answer, Failure, Refusal, address_hint, interpret};
 use crate::model::http::client::Client;
 use crate::model::http::obstacle::Obstacle;
-use crate::model::reply::Fault;
 use crate::model::retry;
+use crate::model::unusable::Fault;
 use crate::text::one_line;
 use crate::world::patience::Stop;
 

@@ -21,7 +21,8 @@ use crate::message::Message;
 use crate::model::body::Body;
 use crate::model::dialect::Dialect;
 use crate::model::fault::Failure;
-use crate::model::reply::{Assembler, Fault};
+use crate::model::reply::Assembler;
+use crate::model::unusable::Fault;
 use crate::model::{Finish, Model, Reply, Request, retry, unparsed};
 use crate::secret::MASK;
 use crate::world::patience::Patience;
@@ -45,6 +46,16 @@ pub use models::{Listed, find};
 use client::Client;
 use failure::{broken, no_answer, nothing, shown, stop_of};
 use reading::Interruption;
+
+/// How endpoints say that they do not stream.
+const NO_STREAMS: [&str; 6] = [
+    "stream is not supported",
+    "streaming is not supported",
+    "streaming not supported",
+    "not support stream",
+    "unsupported stream",
+    "stream=true is not",
+];
 
 /// What a model is told whose call the endpoint itself could not read.
 const BROKEN_CALL_NOTE: &str = "Your last tool call could not be read. Call the tool again, with its exact name and with \
@@ -264,6 +275,7 @@ impl HttpModel {
         request: &Request<'_>,
         failure: &Failure,
         changes: &mut Changes,
+        listener: &mut Listener<'_>,
     ) -> Option<String> {
         changes.count += 1;
         if changes.count > limits::CHANGES {
@@ -278,6 +290,18 @@ impl HttpModel {
             let body = self.body(request, &changes.aside, &dialect);
             if let Some((learned, change)) = dialect.clone().learn(&answer.body, &body) {
                 self.dialect.replace(learned);
+                // What the user asked for is not left out without a word.
+                if self
+                    .client
+                    .endpoint
+                    .extra_body
+                    .keys()
+                    .any(|name| change.starts_with(&format!("`{name}`")))
+                {
+                    listener(Event::Warning(&format!(
+                        "the endpoint refuses a field of LLM_EXTRA_BODY: {change}"
+                    )));
+                }
                 return Some(change);
             }
         }
@@ -286,7 +310,7 @@ impl HttpModel {
             200 => answer.body.is_empty(),
             204 | 205 | 405 => true,
             404 => !failure.says("model") && !failure.says("tool"),
-            400 | 422 | 501 => failure.says("stream") && failure.says("support"),
+            400 | 422 | 501 => NO_STREAMS.iter().any(|words| failure.says(words)),
             _ => false,
         };
         if self.stream && no_stream && !self.is_whole.replace(true) {
@@ -361,7 +385,7 @@ impl Model for HttpModel {
                 Err(failure) => failure,
             };
             let change = (!told)
-                .then(|| self.adapt(request, &failure, &mut changes))
+                .then(|| self.adapt(request, &failure, &mut changes, listener))
                 .flatten();
             if let Some(change) = change {
                 listener(Event::Retry {

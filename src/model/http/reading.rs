@@ -8,8 +8,9 @@ use crate::event::Listener;
 use crate::limits;
 use crate::model::bounded;
 use crate::model::http::client::Client;
-use crate::model::reply::{Assembler, Fault};
+use crate::model::reply::Assembler;
 use crate::model::sse::{Splitter, TooLarge};
+use crate::model::unusable::Fault;
 use crate::secret::{Cut, Secrets};
 use crate::text::one_line;
 

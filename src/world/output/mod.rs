@@ -226,6 +226,9 @@ impl Output {
             let text = self.masked(text).into_owned();
             self.stdout.write(&text);
             self.stdout.write("\n");
+        } else {
+            let text = self.masked(text).into_owned();
+            self.report.answer(text);
         }
     }
 

@@ -34,6 +34,9 @@ struct Turn {
     began: Instant,
     /// What the model has said since the last result of a tool, masked.
     answer: String,
+    /// The answer itself, masked, once it is there: thoughts that turned out to
+    /// be some only at their end were told as text, and are not in it.
+    whole: Option<String>,
     tally: Tally,
     stdin: Option<&'static str>,
 }
@@ -107,6 +110,11 @@ impl Report {
         }
     }
 
+    /// The answer is there, masked.
+    pub fn answer(&mut self, text: String) {
+        self.turn.whole = Some(text);
+    }
+
     /// The turn is over, with this exit status. Wrong usage is no turn.
     pub fn end(&mut self, error: Option<&Error>, exit_code: u8, secrets: &Secrets) -> String {
         if error.is_some_and(|error| error.kind() == Kind::Usage) {
@@ -122,7 +130,7 @@ impl Report {
             + &self.line(&Record::Result(Summary {
                 status: if error.is_none() { "ok" } else { "error" },
                 exit_code,
-                answer: &turn.answer,
+                answer: turn.whole.as_ref().unwrap_or(&turn.answer),
                 session: None,
                 model: self.masked_model(secrets),
                 steps: turn.tally.steps,
@@ -184,6 +192,7 @@ impl Turn {
         Turn {
             began: Instant::now(),
             answer: String::new(),
+            whole: None,
             tally: Tally::default(),
             stdin: None,
         }

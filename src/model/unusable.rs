@@ -1,0 +1,45 @@
+//! Why a reply is no reply.
+
+use serde_json::{Value, json};
+
+use crate::error::Error;
+use crate::model::wire::Loose;
+
+/// Why a reply is no reply.
+#[derive(Debug)]
+pub enum Fault {
+    /// An error object stands where the reply should be.
+    Refused(Value),
+    /// It is larger than the named bound.
+    TooLarge(&'static str),
+    /// There are more of the named things than the bound allows.
+    TooMany(&'static str),
+    /// It ends in the middle of a JSON value.
+    Unfinished,
+    /// It is not what chat completions look like: the reason, in words.
+    Malformed(String),
+}
+
+impl From<super::sse::TooLarge> for Fault {
+    fn from(_: super::sse::TooLarge) -> Fault {
+        Fault::TooLarge("event")
+    }
+}
+
+impl From<Fault> for Error {
+    fn from(fault: Fault) -> Error {
+        let kind = crate::error::Kind::Protocol;
+        match fault {
+            Fault::Refused(value) => Error::new(kind, value.to_string()),
+            Fault::TooLarge(what) => Error::new(kind, format!("the reply's {what} is too large")),
+            Fault::TooMany(what) => Error::new(kind, format!("the reply has too many {what}")),
+            Fault::Unfinished => Error::new(kind, "it ends in the middle"),
+            Fault::Malformed(reason) => Error::new(kind, reason),
+        }
+    }
+}
+
+/// An error that stands in the place of a reply, as the body of a refusal has it.
+pub fn refused(error: Loose<'_>) -> Fault {
+    Fault::Refused(json!({ "error": error.into_value() }))
+}
