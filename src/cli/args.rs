@@ -5,8 +5,9 @@ use std::ffi::OsString;
 
 use lexopt::Arg;
 
+pub use crate::cli::values::usage;
 use crate::cli::values::{format, max_steps, seconds, text_value, whole_seconds};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Result};
 use crate::limits;
 use crate::settings;
 use crate::text;
@@ -361,17 +362,17 @@ fn apply(typed: &mut Typed, row: &OptionRow, value: OsString) -> Result<()> {
     match row.action {
         Action::Set(name) => {
             if name == settings::SCRIPT_TIMEOUT_SECONDS {
-                whole_seconds(row, &value)?;
+                whole_seconds(row.long, &value)?;
             }
             typed.settings.push((name, value, row.long));
         }
-        Action::System => typed.system = Some(text_value(row, value)?),
+        Action::System => typed.system = Some(text_value(row.long, value)?),
         Action::Skills => typed.skills.push(value),
-        Action::Output => typed.format = format(row, value)?,
+        Action::Output => typed.format = format(row.long, value)?,
         Action::Verbosity(verbosity) => typed.verbosity = verbosity,
         Action::NoStream => typed.stream = false,
-        Action::MaxSteps => typed.max_steps = max_steps(row, value)?,
-        Action::Timeout => typed.timeout_seconds = Some(seconds(row, value)?),
+        Action::MaxSteps => typed.max_steps = max_steps(row.long, value)?,
+        Action::Timeout => typed.timeout_seconds = Some(seconds(row.long, value)?),
         Action::NoStdin => typed.stdin = false,
         Action::NoScripts => typed.scripts = false,
         Action::EnvFile => typed.env_files = EnvFiles::Only(value),
@@ -395,17 +396,10 @@ fn unknown_option(name: &str) -> Error {
     }
 }
 
-/// Wrong usage, in the house's form.
-pub fn usage(message: impl Into<String>) -> Error {
-    Error::new(
-        Kind::Usage,
-        format!("failed to read the command line: {}", message.into()),
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Kind;
 
     fn typed(arguments: &[&str]) -> Typed {
         match parse(arguments.iter().map(OsString::from).collect()).unwrap() {

@@ -9,7 +9,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value};
 
 use crate::message::{Assistant, Message};
-use crate::model::dialect::{Dialect, EmptyContent};
+use crate::model::dialect::{Dialect, EmptyContent, Sent};
 use crate::text::sendable;
 use crate::tool::{ToolCall, ToolDefinition};
 
@@ -36,9 +36,18 @@ pub struct Body<'b> {
 pub const STREAM_OPTIONS: &str = "stream_options";
 
 impl Body<'_> {
+    /// What of this body an endpoint may refuse.
+    pub fn sent(&self) -> Sent<'_> {
+        Sent {
+            optional: self.optional_fields(),
+            extra: self.extra,
+            has_empty_content: self.has_empty_content(),
+        }
+    }
+
     /// The names of all fields that may be left out of this body: what the
     /// user added, what is echoed, what is ours but not essential.
-    pub fn optional_fields(&self) -> Vec<&str> {
+    fn optional_fields(&self) -> Vec<&str> {
         let mut names: Vec<&str> = self.extra.keys().map(String::as_str).collect();
         if self.asks_for_usage() {
             names.push(STREAM_OPTIONS);
@@ -57,7 +66,7 @@ impl Body<'_> {
     }
 
     /// Whether a message of calls alone is among those sent.
-    pub fn has_empty_content(&self) -> bool {
+    fn has_empty_content(&self) -> bool {
         self.messages
             .iter()
             .any(|message| matches!(message, Message::Assistant(said) if said.content.is_empty()))
@@ -329,7 +338,7 @@ mod tests {
             "reasoning_content is not allowed",
         ] {
             let fields = body(&messages, true, extra, &dialect);
-            let learned = dialect.clone().learn(words.as_bytes(), &fields);
+            let learned = dialect.clone().learn(words.as_bytes(), &fields.sent());
             dialect = learned.unwrap_or_else(|| panic!("{words}")).0;
         }
         let value = serde_json::to_value(body(&messages, true, extra, &dialect)).unwrap();
@@ -350,7 +359,7 @@ mod tests {
             let dialect = Dialect::default();
             let fields = body(&messages, false, extra, &dialect);
             Dialect::default()
-                .learn(words.as_bytes(), &fields)
+                .learn(words.as_bytes(), &fields.sent())
                 .map(|(_, change)| change)
         };
         for words in [

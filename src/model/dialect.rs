@@ -5,9 +5,7 @@
 //! form) once, and stays so for the rest of the process. The model, the
 //! messages and the tools are never touched.
 
-use serde_json::Value;
-
-use crate::model::body::Body;
+use serde_json::{Map, Value};
 
 /// How the content of a message that only calls tools is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,6 +15,17 @@ pub enum EmptyContent {
     Null,
     /// `""`, for those who want a string.
     Text,
+}
+
+/// What a request held that an endpoint may refuse.
+#[derive(Debug)]
+pub struct Sent<'s> {
+    /// The names of all fields that may be left out.
+    pub optional: Vec<&'s str>,
+    /// The user's own among them.
+    pub extra: &'s Map<String, Value>,
+    /// Whether a message of calls alone was among those sent.
+    pub has_empty_content: bool,
 }
 
 /// What is known of an endpoint.
@@ -105,30 +114,30 @@ impl Dialect {
 
     /// What to change after a refusal, and the change in words; `None` if the
     /// refusal names nothing that can be changed.
-    pub fn learn(mut self, refusal: &[u8], body: &Body<'_>) -> Option<(Dialect, String)> {
+    pub fn learn(mut self, refusal: &[u8], sent: &Sent<'_>) -> Option<(Dialect, String)> {
         let text = String::from_utf8_lossy(refusal).to_lowercase();
         let params = params(refusal);
         let mention = |name: &str| mention(&text, &params, name);
         // What is the user's goes only where the endpoint does not take it: a
         // wrong value is the user's to mend.
         let is_unknown = has(&text, &UNKNOWN) || (!params.is_empty() && !has(&text, &WRONG_VALUE));
-        let is_due = |name: &&&str| is_unknown || !body.extra.contains_key(**name);
-        let fields = body.optional_fields();
+        let is_due = |name: &&&str| is_unknown || !sent.extra.contains_key(**name);
         // What is named first is what is complained of; lists of allowed names come later.
-        let field = fields
+        let field = sent
+            .optional
             .iter()
             .filter(is_due)
             .filter_map(|name| {
-                let sent = self.name_of(name)?;
-                Some((mention(sent)?, *name))
+                let written = self.name_of(name)?;
+                Some((mention(written)?, *name))
             })
             .min();
         let is_form = has(&text, &WRONG_FORM) && !has(&text, &WRONG_WORDS);
         let content =
-            mention("content").filter(|_| is_form && body.has_empty_content() && !self.has_toggled);
+            mention("content").filter(|_| is_form && sent.has_empty_content && !self.has_toggled);
         match (field, content) {
             (Some((at, name)), content) if content.is_none_or(|other| at <= other) => {
-                let change = self.leave_out(name, body);
+                let change = self.leave_out(name, sent);
                 Some((self, change))
             }
             (_, Some(_)) => {
@@ -140,9 +149,9 @@ impl Dialect {
         }
     }
 
-    fn leave_out(&mut self, name: &str, body: &Body<'_>) -> String {
+    fn leave_out(&mut self, name: &str, sent: &Sent<'_>) -> String {
         let mut synonyms = SYNONYMS.iter();
-        let synonym = synonyms.find(|(from, to)| *from == name && !body.extra.contains_key(*to));
+        let synonym = synonyms.find(|(from, to)| *from == name && !sent.extra.contains_key(*to));
         let is_renamed = self.renamed.iter().any(|(from, _)| from == name);
         match synonym {
             Some((_, other)) if !is_renamed => {

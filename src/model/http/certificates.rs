@@ -15,7 +15,7 @@ use crate::config::RootFile;
 use crate::error::Kind;
 use crate::limits;
 use crate::model::http::obstacle::Obstacle;
-use crate::model::http::transport::Party;
+use crate::model::http::party::Party;
 use crate::text::one_line;
 use crate::world::net::system_certificates;
 

@@ -13,7 +13,7 @@ use crate::error::{Error, Kind};
 use crate::limits;
 use crate::model::fault::{Answer, Failure, Refusal, address_hint, interpret};
 use crate::model::http::client::Client;
-use crate::model::http::obstacle::Obstacle;
+use crate::model::http::obstacle::{Obstacle, no_answer, shown};
 use crate::model::retry;
 use crate::model::unusable::Fault;
 use crate::text::one_line;
@@ -173,19 +173,6 @@ pub(super) fn broken(url: &str, error: ureq::Error) -> Failure {
         _ => one_line(&error.to_string(), limits::QUOTED_BYTES),
     };
     Failure::passing(no_answer(url, Kind::Temporary, &text))
-}
-
-/// An error in the words that every failed request shares.
-pub(super) fn no_answer(url: &str, kind: Kind, cause: &str) -> Error {
-    Error::new(
-        kind,
-        format!("failed to get an answer from {}: {cause}", shown(url)),
-    )
-}
-
-/// The address without its query, which may hold what should not be shown.
-pub(super) fn shown(url: &str) -> &str {
-    url.split_once('?').map_or(url, |(before, _)| before)
 }
 
 /// The error of a run that is to stop, if this I/O error says so.

@@ -8,8 +8,8 @@ use ureq::unversioned::transport::{
 };
 
 use crate::model::http::obstacle::Obstacle;
-use crate::model::http::proxy::{lost, status_of, wants_login};
-use crate::model::http::transport::{Party, room};
+use crate::model::http::party::{Party, room};
+use crate::model::http::proxy_words::{lost, status_of, wants_login};
 use crate::world::patience::Stop;
 
 /// A connection to a proxy that is asked for one endpoint again and again.

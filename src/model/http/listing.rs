@@ -15,8 +15,9 @@ use crate::event::{Event, Listener};
 use crate::limits;
 use crate::model::fault::Failure;
 use crate::model::http::client::Client;
-use crate::model::http::failure::{broken, shown, stop_of};
-use crate::model::http::models::{Listed, find, parse};
+use crate::model::http::failure::{broken, stop_of};
+use crate::model::http::models::{Listed, Server, find, parse};
+use crate::model::http::obstacle::shown;
 use crate::model::wire::Loose;
 use crate::world::patience::{Patience, Stop};
 
@@ -40,17 +41,6 @@ pub enum Listing {
     Untold(String),
     /// Connected, but no answer came, for this reason.
     Silent(String),
-}
-
-/// Which program serves the models, where that makes a difference.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Server {
-    /// Ollama: models are pulled, and the context is small unless it is told otherwise.
-    Ollama,
-    /// llama.cpp's `llama-server`.
-    LlamaCpp,
-    /// Another one.
-    Other,
 }
 
 /// How much context there is, in tokens.

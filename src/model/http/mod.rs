@@ -34,17 +34,20 @@ mod forward;
 mod listing;
 mod models;
 mod obstacle;
+mod party;
 mod proxy;
+mod proxy_words;
 mod reading;
 mod socks;
 mod tls;
 mod transport;
 
-pub use listing::{Inquiry, Listing, Server, Window};
-pub use models::{Listed, find};
+pub use listing::{Inquiry, Listing, Window};
+pub use models::{Listed, Server, find};
 
 use client::Client;
-use failure::{broken, no_answer, nothing, shown, stop_of};
+use failure::{broken, nothing, stop_of};
+use obstacle::{no_answer, shown};
 use reading::Interruption;
 
 /// How endpoints say that they do not stream.
@@ -288,7 +291,7 @@ impl HttpModel {
         if matches!(answer.status, 400 | 422) {
             let dialect = self.dialect.borrow().clone();
             let body = self.body(request, &changes.aside, &dialect);
-            if let Some((learned, change)) = dialect.clone().learn(&answer.body, &body) {
+            if let Some((learned, change)) = dialect.clone().learn(&answer.body, &body.sent()) {
                 self.dialect.replace(learned);
                 // What the user asked for is not left out without a word.
                 if self

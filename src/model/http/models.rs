@@ -6,9 +6,19 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use crate::limits;
-use crate::model::http::listing::Server;
 use crate::model::wire::Loose;
 use crate::text;
+
+/// Which program serves the models, where that makes a difference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Server {
+    /// Ollama: models are pulled, and the context is small unless it is told otherwise.
+    Ollama,
+    /// llama.cpp's `llama-server`.
+    LlamaCpp,
+    /// Another one.
+    Other,
+}
 
 /// One model of a list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

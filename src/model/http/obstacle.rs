@@ -8,9 +8,8 @@
 use std::fmt;
 use std::io;
 
-use crate::error::Kind;
+use crate::error::{Error, Kind};
 use crate::model::fault::Failure;
-use crate::model::http::failure::no_answer;
 
 /// Why there is no connection.
 #[derive(Debug)]
@@ -74,4 +73,17 @@ impl From<Obstacle> for ureq::Error {
     fn from(obstacle: Obstacle) -> ureq::Error {
         ureq::Error::Io(obstacle.into())
     }
+}
+
+/// An error in the words that every failed request shares.
+pub(super) fn no_answer(url: &str, kind: Kind, cause: &str) -> Error {
+    Error::new(
+        kind,
+        format!("failed to get an answer from {}: {cause}", shown(url)),
+    )
+}
+
+/// The address without its query, which may hold what should not be shown.
+pub(super) fn shown(url: &str) -> &str {
+    url.split_once('?').map_or(url, |(before, _)| before)
 }

@@ -18,8 +18,10 @@ use crate::error::Kind;
 use crate::limits;
 use crate::model::http::forward::Forward;
 use crate::model::http::obstacle::Obstacle;
+use crate::model::http::party::{Party, stopped_or};
+use crate::model::http::proxy_words::{CHECK_HINT, lost, status_of, wants_login};
 use crate::model::http::socks::{self, Destination, Refusal};
-use crate::model::http::transport::{Dialer, Party, USER_AGENT, stopped_or};
+use crate::model::http::transport::{Dialer, USER_AGENT};
 use crate::secret::Secret;
 use crate::world::net::Handshake;
 use crate::world::patience::Stop;
@@ -115,12 +117,6 @@ impl Dialer {
     }
 }
 
-const LOGIN_HINT: &str =
-    "write user and password into the proxy's address: http://user:password@host:port";
-
-const CHECK_HINT: &str =
-    "check user and password in the proxy's address; a character such as @ is written as %40 there";
-
 fn explain_socks(refusal: Refusal, party: &Party, target: &Party) -> ureq::Error {
     let target = target.authority();
     let obstacle = match refusal {
@@ -174,10 +170,6 @@ fn unanswered(party: &Party, error: io::Error) -> ureq::Error {
     )
 }
 
-pub(super) fn lost(party: &Party, error: &io::Error) -> Obstacle {
-    Obstacle::passing(format!("the connection to {party} failed: {error}"))
-}
-
 /// The header line that carries a login.
 fn authorization((user, password): &(String, Option<Secret>)) -> String {
     let pair = format!("{user}:{}", password.as_ref().map_or("", Secret::reveal));
@@ -222,11 +214,6 @@ fn ask_for_tunnel(
 
 const HTTP: &[u8] = b"HTTP/1.";
 
-pub(super) fn status_of(head: &str) -> Option<StatusCode> {
-    let code = head.strip_prefix("HTTP/1.")?.split_whitespace().nth(1)?;
-    StatusCode::from_bytes(code.as_bytes()).ok()
-}
-
 fn no_proxy(party: &Party) -> Obstacle {
     Obstacle::lasting(Kind::Endpoint, format!("{party} does not speak HTTP"))
         .with_hint("if it is a SOCKS proxy, its address begins with socks5h://")
@@ -260,26 +247,6 @@ fn refused(
         )
         .with_hint("its rules decide which hosts and ports it connects to"),
     }
-}
-
-pub(super) fn wants_login(party: &Party, head: &str, has_login: bool) -> Obstacle {
-    let offers: Vec<&str> = head
-        .lines()
-        .filter_map(|line| line.split_once(':'))
-        .filter(|(name, _)| name.eq_ignore_ascii_case("proxy-authenticate"))
-        .filter_map(|(_, value)| value.split_whitespace().next())
-        .collect();
-    let knows_basic = offers.is_empty() || offers.iter().any(|o| o.eq_ignore_ascii_case("basic"));
-    let text = "status 407 Proxy Authentication Required";
-    let (cause, hint) = match (knows_basic, has_login) {
-        (false, _) => (
-            "wants a kind of login that this program does not have",
-            "it can only do Basic; a small proxy of your own in between can do the rest",
-        ),
-        (true, false) => ("wants a login", LOGIN_HINT),
-        (true, true) => ("refused the login", CHECK_HINT),
-    };
-    Obstacle::lasting(Kind::Auth, format!("{party} {cause}: {text}")).with_hint(hint)
 }
 
 #[cfg(test)]

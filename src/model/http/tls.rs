@@ -19,7 +19,7 @@ use crate::error::Kind;
 use crate::limits;
 use crate::model::http::certificates::{self, Verifier};
 use crate::model::http::obstacle::Obstacle;
-use crate::model::http::transport::{Party, room, stopped_or};
+use crate::model::http::party::{Party, room, stopped_or};
 use crate::text::one_line;
 
 /// What every TLS connection of a client shares. It costs nothing before the first one.
