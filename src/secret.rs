@@ -1,7 +1,7 @@
 //! Values that must never be shown.
 //!
 //! A [`Secret`] has no `Display`, hides itself in `Debug`, and is revealed in
-//! one place only, where the request's headers are made (`model/http.rs`; the
+//! one place only, where requests are made (`model/http/`; the
 //! tidy test holds everybody to it). Masking it in a text needs no reveal.
 
 use std::borrow::Cow;

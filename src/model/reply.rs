@@ -29,9 +29,14 @@ const GLUED: usize = 64;
 
 /// In what form things came: a whole message after pieces only says them again.
 #[derive(Debug, Default)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "independent facts about what has come"
+)]
 struct Pieces {
     text: bool,
     calls: bool,
+    thoughts: bool,
     /// A whole message, and not only pieces of one.
     message: bool,
 }
@@ -149,6 +154,7 @@ impl Assembler {
         if bounded::is_exceeded() {
             return Err(Fault::TooMany("values"));
         }
+        bounded::begin();
         let mended = mend(data);
         let mut chunks = serde_json::Deserializer::from_slice(&mended).into_iter::<Chunk<'_>>();
         loop {
@@ -213,6 +219,7 @@ impl Assembler {
         self.usage = choice.usage.usage().or(self.usage);
         self.pieces.text |= !choice.delta.content.text().is_empty();
         self.pieces.calls |= !choice.delta.tool_calls.items.is_empty();
+        self.pieces.thoughts |= choice.delta.has_thought();
         let delta = &choice.delta;
         let is_more = !delta.content.text().is_empty() || !delta.tool_calls.items.is_empty();
         self.take_delta(delta, listener)?;
@@ -224,7 +231,7 @@ impl Assembler {
             if self.pieces.calls {
                 message.tool_calls.items.clear();
             }
-            if !self.reasoning.is_empty() {
+            if self.pieces.thoughts {
                 message.reasoning_content = Loose::Null;
                 message.reasoning = Loose::Null;
                 message.reasoning_text = Loose::Null;
@@ -513,6 +520,24 @@ mod tests {
             panic!("a list of errors is none")
         };
         assert_eq!(value[0]["error"]["message"], "no");
+    }
+
+    #[test]
+    fn pieces_may_all_come_as_messages() {
+        let piece = |thought: &str| {
+            format!(r#"{{"choices":[{{"message":{{"reasoning_content":"{thought}"}}}}]}}"#)
+        };
+        let end = r#"{"choices":[{"message":{"tool_calls":[{"id":"a","function":{"name":"f","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}"#;
+        let reply = assemble(&[&piece("a"), &piece("b"), end]).unwrap();
+        assert_eq!(reply.message.opaque["reasoning_content"], "ab");
+        // A whole message behind pieces says them again.
+        let pieces = piece("a").replace("message", "delta");
+        let again = end.replace(
+            "{\"tool_calls\"",
+            "{\"reasoning_content\":\"a\",\"tool_calls\"",
+        );
+        let reply = assemble(&[&pieces, &again]).unwrap();
+        assert_eq!(reply.message.opaque["reasoning_content"], "a");
     }
 
     #[test]

@@ -73,10 +73,15 @@ fn in_body(body: &[u8], now: SystemTime) -> Option<Duration> {
     found.or_else(|| phrases.iter().find_map(phrase))
 }
 
-/// `20 seconds`, `1.2s`, `about 2 minutes`, `6m0s`, `1 minute 30 seconds`.
+/// `about 20 seconds`, and whatever the sentence says behind it.
 fn in_words(text: &str) -> Option<Duration> {
     let text = text.trim_start();
-    let mut rest = text.strip_prefix("about ").unwrap_or(text);
+    units(text.strip_prefix("about ").unwrap_or(text)).map(|(sum, _)| sum)
+}
+
+/// `1.2s`, `340ms`, `1h2m3.5s`, `1 minute 30 seconds`, and what follows.
+fn units(text: &str) -> Option<(Duration, &str)> {
+    let mut rest = text;
     let (mut sum, mut is_any) = (Duration::ZERO, false);
     loop {
         let end = rest
@@ -104,7 +109,7 @@ fn in_words(text: &str) -> Option<Duration> {
         rest = after[unit_end..].trim_start_matches([' ', ',']);
         rest = rest.strip_prefix("and ").unwrap_or(rest);
     }
-    is_any.then_some(sum)
+    is_any.then_some((sum, rest))
 }
 
 /// A time to wait: seconds, also with a fraction; `1m2.5s`, `340ms`; a date;
@@ -130,30 +135,8 @@ fn parse(value: &str, now: SystemTime) -> Option<Duration> {
     if let Some(date) = parse_http_date(value) {
         return Some(Duration::from_secs(date).saturating_sub(since_1970));
     }
-    parse_units(value)
-}
-
-/// `1h2m3.5s`, `340ms`.
-fn parse_units(value: &str) -> Option<Duration> {
-    let (mut rest, mut sum) = (value, Duration::ZERO);
-    while !rest.is_empty() {
-        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
-        let number: f64 = rest[..end].parse().ok()?;
-        let after = &rest[end..];
-        let unit_end = after
-            .find(|c: char| c.is_ascii_digit())
-            .unwrap_or(after.len());
-        let seconds = match &after[..unit_end] {
-            "ms" => number / 1e3,
-            "s" | "sec" | "secs" | "seconds" => number,
-            "m" | "min" => number * 60.0,
-            "h" => number * 60.0 * 60.0,
-            _ => return None,
-        };
-        sum = sum.checked_add(Duration::try_from_secs_f64(seconds).ok()?)?;
-        rest = &after[unit_end..];
-    }
-    (!value.is_empty()).then_some(sum)
+    let (sum, rest) = units(value)?;
+    rest.is_empty().then_some(sum)
 }
 
 /// Seconds since 1970 of `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110, 5.6.7).

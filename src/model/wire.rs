@@ -76,6 +76,19 @@ pub struct Delta<'c> {
     pub extra_content: Loose<'c>,
 }
 
+impl Delta<'_> {
+    /// Whether a thought is among it, under whatever name.
+    pub fn has_thought(&self) -> bool {
+        [
+            &self.reasoning_content,
+            &self.reasoning,
+            &self.reasoning_text,
+        ]
+        .iter()
+        .any(|thought| !thought.text().is_empty())
+    }
+}
+
 #[derive(Debug, Default, serde::Deserialize)]
 #[serde(default)]
 pub struct CallDelta<'c> {

@@ -78,14 +78,7 @@ impl Client {
 
     fn post_once(&self, url: &str, body: &[u8]) -> Result<Response<ureq::Body>, ureq::Error> {
         self.expect_first();
-        let request = self.agent.post(url).content_type(JSON);
-        let headers = self.headers();
-        headers
-            .into_iter()
-            .fold(request, |request, (name, value)| {
-                request.header(name, value)
-            })
-            .send(body)
+        self.send(url, body)
     }
 
     /// Whether the other side hung up without a word.

@@ -13,6 +13,7 @@ use crate::config::Endpoint;
 use crate::error::{Error, Result};
 use crate::event::{Event, Listener};
 use crate::limits;
+use crate::model::bounded;
 use crate::model::fault::Failure;
 use crate::model::http::client::Client;
 use crate::model::http::failure::{broken, stop_of};
@@ -169,6 +170,7 @@ impl Inquiry {
         let question = serde_json::json!({"model": self.client.endpoint.model}).to_string();
         let body = self.told(&url, Some(question.as_bytes()), listener)?;
         let body = body.unwrap_or_default();
+        bounded::begin();
         let show: Show<'_> = serde_json::from_slice(&body).unwrap_or_default();
         let parameters = show.parameters.text();
         let set = parameters.lines().find_map(|line| {

@@ -6,6 +6,7 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use crate::limits;
+use crate::model::bounded;
 use crate::model::wire::Loose;
 use crate::text;
 
@@ -120,7 +121,13 @@ impl<'de> Deserialize<'de> for List {
 
 fn collect<'de, A: SeqAccess<'de>>(mut list: A) -> std::result::Result<Vec<Listed>, A::Error> {
     let mut models = Vec::new();
-    while let Some(entry) = list.next_element::<Entry<'de>>()? {
+    loop {
+        // Each entry is bounded by itself: the list may be long.
+        bounded::begin();
+        let Some(entry) = list.next_element::<Option<Entry<'de>>>()? else {
+            break;
+        };
+        let entry = entry.unwrap_or_default();
         let name = entry.name();
         if !name.is_empty() && models.len() < limits::MODELS {
             models.push(Listed {
@@ -198,6 +205,16 @@ impl Entry<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_long_list_is_read_and_an_entry_that_is_none_passed_over() {
+        let entry =
+            |number: usize| format!(r#"{{"id":"m{number}","meta":{{"a":1,"n_ctx_train":8}}}}"#);
+        let entries: Vec<String> = (0..limits::MODELS).map(entry).collect();
+        let list = format!(r#"{{"data":[null,{}]}}"#, entries.join(","));
+        let models = parse(list.as_bytes()).unwrap();
+        assert_eq!((models.len(), models[9].trained), (limits::MODELS, Some(8)));
+    }
 
     #[test]
     fn a_list_is_read_in_every_dialect() {
