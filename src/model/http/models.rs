@@ -208,8 +208,9 @@ mod tests {
 
     #[test]
     fn a_long_list_is_read_and_an_entry_that_is_none_passed_over() {
-        let entry =
-            |number: usize| format!(r#"{{"id":"m{number}","meta":{{"a":1,"n_ctx_train":8}}}}"#);
+        let entry = |number: usize| {
+            format!(r#"{{"id":"m{number}","meta":{{"a":1,"b":2,"n_ctx_train":8}}}}"#)
+        };
         let entries: Vec<String> = (0..limits::MODELS).map(entry).collect();
         let list = format!(r#"{{"data":[null,{}]}}"#, entries.join(","));
         let models = parse(list.as_bytes()).unwrap();

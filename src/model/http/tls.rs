@@ -57,6 +57,7 @@ impl Tls {
             beginning: Vec::new(),
         };
         if let Err(error) = session.complete_io(&mut wire) {
+            let error = last_words(&mut session, &mut wire, &error).unwrap_or(error);
             return Err(match error.get_ref().and_then(|e| e.downcast_ref()) {
                 Some(error) => self.explain(party, error, &wire.beginning).into(),
                 None => unfinished(party, error),
@@ -126,6 +127,26 @@ impl fmt::Debug for Tls {
             .field("roots", &roots)
             .finish_non_exhaustive()
     }
+}
+
+/// Why the server hung up while it was written to: its alert may have come
+/// before, and not been read. (Reading writes too, what is still to be sent.)
+fn last_words(
+    session: &mut ClientConnection,
+    wire: &mut Wire,
+    error: &io::Error,
+) -> Option<io::Error> {
+    use io::ErrorKind::{BrokenPipe, ConnectionReset};
+    if !matches!(error.kind(), BrokenPipe | ConnectionReset) {
+        return None;
+    }
+    // Session tickets may stand before it; what was sent is all there.
+    while session.read_tls(wire).ok()? > 0 {
+        if let Err(alert) = session.process_new_packets() {
+            return Some(io::Error::new(io::ErrorKind::InvalidData, alert));
+        }
+    }
+    None
 }
 
 /// A handshake that was stopped, or broke off.
@@ -205,7 +226,9 @@ pub struct TlsTransport {
 impl TlsTransport {
     /// A server may refuse after the handshake: in TLS 1.3 it is over before
     /// the server has seen that a client certificate is missing.
-    fn explain(&self, error: io::Error) -> io::Error {
+    fn explain(&mut self, error: io::Error) -> io::Error {
+        let stream = &mut self.stream;
+        let error = last_words(&mut stream.conn, &mut stream.sock, &error).unwrap_or(error);
         match error.get_ref().and_then(|e| e.downcast_ref()) {
             Some(error) => {
                 let text = format!(
