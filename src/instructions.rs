@@ -89,6 +89,8 @@ fn line(skill: &Summary, most: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use super::*;
 
     fn catalogue(count: usize, description: &str) -> Catalogue {
@@ -96,7 +98,8 @@ mod tests {
             name: format!("skill-{number:05}"),
             description: description.to_string(),
             alias: None,
-            findings: Vec::new(),
+            path: PathBuf::new(),
+            problems: Vec::new(),
             fault: None,
         };
         Catalogue {

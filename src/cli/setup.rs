@@ -157,8 +157,8 @@ impl Run {
             ));
         }
         for skill in &catalogue.skills {
-            for finding in &skill.findings {
-                output.note(&format!("the skill `{}`: {finding}", skill.name));
+            for problem in &skill.problems {
+                output.note(&format!("the skill `{}`: {problem}", skill.name));
             }
             if let Some(fault) = &skill.fault {
                 output.note(&format!(

@@ -329,8 +329,11 @@ fn faults_of(
         let fix = "write its SKILL.md, or move the folder out of the skills folder";
         faults.push((format!("cannot be used: {fault}"), fix.to_string()));
     }
-    for finding in &skill.findings {
-        faults.push((finding.clone(), "correct that line of the document".into()));
+    for problem in &skill.problems {
+        faults.push((
+            problem.to_string(),
+            "correct that line of the document".into(),
+        ));
     }
     if let Some(Err(cause)) = venv {
         let (message, fix) = remedy(cause);

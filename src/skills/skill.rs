@@ -1,0 +1,119 @@
+//! One skill: its document and its files.
+
+use std::fs;
+use std::path::PathBuf;
+
+use crate::limits;
+use crate::text;
+use crate::world::confined::{self, Refusal, Root, Tree, WalkLimits};
+
+/// One skill, opened.
+#[derive(Debug)]
+pub struct Skill {
+    /// The folder's name.
+    pub name: String,
+    /// The folder, absolute.
+    pub path: PathBuf,
+    /// The only door to what is in it.
+    pub root: Root,
+}
+
+/// A skill's document.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Document {
+    /// Its file name: `SKILL.md` in any letter case.
+    pub file_name: String,
+    /// All of its text.
+    pub text: String,
+}
+
+impl Skill {
+    /// The skill's files, as far as anybody wants to read a list of them.
+    pub fn files(&self) -> Tree {
+        let limits = WalkLimits {
+            depth: limits::WALK_DEPTH,
+            files: limits::DOCUMENT_FILES + 1,
+            entries: limits::WALK_ENTRIES,
+        };
+        self.root.walk(limits).unwrap_or_default()
+    }
+
+    /// Why a file of the skill cannot be read or run, for a model: with the
+    /// files that it may have meant. `what` is how the file is called.
+    pub fn explain(&self, what: &str, verb: &str, path: &str, refusal: &Refusal) -> String {
+        let shown = text::one_line(path, limits::SUMMARY_CHARS);
+        let name = &self.name;
+        let message = format!("{what} `{shown}` of the skill `{name}` cannot be {verb}: {refusal}");
+        if !matches!(refusal, Refusal::NotFound) {
+            return message;
+        }
+        let tree = self.files();
+        let names: Vec<_> = tree
+            .files
+            .iter()
+            .map(|path| path.to_string_lossy())
+            .collect();
+        let base = |name: &str| name.rsplit('/').next().unwrap_or(name).to_lowercase();
+        // The right name in a wrong folder is the usual slip.
+        let same = names
+            .iter()
+            .filter(|name| base(name) == base(path))
+            .map(AsRef::as_ref);
+        let mut near: Vec<&str> = same.take(limits::NEAR_NAMES).collect();
+        if near.is_empty() {
+            near = text::nearest(path, names.iter().map(AsRef::as_ref), limits::NEAR_NAMES);
+        }
+        if near.is_empty() {
+            return message;
+        }
+        format!("{message}; did you mean `{}`?", near.join("` or `"))
+    }
+
+    /// Reads the whole document. The error tells a model what is wrong.
+    pub fn document(&self) -> Result<Document, String> {
+        let (file_name, file) =
+            open_document(&self.root).map_err(|refusal| self.document_fault(&refusal))?;
+        let fault = |what: &str| format!("{file_name} of the skill `{}` {what}", self.name);
+        let piece = confined::read_whole(&file, limits::DOCUMENT_BYTES)
+            .map_err(|refusal| fault(&format!("cannot be read: {refusal}")))?;
+        if piece.more {
+            return Err(fault(
+                "is larger than 1 MiB: read parts of it with read_file_in_skill",
+            ));
+        }
+        let text = String::from_utf8(piece.bytes)
+            .map_err(|_| fault("is not UTF-8 text: its owner has to save it as UTF-8"))?;
+        Ok(Document { file_name, text })
+    }
+
+    fn document_fault(&self, refusal: &Refusal) -> String {
+        match refusal {
+            Refusal::NotFound => format!(
+                "the skill `{}` has no SKILL.md; read_file_in_skill with file_path \".\" lists what it has",
+                self.name
+            ),
+            other => format!(
+                "SKILL.md of the skill `{}` cannot be read: {other}",
+                self.name
+            ),
+        }
+    }
+}
+
+/// `SKILL.md` itself first, then any other letter case.
+pub(super) fn open_document(root: &Root) -> Result<(String, fs::File), Refusal> {
+    const USUAL: &str = "SKILL.md";
+    match root.file(USUAL) {
+        Err(Refusal::NotFound) => {}
+        other => return other.map(|file| (USUAL.to_string(), file)),
+    }
+    let entries = root.entries(limits::SKILLS)?;
+    let is_document = |name: &&str| name.eq_ignore_ascii_case(USUAL);
+    let mut names = entries.list.iter().filter_map(|entry| entry.name.to_str());
+    let name = names
+        .find(is_document)
+        .ok_or(Refusal::NotFound)?
+        .to_string();
+    let file = root.file(&name)?;
+    Ok((name, file))
+}
