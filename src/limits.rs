@@ -144,6 +144,8 @@ pub const QUERY_SECRET_BYTES: usize = 16;
 
 /// Skills in one folder.
 pub const SKILLS: usize = 20_000;
+/// Characters of a skill's name, by the specification.
+pub const SKILL_NAME_CHARS: usize = 64;
 /// Read of each document for the catalogue.
 pub const FRONTMATTER_BYTES: usize = 16 << 10;
 /// A document: more does not fit any model's context.

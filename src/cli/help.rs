@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::cli::args::{COMMANDS, OPTIONS};
+use crate::cli::table::{COMMANDS, OPTIONS};
 use crate::limits;
 use crate::settings::SETTINGS;
 

@@ -2,7 +2,8 @@
 
 use std::ffi::OsString;
 
-use crate::cli::args::{Command, Request, Typed, usage};
+use crate::cli::args::{Request, Typed, usage};
+use crate::cli::table::Command;
 use crate::config::Needs;
 use crate::error::{Error, Kind, Result};
 use crate::world::output::{Format, Output, Verbosity};
@@ -15,6 +16,8 @@ mod demo;
 mod doctor;
 pub mod help;
 mod setup;
+mod skills;
+mod table;
 mod tool;
 mod values;
 
@@ -67,7 +70,7 @@ fn format(typed: &Typed) -> Format {
     match typed.command {
         Command::Ask | Command::Chat if typed.dry_run => Format::Text,
         Command::Ask | Command::Chat | Command::Demo => typed.format,
-        Command::Tool | Command::Doctor => Format::Text,
+        Command::Tool | Command::Doctor | Command::Skills => Format::Text,
     }
 }
 
@@ -116,6 +119,7 @@ fn dispatch(typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
             no_words("doctor", &typed.words)?;
             doctor::run(typed, start, output)
         }
+        Command::Skills => skills::run(typed, start, output),
         Command::Tool => tool::run(typed, start, output),
         Command::Demo => {
             no_words("demo", &typed.words)?;

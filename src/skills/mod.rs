@@ -14,6 +14,7 @@ mod catalogue;
 pub mod frontmatter;
 mod problem;
 pub mod python;
+pub mod skeleton;
 mod skill;
 pub mod yaml;
 

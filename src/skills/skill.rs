@@ -86,6 +86,13 @@ impl Skill {
         Ok(Document { file_name, text })
     }
 
+    /// The document's file name, without reading it.
+    pub fn document_name(&self) -> Result<String, String> {
+        open_document(&self.root)
+            .map(|(name, _)| name)
+            .map_err(|refusal| self.document_fault(&refusal))
+    }
+
     fn document_fault(&self, refusal: &Refusal) -> String {
         match refusal {
             Refusal::NotFound => format!(

@@ -30,5 +30,6 @@ mod output;
 mod paths;
 mod scripts;
 mod skills;
+mod skills_commands;
 mod standard_input;
 mod static_binary;

@@ -1,0 +1,75 @@
+//! `skills list`: every skill in a line, with what is wrong with it.
+
+use serde::Serialize;
+
+use crate::cli::setup::Run;
+use crate::cli::skills::print_json;
+use crate::cli::skills::view::View;
+use crate::error::Result;
+use crate::limits;
+use crate::text;
+use crate::world::output::Output;
+
+/// The list for programs.
+#[derive(Serialize)]
+struct List {
+    skills: Vec<View>,
+    /// Folders that are missing or cannot be read.
+    problems: Vec<String>,
+}
+
+/// Lists them. A terminal gets lines that fit it, anything else whole
+/// descriptions behind a tab.
+pub fn run(run: &Run, is_json: bool, output: &mut Output) -> Result<u8> {
+    let catalogue = run.skills.catalogue();
+    let mut views = Vec::new();
+    for summary in &catalogue.skills {
+        run.patience.check()?;
+        views.push(View::of(summary, &run.skills, run));
+    }
+    if is_json {
+        let list = List {
+            skills: views,
+            problems: catalogue.faults,
+        };
+        print_json(&list, output);
+        return Ok(0);
+    }
+    for fault in &catalogue.faults {
+        output.warn(fault);
+    }
+    if views.is_empty() && catalogue.faults.is_empty() {
+        output.note("there is no skill: `skills-runner skills new NAME` writes one");
+    }
+    let width = views.iter().map(|view| view.name.chars().count());
+    let width = width.max().unwrap_or(0).min(limits::REPORT_COLUMNS / 3);
+    for view in &views {
+        output.print(&line(view, width, output.is_on_terminal()));
+    }
+    let told = views.iter().filter(|view| view.fault.is_none());
+    let told = told.map(|view| (&view.name, view.problems.len()));
+    for (name, count) in told.filter(|(_, count)| *count > 0).take(limits::NAMES) {
+        output.note(&format!(
+            "the skill `{name}` has problems ({count}): `skills-runner skills show {name}` tells them"
+        ));
+    }
+    Ok(0)
+}
+
+/// One skill in a line: what it does, or why it cannot be used.
+fn line(view: &View, width: usize, is_on_terminal: bool) -> String {
+    let about = match &view.fault {
+        Some(fault) => format!("(cannot be used: {fault})"),
+        None => view.description.clone(),
+    };
+    let name = text::one_name(&view.name);
+    if !is_on_terminal {
+        return format!(
+            "{name}\t{}",
+            text::one_line(&about, limits::DESCRIPTION_BYTES)
+        );
+    }
+    let used = width.max(name.chars().count()) + 2;
+    let room = limits::REPORT_COLUMNS.saturating_sub(used);
+    format!("{name:width$}  {}", text::one_line(&about, room))
+}

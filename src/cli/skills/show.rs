@@ -1,0 +1,118 @@
+//! `skills show NAME`: everything there is to know of one skill.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::cli::setup::Run;
+use crate::cli::skills::view::View;
+use crate::cli::skills::{Place, print_json};
+use crate::error::{Error, Kind, Result};
+use crate::limits;
+use crate::skills::frontmatter;
+use crate::text;
+use crate::world::output::Output;
+
+/// One skill for programs: what the list tells, and what its document says.
+#[derive(Serialize)]
+struct Show {
+    #[serde(flatten)]
+    view: View,
+    /// The frontmatter as it was read.
+    frontmatter: Map<String, Value>,
+    /// The skill's files, the document included.
+    files: Vec<PathBuf>,
+    /// There are more files than these.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    more_files: bool,
+}
+
+/// Shows it. The status is 0 also where something is wrong with it: that is
+/// shown.
+pub fn run(run: &Run, name: &str, is_json: bool, output: &mut Output) -> Result<u8> {
+    let place = Place::of(name, run)?;
+    let skill = place.skill()?;
+    let catalogue = place.skills.catalogue();
+    let summary = catalogue
+        .skills
+        .iter()
+        .find(|summary| summary.name == skill.name);
+    let summary = summary.ok_or_else(|| {
+        let text = format!("failed to read the skill `{}`: it is gone", skill.name);
+        Error::new(Kind::Io, text)
+    })?;
+    let tree = skill.files();
+    let document = skill.document().ok();
+    let show = Show {
+        view: View::of(summary, &place.skills, run),
+        frontmatter: document
+            .as_ref()
+            .map(|document| frontmatter::parse(&document.text).fields)
+            .unwrap_or_default(),
+        files: tree.files,
+        more_files: tree.cut,
+    };
+    if is_json {
+        print_json(&show, output);
+    } else {
+        let size = document.map(|document| document.text.len());
+        output.print(&describe(&show, size));
+    }
+    Ok(0)
+}
+
+fn describe(show: &Show, document_bytes: Option<usize>) -> String {
+    let view = &show.view;
+    let mut lines = vec![
+        row("name", &view.name),
+        row("description", &view.description),
+        row("folder", &view.path.display().to_string()),
+    ];
+    lines.push(match (&view.document, document_bytes) {
+        (Some(name), Some(bytes)) => row("document", &format!("{name}, {bytes} bytes")),
+        (Some(name), None) => row("document", name),
+        (None, _) => row("document", "none"),
+    });
+    for (key, value) in &show.frontmatter {
+        if key != "name" && key != "description" {
+            let value = match value {
+                Value::String(text) => text.clone(),
+                other => other.to_string(),
+            };
+            lines.push(row(key, &value));
+        }
+    }
+    let python = match (&view.python, &view.venv) {
+        (Some(python), Some(_)) => format!("{}, the skill's own", python.display()),
+        (Some(python), None) => format!("{}; the skill has no venv", python.display()),
+        (None, _) => "none".to_string(),
+    };
+    lines.push(row("python", &python));
+    let more = if show.more_files { " and more" } else { "" };
+    lines.push(row("files", &format!("{}{more}", show.files.len())));
+    let files = show.files.iter().map(|file| file.to_string_lossy());
+    lines.extend(files.map(|file| format!("  {}", text::one_name(&file))));
+    if !view.problems.is_empty() {
+        lines.push(row("problems", &view.problems.len().to_string()));
+    }
+    for problem in &view.problems {
+        let place = match (&problem.file, problem.line) {
+            (Some(file), Some(line)) => format!("{} line {line}: ", file.display()),
+            (Some(file), None) => format!("{}: ", file.display()),
+            (None, _) => String::new(),
+        };
+        let text = format!("{}: {place}{}", problem.severity, problem.message);
+        lines.push(format!("  {}", text::one_line(&text, limits::LINE_BYTES)));
+    }
+    lines.join("\n")
+}
+
+fn row(label: &str, text: &str) -> String {
+    const COLUMNS: usize = 13;
+    let label = format!("{}:", text::one_line(label, limits::SUMMARY_CHARS));
+    format!(
+        "{label:COLUMNS$} {}",
+        text::one_line(text, limits::LINE_BYTES)
+    )
+}

@@ -1,0 +1,151 @@
+//! A new skill: a document that every client takes, and one script to begin
+//! with.
+
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use crate::limits;
+
+/// Why a name is none for a skill, by the specification: 1 to 64 lowercase
+/// letters, digits and hyphens, no hyphen at an edge, no two in a row.
+/// Source: <https://agentskills.io/specification>.
+pub fn name_fault(name: &str) -> Option<&'static str> {
+    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    if name.is_empty() {
+        Some("it is empty")
+    } else if !name.chars().all(is_plain) {
+        Some("it may hold only lowercase letters, digits and hyphens")
+    } else if name.starts_with('-') || name.ends_with('-') {
+        Some("it must not begin or end with a hyphen")
+    } else if name.contains("--") {
+        Some("it must not hold two hyphens in a row")
+    } else if name.chars().count() > limits::SKILL_NAME_CHARS {
+        Some("it may have at most 64 characters")
+    } else {
+        None
+    }
+}
+
+/// A valid name that is as near to `name` as can be, if anything is left of it.
+pub fn valid_name(name: &str) -> Option<String> {
+    let mut valid = String::new();
+    for c in name.to_lowercase().chars() {
+        if c.is_ascii_lowercase() || c.is_ascii_digit() {
+            valid.push(c);
+        } else if !valid.is_empty() && !valid.ends_with('-') {
+            valid.push('-');
+        }
+        if valid.len() == limits::SKILL_NAME_CHARS {
+            break;
+        }
+    }
+    let valid = valid.trim_end_matches('-').to_string();
+    (!valid.is_empty()).then_some(valid)
+}
+
+/// Writes the skeleton of the skill `name` into a skills folder, which is made
+/// where it is missing. Gives the skill's folder. What exists is never
+/// touched; what could not be written whole is taken away again.
+pub fn write(folder: &Path, name: &str) -> io::Result<PathBuf> {
+    fs::create_dir_all(folder)?;
+    let path = folder.join(name);
+    DirBuilder::new().create(&path)?;
+    let written = fill(&path, name);
+    if written.is_err() {
+        let _ = fs::remove_dir_all(&path);
+    }
+    written.map(|()| path)
+}
+
+fn fill(path: &Path, name: &str) -> io::Result<()> {
+    fs::create_dir(path.join("scripts"))?;
+    let mut title = name.replace('-', " ");
+    if let Some(first) = title.get_mut(..1) {
+        first.make_ascii_uppercase();
+    }
+    let document = DOCUMENT.replace("NAME", name).replace("TITLE", &title);
+    for (file, text) in [("SKILL.md", document.as_str()), ("scripts/main.py", SCRIPT)] {
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .open(path.join(file))?;
+        file.write_all(text.as_bytes())?;
+    }
+    Ok(())
+}
+
+const DOCUMENT: &str = r#"---
+name: NAME
+# What the skill does, and when to use it: a model chooses by this text alone.
+description: Counts the lines, words and characters of a text file. Use when the user asks how long a text is.
+---
+
+# TITLE
+
+Write here, for a model, how to do the task: the steps in their order, what to look out for, what
+the result must look like. Keep it under 500 lines and put what is rarely needed into files of its
+own in `references`.
+
+## How to call the script
+
+    python scripts/main.py FILE
+
+`FILE` is an absolute path of the user's file. The script prints one JSON object:
+`{"lines": 3, "words": 20, "characters": 117}`.
+"#;
+
+const SCRIPT: &str = r#""""Counts the lines, words and characters of a text file."""
+
+import argparse
+import json
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("file", help="a text file")
+    path = parser.parse_args().file
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            text = file.read()
+    except OSError as error:
+        parser.exit(1, f"{path} cannot be read: {error.strerror}\n")
+    counts = {
+        "lines": len(text.splitlines()),
+        "words": len(text.split()),
+        "characters": len(text),
+    }
+    print(json.dumps(counts))
+
+
+if __name__ == "__main__":
+    main()
+"#;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_of_the_specification() {
+        for name in ["a", "pdf", "my-skill-2", "3d", &"x".repeat(64)] {
+            assert_eq!(name_fault(name), None, "{name}");
+            assert_eq!(valid_name(name).as_deref(), Some(name));
+        }
+        let wrong = [
+            ("", None),
+            ("My Skill", Some("my-skill")),
+            ("my_skill", Some("my-skill")),
+            ("-a-", Some("a")),
+            ("a--b", Some("a-b")),
+            ("größe", Some("gr-e")),
+            ("..", None),
+        ];
+        for (name, valid) in wrong {
+            assert!(name_fault(name).is_some(), "{name}");
+            assert_eq!(valid_name(name).as_deref(), valid, "{name}");
+        }
+        assert!(name_fault(&"x".repeat(65)).is_some());
+        assert_eq!(valid_name(&"x".repeat(65)), Some("x".repeat(64)));
+    }
+}
