@@ -52,6 +52,8 @@ pub const LEADING_BLANKS: usize = 4 << 10;
 pub const UNPARSED_CALL_BYTES: usize = 256 << 10;
 /// What is left of a tool's result when the model's context is full.
 pub const SHORTENED_RESULT_BYTES: usize = 2 << 10;
+/// Of that, the line that says how much is missing.
+pub const CUT_NOTE_BYTES: usize = 64;
 /// A tool's name, as the strictest endpoints bound it.
 pub const TOOL_NAME_CHARS: usize = 64;
 /// The arguments of all calls of one message.
@@ -160,6 +162,17 @@ pub const YAML_FINDINGS: usize = 100;
 pub const YAML_MEND_DEPTH: usize = 4;
 /// A description in the catalogue.
 pub const DESCRIPTION_BYTES: usize = 1024;
+/// A document with its placeholders replaced: it and its arguments once, each
+/// as large as may be.
+pub const INVOCATION_BYTES: usize = 2 << 20;
+/// Words of a skill's arguments that can be told apart.
+pub const ARGUMENT_WORDS: usize = 1_000;
+/// A name that a skill gives to one of its arguments.
+pub const ARGUMENT_NAME_BYTES: usize = 64;
+/// Skills that a conversation lists, and bytes of each description there.
+pub const CHAT_SKILLS: usize = 100;
+/// See [`CHAT_SKILLS`].
+pub const CHAT_DESCRIPTION_BYTES: usize = 80;
 /// The catalogue in the system prompt.
 pub const CATALOGUE_BYTES: usize = 6 << 10;
 /// The result of `list_skills`.

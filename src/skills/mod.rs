@@ -11,7 +11,9 @@ use crate::limits;
 use crate::world::confined::{Refusal, Root};
 
 mod catalogue;
+mod fault;
 pub mod frontmatter;
+pub mod invocation;
 mod problem;
 pub mod python;
 pub mod skeleton;
@@ -19,6 +21,7 @@ mod skill;
 pub mod yaml;
 
 pub use catalogue::{Catalogue, Summary};
+pub use fault::Fault;
 pub use problem::{Problem, Severity};
 pub use skill::{Document, Skill};
 

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use crate::limits;
+use crate::skills::Fault;
 use crate::text;
 use crate::world::confined::{self, Refusal, Root, Tree, WalkLimits};
 
@@ -70,10 +71,12 @@ impl Skill {
     }
 
     /// Reads the whole document. The error tells a model what is wrong.
-    pub fn document(&self) -> Result<Document, String> {
-        let (file_name, file) =
-            open_document(&self.root).map_err(|refusal| self.document_fault(&refusal))?;
-        let fault = |what: &str| format!("{file_name} of the skill `{}` {what}", self.name);
+    pub fn document(&self) -> Result<Document, Fault> {
+        let (file_name, file) = open_document(&self.root)
+            .map_err(|refusal| Fault::Document(self.document_fault(&refusal)))?;
+        let fault = |what: &str| {
+            Fault::Document(format!("{file_name} of the skill `{}` {what}", self.name))
+        };
         let piece = confined::read_whole(&file, limits::DOCUMENT_BYTES)
             .map_err(|refusal| fault(&format!("cannot be read: {refusal}")))?;
         if piece.more {

@@ -1,0 +1,607 @@
+//! A document with the arguments it is invoked with: its placeholders become
+//! their values, once.
+//!
+//! | placeholder | value |
+//! |---|---|
+//! | `$ARGUMENTS` | all of the arguments, as typed |
+//! | `$ARGUMENTS[N]` | word N, from 0 |
+//! | `$N` | the same, where the frontmatter has `arguments` or `argument-hint`: elsewhere it is a shell's or awk's |
+//! | `$name` | the word at the place of `name` in the frontmatter's `arguments`; empty without one |
+//! | `${CLAUDE_SKILL_DIR}`, `{baseDir}`, `<SKILL_DIR>` | the skill's folder |
+//!
+//! `\$` in front of one of them is a plain `$`. The rules are those that Claude
+//! Code documents, because skills are tried out there, but for `$N`. Nothing
+//! here opens a file.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::limits;
+use crate::skills::Fault;
+use crate::skills::frontmatter::{self, Frontmatter};
+
+/// What stands for the skill's folder, beside `${CLAUDE_SKILL_DIR}`.
+const FOLDERS: [&str; 2] = ["{baseDir}", "<SKILL_DIR>"];
+/// The same behind its `$`.
+const SKILL_DIR: &str = "{CLAUDE_SKILL_DIR}";
+const ARGUMENTS: &str = "ARGUMENTS";
+
+/// The body of a document, without its frontmatter, with its placeholders
+/// replaced. Arguments that none of them took are appended.
+pub fn render(document: &str, folder: &str, arguments: &str) -> Result<String, Fault> {
+    let matter = frontmatter::parse(document);
+    let body = document.get(matter.body_start..).unwrap_or_default();
+    let values = Values {
+        folder,
+        all: arguments,
+        words: words(arguments, limits::ARGUMENT_WORDS),
+        names: names(&matter),
+        has_numbers: ["arguments", "argument-hint"]
+            .iter()
+            .any(|key| matter.fields.contains_key(*key)),
+    };
+    let mut text = Text(String::with_capacity(body.len()));
+    let is_taken = values.fill(body, &mut text)?;
+    if !is_taken && !arguments.trim().is_empty() {
+        text.push("\n\nARGUMENTS: ")?;
+        text.push(arguments)?;
+    }
+    Ok(text.0)
+}
+
+/// Whether a person may invoke the skill: not with `user-invocable: false`.
+pub fn is_for_users(matter: &Frontmatter) -> bool {
+    match matter.fields.get("user-invocable") {
+        Some(Value::Bool(is_for_users)) => *is_for_users,
+        Some(Value::String(text)) => !text.trim().eq_ignore_ascii_case("false"),
+        _ => true,
+    }
+}
+
+/// A text that grows to a limit and no further.
+struct Text(String);
+
+impl Text {
+    fn push(&mut self, part: &str) -> Result<(), Fault> {
+        if self.0.len() + part.len() > limits::INVOCATION_BYTES {
+            let most = limits::INVOCATION_BYTES >> 20;
+            return Err(Fault::Invocation(format!(
+                "the document would become larger than {most} MiB with these arguments: give shorter ones"
+            )));
+        }
+        self.0.push_str(part);
+        Ok(())
+    }
+}
+
+/// What placeholders stand for.
+struct Values<'v> {
+    folder: &'v str,
+    all: &'v str,
+    words: Vec<String>,
+    /// Declared names, and which word each one is.
+    names: BTreeMap<String, usize>,
+    /// Whether `$N` is a placeholder.
+    has_numbers: bool,
+}
+
+/// A piece of the body that is not plain text.
+struct Piece<'p> {
+    bytes: usize,
+    /// What is written in its place.
+    value: &'p str,
+    is_argument: bool,
+}
+
+impl<'p> Piece<'p> {
+    fn of(bytes: usize, value: &'p str) -> Piece<'p> {
+        Piece {
+            bytes,
+            value,
+            is_argument: false,
+        }
+    }
+
+    fn argument(bytes: usize, value: &'p str) -> Piece<'p> {
+        Piece {
+            is_argument: true,
+            ..Piece::of(bytes, value)
+        }
+    }
+}
+
+impl Values<'_> {
+    /// Writes the body with its placeholders replaced, in one pass: values are
+    /// not looked at again. Whether any argument was taken.
+    fn fill(&self, body: &str, text: &mut Text) -> Result<bool, Fault> {
+        let mut is_taken = false;
+        let mut rest = body;
+        // The character in front of what is looked at.
+        let mut before = None;
+        while let Some(at) = rest.find(['\\', '$', '{', '<']) {
+            let (plain, here) = rest.split_at(at);
+            text.push(plain)?;
+            before = plain.chars().next_back().or(before);
+            let piece = match here.as_bytes()[0] {
+                b'\\' => Some(self.backslashes(here)),
+                b'$' => self.dollar(here),
+                // `${baseDir}` and `{{baseDir}}` are a program's own.
+                _ if matches!(before, Some('$' | '{')) => None,
+                _ => {
+                    let name = FOLDERS.iter().find(|name| here.starts_with(**name));
+                    name.map(|name| Piece::of(name.len(), self.folder))
+                }
+            };
+            let piece = piece.unwrap_or(Piece::of(1, &here[..1]));
+            text.push(piece.value)?;
+            is_taken |= piece.is_argument;
+            before = here[..piece.bytes].chars().next_back();
+            rest = &here[piece.bytes..];
+        }
+        text.push(rest)?;
+        Ok(is_taken)
+    }
+
+    /// A backslash takes its meaning from a `$`, and from a number's also where
+    /// that is no placeholder, as in `\$1.00`. Several escape nothing.
+    fn backslashes<'p>(&self, here: &'p str) -> Piece<'p> {
+        let behind = here.trim_start_matches('\\');
+        let count = here.len() - behind.len();
+        let is_price = || behind.starts_with('$') && digits(&behind[1..]) > 0;
+        if count == 1 && (is_price() || self.dollar(behind).is_some()) {
+            return Piece::of(2, "$");
+        }
+        Piece::of(count, &here[..count])
+    }
+
+    /// The placeholder that begins with this `$`, if it is one.
+    fn dollar<'p>(&'p self, here: &'p str) -> Option<Piece<'p>> {
+        let behind = here.strip_prefix('$')?;
+        if behind.starts_with(SKILL_DIR) {
+            return Some(Piece::of(1 + SKILL_DIR.len(), self.folder));
+        }
+        if let Some(rest) = behind.strip_prefix(ARGUMENTS) {
+            let start = 1 + ARGUMENTS.len();
+            if let Some(index) = index(rest) {
+                return Some(self.word(here, index, start + index.len() + 2));
+            }
+            // `$ARGUMENTSX` is another name; `$ARGUMENTS_test.go` is how people
+            // name files, and letters of other scripts need no blank before them.
+            return (!is_word(rest)).then(|| Piece::argument(start, self.all));
+        }
+        let digits = digits(behind);
+        if digits > 0 {
+            // `$1st` and `$150k` are no words of ours.
+            let is_ours = self.has_numbers && !is_word(&behind[digits..]);
+            return is_ours.then(|| self.word(here, &behind[..digits], 1 + digits));
+        }
+        let (length, index) = self.name(behind)?;
+        let word = self.words.get(index).map_or("", String::as_str);
+        Some(Piece::argument(1 + length, word))
+    }
+
+    /// The word with this number; where there is none, the placeholder stays,
+    /// all of it: `$ARGUMENTS[9]` holds no `$ARGUMENTS`.
+    fn word<'p>(&'p self, here: &'p str, index: &str, bytes: usize) -> Piece<'p> {
+        let index: Option<usize> = index.parse().ok();
+        match index.and_then(|index| self.words.get(index)) {
+            Some(word) => Piece::argument(bytes, word),
+            None => Piece::of(bytes, &here[..bytes]),
+        }
+    }
+
+    /// The length of the longest declared name that the text begins with and
+    /// that ends there, and which word it is.
+    fn name(&self, text: &str) -> Option<(usize, usize)> {
+        if self.names.is_empty() {
+            return None;
+        }
+        let most = text.len().min(limits::ARGUMENT_NAME_BYTES);
+        let length = text.as_bytes()[..most]
+            .iter()
+            .take_while(|byte| is_of_name(**byte))
+            .count();
+        let ends_at = |end: &usize| {
+            let next = text.as_bytes().get(*end);
+            !next.is_some_and(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'['))
+        };
+        let mut ends = (1..=length).rev().filter(ends_at);
+        ends.find_map(|end| Some((end, *self.names.get(&text[..end])?)))
+    }
+}
+
+/// The names in the frontmatter's `arguments`, a list or words, with their
+/// places. What cannot stand behind a `$` keeps its place.
+fn names(matter: &Frontmatter) -> BTreeMap<String, usize> {
+    let list: Vec<&str> = match matter.fields.get("arguments") {
+        Some(Value::Array(items)) => items
+            .iter()
+            .map(|item| match item {
+                // Some describe each argument: `- name: issue`.
+                Value::Object(fields) => fields.get("name").and_then(Value::as_str),
+                other => other.as_str(),
+            })
+            .map(|name| name.unwrap_or_default().trim())
+            .collect(),
+        Some(Value::String(text)) => text
+            .split(|c: char| c.is_whitespace() || c == ',')
+            .filter(|word| !word.is_empty())
+            .collect(),
+        _ => Vec::new(),
+    };
+    let is_name = |name: &str| {
+        name.len() <= limits::ARGUMENT_NAME_BYTES
+            && name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && name.bytes().all(is_of_name)
+            && name != ARGUMENTS
+    };
+    let mut names = BTreeMap::new();
+    for (index, name) in list.into_iter().enumerate() {
+        if is_name(name) {
+            names.entry(name.to_string()).or_insert(index);
+        }
+    }
+    names
+}
+
+fn is_of_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
+}
+
+fn digits(text: &str) -> usize {
+    text.bytes().take_while(u8::is_ascii_digit).count()
+}
+
+/// The number in `[N]`.
+fn index(text: &str) -> Option<&str> {
+    let text = text.strip_prefix('[')?;
+    let (index, behind) = text.split_at(digits(text));
+    (!index.is_empty() && behind.starts_with(']')).then_some(index)
+}
+
+/// Whether a name goes on here.
+fn is_word(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphanumeric())
+}
+
+/// The words of a line as a shell splits them, at most `most`. A quote that is
+/// never closed is an apostrophe.
+pub fn words(line: &str, most: usize) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut rest = line;
+    let mut is_double_closed = true;
+    while let Some(c) = rest.chars().next() {
+        rest = &rest[c.len_utf8()..];
+        if c.is_ascii_whitespace() {
+            words.extend(word.take());
+            if words.len() >= most {
+                return words;
+            }
+            continue;
+        }
+        let word = word.get_or_insert_default();
+        match c {
+            '\\' => {
+                let next = rest.chars().next();
+                word.push(next.unwrap_or('\\'));
+                rest = &rest[next.map_or(0, char::len_utf8)..];
+            }
+            '\'' => match rest.split_once('\'') {
+                Some((quoted, behind)) => {
+                    word.push_str(quoted);
+                    rest = behind;
+                }
+                None => word.push(c),
+            },
+            // It is looked for once: a line of open quotes takes no longer.
+            '"' if is_double_closed => match closing_quote(rest) {
+                Some(end) => {
+                    push_unescaped(word, &rest[..end]);
+                    rest = &rest[end + 1..];
+                }
+                None => {
+                    is_double_closed = false;
+                    word.push(c);
+                }
+            },
+            _ => word.push(c),
+        }
+    }
+    words.extend(word);
+    words.truncate(most);
+    words
+}
+
+/// Where the double quote is that ends a quoted text.
+fn closing_quote(text: &str) -> Option<usize> {
+    let mut is_escaped = false;
+    text.bytes().position(|byte| {
+        let is_end = byte == b'"' && !is_escaped;
+        is_escaped = byte == b'\\' && !is_escaped;
+        is_end
+    })
+}
+
+/// Between double quotes a backslash is one unless it escapes something.
+fn push_unescaped(word: &mut String, quoted: &str) {
+    let mut rest = quoted.chars().peekable();
+    while let Some(c) = rest.next() {
+        match rest.next_if(|next| c == '\\' && matches!(next, '"' | '\\' | '$' | '`')) {
+            Some(escaped) => word.push(escaped),
+            None => word.push(c),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    const PLAIN: &str = "---\nname: s\ndescription: d\n---\n";
+    const HINTED: &str = "---\nname: s\nargument-hint: [file] [format]\n---\n";
+
+    #[track_caller]
+    fn check(front: &str, table: &[(&str, &str, &str)]) {
+        for (body, arguments, due) in table {
+            let text = render(&format!("{front}{body}"), "/s", arguments).unwrap();
+            assert_eq!(text, *due, "{body:?} with {arguments:?}");
+        }
+    }
+
+    #[test]
+    fn all_arguments_stand_as_they_were_typed() {
+        check(
+            PLAIN,
+            &[
+                ("Fix $ARGUMENTS now.", "a  'b c'", "Fix a  'b c' now."),
+                ("$ARGUMENTS,$ARGUMENTS", "x", "x,x"),
+                ("Fix $ARGUMENTS.", "", "Fix ."),
+                ("分析$ARGUMENTS的代码", "main.rs", "分析main.rs的代码"),
+                ("$ARGUMENTS_test.go", "run", "run_test.go"),
+                (
+                    "$ARGUMENTSX $ARGUMENTS2",
+                    "x",
+                    "$ARGUMENTSX $ARGUMENTS2\n\nARGUMENTS: x",
+                ),
+                ("$arguments", "x", "$arguments\n\nARGUMENTS: x"),
+                ("a\r\n$ARGUMENTS\r\n", "x\ny", "a\r\nx\ny\r\n"),
+            ],
+        );
+    }
+
+    #[test]
+    fn words_are_counted_from_0_and_missing_ones_stay() {
+        check(
+            PLAIN,
+            &[
+                ("$ARGUMENTS[0]-$ARGUMENTS[1]", "'a b' c", "a b-c"),
+                ("$ARGUMENTS[2] $ARGUMENTS[0]", "a", "$ARGUMENTS[2] a"),
+                ("$ARGUMENTS[7]", "a b", "$ARGUMENTS[7]\n\nARGUMENTS: a b"),
+                (
+                    "$ARGUMENTS[x] $ARGUMENTS[] $ARGUMENTS[0",
+                    "a",
+                    "a[x] a[] a[0",
+                ),
+                (
+                    "$ARGUMENTS[99999999999999999999999]",
+                    "",
+                    "$ARGUMENTS[99999999999999999999999]",
+                ),
+            ],
+        );
+        check(
+            HINTED,
+            &[
+                ("$0 to $1, $2", "a b", "a to b, $2"),
+                ("$10$0", "a b", "$10a"),
+                ("$10", "0 1 2 3 4 5 6 7 8 9 ten", "ten"),
+                ("$1.00 $1_x $1的", "a b", "b.00 b_x b的"),
+                ("$1st $1k $0", "a b", "$1st $1k a"),
+                ("$0", "", "$0"),
+                ("$$0", "a", "$a"),
+            ],
+        );
+    }
+
+    /// Shell and awk would break.
+    #[test]
+    fn numbers_are_left_alone_where_none_are_declared() {
+        let awk = "awk '{print $1}' \"$0\" $9.99";
+        check(
+            PLAIN,
+            &[
+                (awk, "", awk),
+                (awk, "x y", &format!("{awk}\n\nARGUMENTS: x y")),
+            ],
+        );
+        for key in [
+            "arguments: [a]",
+            "arguments: file",
+            "argument-hint: '[file]'",
+        ] {
+            check(&format!("---\nname: s\n{key}\n---\n"), &[("$0", "v", "v")]);
+        }
+    }
+
+    #[test]
+    fn names_are_those_of_the_frontmatter() {
+        for names in [
+            "arguments: [issue, branch-name, issue_id]",
+            "arguments: issue branch-name issue_id",
+            "arguments:\n  - name: issue\n    description: d\n  - name: branch-name\n  - issue_id",
+        ] {
+            check(
+                &format!("---\nname: s\n{names}\n---\n"),
+                &[
+                    ("$issue on $branch-name", "7 main", "7 on main"),
+                    ("$issue_id|$issue-x|$issues", "7 m 9", "9|7-x|$issues"),
+                    (
+                        "$issue[0] $branch",
+                        "7",
+                        "$issue[0] $branch\n\nARGUMENTS: 7",
+                    ),
+                    ("<$branch-name>", "7", "<>"),
+                    ("$0 $other", "7", "7 $other"),
+                ],
+            );
+        }
+        check(
+            "---\narguments: [1st, ARGUMENTS, x, x]\n---\n",
+            &[("$x $ARGUMENTS $1st", "a b c d", "c a b c d $1st")],
+        );
+        check(PLAIN, &[("$issue", "7", "$issue\n\nARGUMENTS: 7")]);
+    }
+
+    #[test]
+    fn a_backslash_escapes_what_would_be_replaced() {
+        check(
+            HINTED,
+            &[
+                (
+                    r"\$ARGUMENTS \$ARGUMENTS[0] \$0",
+                    "a",
+                    "$ARGUMENTS $ARGUMENTS[0] $0\n\nARGUMENTS: a",
+                ),
+                (r"\$9 $0", "a", "$9 a"),
+                (r"\$HOME \$ \n \", "", r"\$HOME \$ \n \"),
+                (r"\\$0 \\\$0", "a", r"\\a \\\a"),
+                (
+                    r"\${CLAUDE_SKILL_DIR} \$ARGUMENTSX",
+                    "",
+                    r"${CLAUDE_SKILL_DIR} \$ARGUMENTSX",
+                ),
+            ],
+        );
+        check(PLAIN, &[(r"costs \$1.50", "", "costs $1.50")]);
+        check(
+            "---\narguments: [a]\n---\n",
+            &[(r"\$a \$b $a", "x", r"$a \$b x")],
+        );
+    }
+
+    #[test]
+    fn the_folder_has_four_names_and_takes_no_arguments() {
+        check(
+            PLAIN,
+            &[
+                (
+                    "${CLAUDE_SKILL_DIR}/x {baseDir}/y <SKILL_DIR>/z",
+                    "a",
+                    "/s/x /s/y /s/z\n\nARGUMENTS: a",
+                ),
+                (
+                    "${baseDir} {{baseDir}} {basedir} <SKILL_DIR ${CLAUDE_SKILL_DIR",
+                    "",
+                    "${baseDir} {{baseDir}} {basedir} <SKILL_DIR ${CLAUDE_SKILL_DIR",
+                ),
+                ("{x} < <<SKILL_DIR>> $", "", "{x} < </s> $"),
+            ],
+        );
+    }
+
+    #[test]
+    fn values_are_not_expanded_again() {
+        let value = r"$ARGUMENTS $0 \$0 {baseDir} <SKILL_DIR>";
+        check(
+            HINTED,
+            &[
+                ("$ARGUMENTS", value, value),
+                ("$0|$1", "'$1 {baseDir}' two", "$1 {baseDir}|two"),
+                ("$ARGUMENTS[0]{baseDir}", "$", "$/s"),
+            ],
+        );
+        let text = render("<SKILL_DIR>/x $0", "/$ARGUMENTS/{baseDir}", "a").unwrap();
+        assert_eq!(text, "/$ARGUMENTS/{baseDir}/x $0\n\nARGUMENTS: a");
+    }
+
+    #[test]
+    fn documents_without_frontmatter_are_all_body() {
+        check(
+            "",
+            &[
+                ("# T\n$ARGUMENTS", "a", "# T\na"),
+                ("\u{feff}$ARGUMENTS", "a", "a"),
+                ("", "", ""),
+                ("", "a", "\n\nARGUMENTS: a"),
+                ("x", " \n", "x"),
+            ],
+        );
+        check(
+            "---\r\nname: s\r\n---\r\n",
+            &[("a\r\n", "b", "a\r\n\n\nARGUMENTS: b")],
+        );
+    }
+
+    #[test]
+    fn words_are_split_as_a_shell_does() {
+        let table: &[(&str, &[&str])] = &[
+            ("", &[]),
+            (" \t\n", &[]),
+            ("a  b\tc\nd", &["a", "b", "c", "d"]),
+            (r#"'a b' "c d" e\ f"#, &["a b", "c d", "e f"]),
+            (r#"a'b'"c"d"#, &["abcd"]),
+            (r#""" '' x"#, &["", "", "x"]),
+            (r#""a\"b\\c\n" 'a\'"#, &[r#"a"b\c\n"#, r"a\"]),
+            ("don't stop", &["don't", "stop"]),
+            (r#"5" disk 'x"#, &["5\"", "disk", "'x"]),
+            (r#"it's "fine" 'now"#, &["its \"fine\" now"]),
+            (r"end\", &[r"end\"]),
+            ("ä\u{a0}b 日\u{3000}本", &["ä\u{a0}b", "日\u{3000}本"]),
+        ];
+        for (line, due) in table {
+            assert_eq!(words(line, 100), *due, "{line:?}");
+        }
+        assert_eq!(words("a b c", 2), ["a", "b"]);
+    }
+
+    /// A document as large as may be, of nothing but placeholders, and lines
+    /// that a careless reader searches again and again.
+    #[test]
+    fn time_is_linear_and_size_is_bounded() {
+        let start = Instant::now();
+        let fits = |body: &str, arguments: &str| {
+            let front = "---\narguments: [a, b-c-d-e-f-g-h-i-j-k-l]\n---\n";
+            render(&format!("{front}{body}"), "/s", arguments).map(|text| text.len())
+        };
+        let many = limits::DOCUMENT_BYTES / 10;
+        assert_eq!(
+            fits(&"$ARGUMENTS".repeat(many), "ten bytes."),
+            Ok(many * 10)
+        );
+        let million = "x".repeat(1 << 20);
+        assert_eq!(fits("$ARGUMENTS", &million), Ok(1 << 20));
+        let error = fits(&"$ARGUMENTS".repeat(many), &million).unwrap_err();
+        assert!(error.to_string().contains("larger than 2 MiB"), "{error}");
+        for body in ["\\", "$", "{", "<", "$b-c-d-", "$ARGUMENTS[", "$9", "\\$"] {
+            let count = limits::DOCUMENT_BYTES / body.len();
+            fits(&body.repeat(count), "a").unwrap();
+        }
+        for line in ["\"", "'", "\\", "\"\\", "a ", "\"' "] {
+            fits("$0", &line.repeat((1 << 20) / line.len())).unwrap();
+        }
+        assert!(
+            start.elapsed() < Duration::from_secs(20),
+            "{:?}",
+            start.elapsed()
+        );
+    }
+
+    #[test]
+    fn some_skills_are_for_the_model_only() {
+        for (value, due) in [
+            ("false", false),
+            ("no", false),
+            ("'false'", false),
+            ("true", true),
+            ("", true),
+        ] {
+            let matter = frontmatter::parse(&format!("---\nuser-invocable: {value}\n---\n"));
+            assert_eq!(is_for_users(&matter), due, "{value:?}");
+        }
+        assert!(is_for_users(&frontmatter::parse(PLAIN)));
+    }
+}
