@@ -79,8 +79,9 @@ pub fn turn(
     Err(Error::new(Kind::Limit, message).with_hint("allow more with --max-steps"))
 }
 
-/// One request. A full context is made room in once: long results of tools are
-/// cut, the same request is never sent again.
+/// One request. In a full context room is made: long results of tools are cut,
+/// and if that is not enough, documents of skills. The same request is never
+/// sent again.
 fn ask(
     conversation: &mut Conversation,
     model: &dyn Model,
@@ -94,18 +95,23 @@ fn ask(
         };
         model.complete(&request, listener)
     };
-    match complete(conversation, listener) {
-        Err(error) if error.kind() == Kind::Context => {
-            let count = conversation.shorten_results(limits::SHORTENED_RESULT_BYTES);
-            if count == 0 {
-                return Err(error);
+    loop {
+        match complete(conversation, listener) {
+            Err(error) if error.kind() == Kind::Context => {
+                let most = limits::SHORTENED_RESULT_BYTES;
+                let (what, count) = match conversation.shorten_results(most) {
+                    0 => ("documents of skills", conversation.shorten_documents(most)),
+                    count => ("results of tools", count),
+                };
+                if count == 0 {
+                    return Err(error);
+                }
+                listener(Event::Warning(&format!(
+                    "the model's context is full: {what} were shortened ({count})"
+                )));
             }
-            listener(Event::Warning(&format!(
-                "the model's context is full: results of tools were shortened ({count})"
-            )));
-            complete(conversation, listener)
+            other => return other,
         }
-        other => other,
     }
 }
 
@@ -121,14 +127,14 @@ fn run(
         summary: &tools.summary(call),
     });
     let start = Instant::now();
-    let result = tools.call(call);
+    let result = conversation.without_repetition(tools.call(call));
     tally.tool_calls += 1;
     listener(Event::ToolResult {
         call,
         result: &result,
         duration: start.elapsed(),
     });
-    conversation.add_result(result.content);
+    conversation.add_result(result);
 }
 
 /// Broken arguments are answered with an error, but must not stay in the

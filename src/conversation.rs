@@ -3,10 +3,18 @@
 //! directly after the message that made it. Endpoints refuse everything else,
 //! so nothing else can be built here, whatever is interrupted when.
 
+use crate::limits;
 use crate::message::{Assistant, Message};
+use crate::tool::ToolResult;
 
 /// What closes a turn that ended without an answer.
 const NO_ANSWER: &str = "(no answer: the turn was interrupted)";
+
+/// What stands for a document that was told before.
+const ALREADY_TOLD: &str = "[unchanged: the whole text is above in this conversation, in the result of an earlier get_skill]";
+
+/// Behind it, when there were other files and are none any more.
+const NO_FILES: &str = "\n\nThis skill has no other files any more.";
 
 /// Messages in their order.
 #[derive(Clone, Debug)]
@@ -65,21 +73,52 @@ impl Conversation {
 
     /// Adds the result of the first call that has none yet. Without such a
     /// call nothing happens.
-    pub fn add_result(&mut self, content: impl Into<String>) {
+    pub fn add_result(&mut self, result: ToolResult) {
         let Some((call_id, name)) = self.next_open_call() else {
             return;
         };
         self.messages.push(Message::Tool {
             call_id,
             name,
-            content: content.into(),
+            content: result.content,
+            document_bytes: result.document_bytes,
         });
+    }
+
+    /// The result without what the conversation holds already: a note in place
+    /// of a document that an earlier result holds whole, with the list behind
+    /// it only where that has changed. What was cleared or cut is told again.
+    pub fn without_repetition(&self, result: ToolResult) -> ToolResult {
+        let (Some(document), files) = result.parts() else {
+            return result;
+        };
+        let told = self
+            .messages
+            .iter()
+            .rev()
+            .find_map(|message| match message {
+                Message::Tool {
+                    content,
+                    document_bytes: Some(end),
+                    ..
+                } if content.get(..*end) == Some(document) => Some(&content[*end..]),
+                _ => None,
+            });
+        let Some(told) = told else {
+            return result;
+        };
+        let base = document.lines().next().unwrap_or_default();
+        let mut note = format!("{base}\n\n{ALREADY_TOLD}");
+        if files != told {
+            note.push_str(if files.is_empty() { NO_FILES } else { files });
+        }
+        ToolResult::success(note, "unchanged, already read")
     }
 
     /// Answers every open call with `reason`, as an error for the model.
     pub fn abandon_calls(&mut self, reason: &str) {
         while self.next_open_call().is_some() {
-            self.add_result(serde_json::json!({ "error": reason }).to_string());
+            self.add_result(ToolResult::failure(reason));
         }
     }
 
@@ -99,19 +138,35 @@ impl Conversation {
 
     /// Cuts the results of tools that are longer than `most` bytes down to their
     /// beginning and end, for an endpoint whose context is full. Returns how
-    /// many there were.
+    /// many there were. Documents of skills stay: nothing works without them.
     pub fn shorten_results(&mut self, most: usize) -> usize {
+        self.shorten(most, |document_bytes| document_bytes.is_none())
+    }
+
+    /// The same for documents of skills, when nothing else is left to cut.
+    pub fn shorten_documents(&mut self, most: usize) -> usize {
+        self.shorten(most, |document_bytes| document_bytes.is_some())
+    }
+
+    fn shorten(&mut self, most: usize, is_meant: fn(Option<usize>) -> bool) -> usize {
         let mut count = 0;
         for message in &mut self.messages {
-            if let Message::Tool { content, .. } = message
+            if let Message::Tool {
+                content,
+                document_bytes,
+                ..
+            } = message
                 && content.len() > most
+                && is_meant(*document_bytes)
             {
-                let half = most / 2;
+                // The note counts too, or what was cut would be cut again.
+                let half = most.saturating_sub(limits::CUT_NOTE_BYTES) / 2;
                 let head = &content[..content.floor_char_boundary(half)];
                 let tail = &content[content.ceil_char_boundary(content.len() - half)..];
                 let left_out = content.len() - head.len() - tail.len();
                 *content =
                     format!("{head}\n[{left_out} bytes left out: the context is full]\n{tail}");
+                *document_bytes = None;
                 count += 1;
             }
         }
@@ -176,7 +231,7 @@ mod tests {
         let mut conversation = Conversation::new("");
         conversation.ask("q");
         conversation.answer(calls(&["a", "b", "c"]));
-        conversation.add_result("ra");
+        conversation.add_result(ToolResult::success("ra", ""));
         conversation.close();
         assert_eq!(shape(&conversation), "ucttta");
         let ids: Vec<&str> = conversation
@@ -188,7 +243,7 @@ mod tests {
             })
             .collect();
         assert_eq!(ids, ["a", "b", "c"]);
-        conversation.add_result("too much");
+        conversation.add_result(ToolResult::success("too much", ""));
         assert_eq!(shape(&conversation), "ucttta");
         conversation.ask("next");
         assert_eq!(shape(&conversation), "uctttau");
@@ -199,7 +254,7 @@ mod tests {
         let mut conversation = Conversation::new("s");
         conversation.ask("q");
         conversation.answer(calls(&["a"]));
-        conversation.add_result("r");
+        conversation.add_result(ToolResult::success("r", ""));
         assert!(conversation.awaits_answer());
         conversation.ask("other");
         assert_eq!(shape(&conversation), "suctau");
@@ -220,8 +275,8 @@ mod tests {
         let mut conversation = Conversation::new("s");
         conversation.ask("q");
         conversation.answer(calls(&["a", "b"]));
-        conversation.add_result("é".repeat(600));
-        conversation.add_result("short");
+        conversation.add_result(ToolResult::success("é".repeat(600), ""));
+        conversation.add_result(ToolResult::success("short", ""));
         assert_eq!(conversation.shorten_results(101), 1);
         let Message::Tool { content, .. } = &conversation.messages()[3] else {
             panic!("{conversation:?}")
@@ -231,17 +286,72 @@ mod tests {
             "{content}"
         );
         assert!(
-            content.contains("\n[1100 bytes left out: the context is full]\n"),
+            content.contains("\n[1164 bytes left out: the context is full]\n"),
             "{content}"
         );
-        assert_eq!(conversation.shorten_results(200), 0);
+        assert_eq!(conversation.shorten_results(101), 0);
         assert_eq!(
             conversation.messages()[4],
             Message::Tool {
                 call_id: "b".into(),
                 name: "t".into(),
                 content: "short".into(),
+                document_bytes: None,
             }
         );
+    }
+
+    fn document(text: &str, files: &str) -> ToolResult {
+        ToolResult {
+            document_bytes: Some(text.len()),
+            ..ToolResult::success(format!("{text}{files}"), "whole")
+        }
+    }
+
+    /// A conversation in which each of these was told, if it had to be; what
+    /// was added of it.
+    fn told(conversation: &mut Conversation, result: ToolResult) -> String {
+        conversation.ask("q");
+        conversation.answer(calls(&["a"]));
+        let result = conversation.without_repetition(result);
+        assert!(result.ok);
+        let content = result.content.clone();
+        conversation.add_result(result);
+        content
+    }
+
+    #[test]
+    fn a_document_is_told_once_as_long_as_it_is_there() {
+        let mut conversation = Conversation::new("s");
+        let mut tell = |text, files| told(&mut conversation, document(text, files));
+        let note = format!("Base: /s\n\n{ALREADY_TOLD}");
+        assert_eq!(tell("Base: /s\nText", "\n- a"), "Base: /s\nText\n- a");
+        assert_eq!(tell("Base: /s\nText", "\n- a"), note);
+        assert_eq!(tell("Base: /s\nText", "\n- b"), format!("{note}\n- b"));
+        assert_eq!(tell("Base: /s\nText", ""), format!("{note}{NO_FILES}"));
+        // The same beginning is not the same document.
+        assert_eq!(tell("Base: /s\nText\n", "- a"), "Base: /s\nText\n- a");
+        assert_eq!(tell("Base: /s\nTex", ""), "Base: /s\nTex");
+        assert_eq!(tell("Base: /t\nText", ""), "Base: /t\nText");
+        // What is no document is told as often as it is asked for.
+        for _ in 0..2 {
+            let result = ToolResult::success("Base: /s\nText", "");
+            assert_eq!(told(&mut conversation, result), "Base: /s\nText");
+        }
+        conversation.clear();
+        let again = told(&mut conversation, document("Base: /s\nText", ""));
+        assert_eq!(again, "Base: /s\nText");
+    }
+
+    #[test]
+    fn documents_are_cut_last_and_then_told_again() {
+        let mut conversation = Conversation::new("s");
+        let text = "x".repeat(300);
+        told(&mut conversation, document(&text, ""));
+        told(&mut conversation, ToolResult::success("y".repeat(300), ""));
+        assert_eq!(conversation.shorten_results(100), 1);
+        assert_ne!(told(&mut conversation, document(&text, "")), text);
+        assert_eq!(conversation.shorten_documents(100), 1);
+        assert_eq!(told(&mut conversation, document(&text, "")), text);
     }
 }

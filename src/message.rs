@@ -36,6 +36,8 @@ pub enum Message {
         name: String,
         /// The result, always a string.
         content: String,
+        /// How many bytes at its beginning are a skill's document.
+        document_bytes: Option<usize>,
     },
 }
 

@@ -38,6 +38,9 @@ pub struct ToolResult {
     pub ok: bool,
     /// The same in one line for a person, e.g. `exit 0, 2 bytes: 4`.
     pub summary: String,
+    /// How many bytes at the beginning of the content are a skill's document:
+    /// they are told once, and are the last to go when room is needed.
+    pub document_bytes: Option<usize>,
 }
 
 impl ToolResult {
@@ -47,6 +50,7 @@ impl ToolResult {
             content: content.into(),
             ok: true,
             summary: summary.into(),
+            document_bytes: None,
         }
     }
 
@@ -58,6 +62,18 @@ impl ToolResult {
             content,
             ok: false,
             summary: format!("error: {message}"),
+            document_bytes: None,
+        }
+    }
+
+    /// The skill's document that the content begins with, and the rest of it.
+    pub fn parts(&self) -> (Option<&str>, &str) {
+        match self
+            .document_bytes
+            .and_then(|end| self.content.split_at_checked(end))
+        {
+            Some((document, rest)) => (Some(document), rest),
+            None => (None, &self.content),
         }
     }
 }

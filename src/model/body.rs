@@ -270,6 +270,7 @@ mod tests {
                 call_id: "a".into(),
                 name: "t".into(),
                 content: "r\u{1b}[31m\0\r\n".into(),
+                document_bytes: None,
             },
             Message::assistant("done"),
         ]

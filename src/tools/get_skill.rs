@@ -1,10 +1,12 @@
 //! `get_skill`: a skill's document, whole, with what a model needs to act on
-//! it: where the skill lies and which other files it has.
+//! it: where the skill lies and which other files it has. With arguments the
+//! document's body, its placeholders replaced. The same when a person invokes
+//! a skill.
 
 use serde_json::{Value, json};
 
 use crate::limits;
-use crate::skills::Skill;
+use crate::skills::{Fault, Skill, Skills, frontmatter, invocation};
 use crate::text::one_name;
 use crate::tool::ToolResult;
 use crate::tools::{Arguments, Tool, Workbench, text_of};
@@ -24,7 +26,10 @@ impl Tool for GetSkill {
     fn parameters(&self) -> Value {
         json!({
             "type": "object",
-            "properties": {"skill_name": {"type": "string", "description": "The skill's name."}},
+            "properties": {
+                "skill_name": {"type": "string", "description": "The skill's name."},
+                "arguments": {"type": "string", "description": "For its $ARGUMENTS, if it has any."}
+            },
             "required": ["skill_name"],
         })
     }
@@ -34,27 +39,61 @@ impl Tool for GetSkill {
     }
 
     fn summary(&self, arguments: &Arguments) -> String {
-        text_of(arguments, "skill_name").to_string()
+        let name = text_of(arguments, "skill_name");
+        match text_of(arguments, "arguments") {
+            "" => name.to_string(),
+            words => format!("{name}: {words}"),
+        }
     }
 
     fn run(&self, arguments: &Arguments, bench: &Workbench<'_>) -> ToolResult {
-        let skill = match bench.skills.find(text_of(arguments, "skill_name")) {
-            Ok(skill) => skill,
-            Err(message) => return ToolResult::failure(message),
-        };
-        let document = match skill.document() {
-            Ok(document) => document,
-            Err(message) => return ToolResult::failure(message),
-        };
-        let mut content = format!(
-            "Base directory for this skill: {}\n\n",
-            skill.path.display()
-        );
-        let summary = format!("{}, {} bytes", document.file_name, document.text.len());
-        content.push_str(&document.text);
-        content.push_str(&other_files(&skill, &document.file_name));
-        ToolResult::success(content, summary)
+        let words = arguments.get("arguments").and_then(Value::as_str);
+        let loaded = find(bench.skills, text_of(arguments, "skill_name"))
+            .and_then(|skill| load(&skill, words));
+        loaded.unwrap_or_else(ToolResult::failure)
     }
+}
+
+/// What a model reads when a person invokes a skill with these arguments.
+pub fn invoke(skills: &Skills, name: &str, arguments: &str) -> Result<ToolResult, Fault> {
+    let skill = find(skills, name)?;
+    let document = skill.document()?;
+    if !invocation::is_for_users(&frontmatter::parse(&document.text)) {
+        return Err(Fault::Invocation(
+            "it is for the model only (user-invocable: false): say what you need, and the model reads it"
+                .into(),
+        ));
+    }
+    let mut result = load(&skill, Some(arguments))?;
+    let introduction = format!(
+        "I invoke the skill `{}`. Follow its instructions below; they are whole, get_skill is not needed.\n\n",
+        skill.name
+    );
+    result.content.insert_str(0, &introduction);
+    result.document_bytes = None;
+    Ok(result)
+}
+
+fn find(skills: &Skills, name: &str) -> Result<Skill, Fault> {
+    skills.find(name).map_err(Fault::NotFound)
+}
+
+/// The skill's folder, its document, and its other files.
+fn load(skill: &Skill, arguments: Option<&str>) -> Result<ToolResult, Fault> {
+    let document = skill.document()?;
+    let folder = skill.path.display().to_string();
+    let text = match arguments {
+        Some(arguments) => invocation::render(&document.text, &folder, arguments)?,
+        None => document.text,
+    };
+    let summary = format!("{}, {} bytes", document.file_name, text.len());
+    let mut content = format!("Base directory for this skill: {folder}\n\n{text}");
+    let document_bytes = Some(content.len());
+    content.push_str(&other_files(skill, &document.file_name));
+    Ok(ToolResult {
+        document_bytes,
+        ..ToolResult::success(content, summary)
+    })
 }
 
 /// The list of the skill's other files, or nothing where there are none.

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use crate::config::Scripts;
 use crate::limits;
 use crate::secret::Secrets;
-use crate::skills::Skills;
+use crate::skills::{Fault, Skills};
 use crate::text;
 use crate::tool::{ToolCall, ToolDefinition, ToolResult, parse_arguments};
 use crate::world::patience::Patience;
@@ -115,12 +115,26 @@ impl<'w> Tools<'w> {
             Ok((tool, arguments)) => tool.run(&arguments, &self.bench),
             Err(message) => ToolResult::failure(message),
         };
+        self.masked(result)
+    }
+
+    /// What the model reads when a person invokes a skill: its instructions
+    /// with these arguments, as `get_skill` gives them.
+    pub fn invoke(&self, skill_name: &str, arguments: &str) -> Result<String, Fault> {
+        let result = get_skill::invoke(self.bench.skills, skill_name, arguments)?;
+        Ok(self.masked(result).content)
+    }
+
+    fn masked(&self, result: ToolResult) -> ToolResult {
         // Names and descriptions have been shortened.
         let mask = |text: String| match self.bench.secrets.mask_shortened(&text) {
             Cow::Borrowed(_) => text,
             Cow::Owned(masked) => masked,
         };
+        let (document, _) = result.parts();
+        let document = document.map(|text| self.bench.secrets.mask_shortened(text));
         ToolResult {
+            document_bytes: document.map(|text| text.len()),
             content: mask(result.content),
             summary: mask(result.summary),
             ok: result.ok,

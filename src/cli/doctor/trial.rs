@@ -17,7 +17,7 @@ use crate::event::{Event, Listener};
 use crate::limits;
 use crate::model::http::HttpModel;
 use crate::model::{Finish, Model, Request};
-use crate::tool::{ToolCall, ToolDefinition, Usage, milliseconds, parse_arguments};
+use crate::tool::{ToolCall, ToolDefinition, ToolResult, Usage, milliseconds, parse_arguments};
 use crate::world::patience::Patience;
 
 /// What came of it.
@@ -88,13 +88,14 @@ pub fn tool_call(endpoint: &Endpoint, patience: &Patience, listener: &mut Listen
         is_called = true;
         conversation.answer(with_valid_arguments(reply.message));
         for call in &calls {
-            match sum(call) {
-                Ok(sum) => conversation.add_result(json!({"sum": sum}).to_string()),
+            let result = match sum(call) {
+                Ok(sum) => ToolResult::success(json!({"sum": sum}).to_string(), ""),
                 Err(fault) => {
-                    conversation.add_result(json!({"error": fault}).to_string());
-                    slip = Some(fault);
+                    slip = Some(fault.clone());
+                    ToolResult::failure(fault)
                 }
-            }
+            };
+            conversation.add_result(result);
         }
     }
     Trial::of(Check::warning(

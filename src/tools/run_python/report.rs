@@ -108,6 +108,7 @@ impl<'r> Report<'r> {
             // A structure of strings and numbers always has a JSON form.
             content: serde_json::to_string(&self).unwrap_or_default(),
             ok,
+            document_bytes: None,
         }
     }
 }
