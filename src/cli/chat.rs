@@ -14,6 +14,7 @@ use crate::error::{Error, Kind, Result};
 use crate::event::Tally;
 use crate::limits;
 use crate::model::Model;
+use crate::text;
 use crate::tools::Tools;
 use crate::world::input::{Input, ReadError, Source};
 use crate::world::output::Output;
@@ -25,6 +26,11 @@ const COMMANDS: &[(&str, &str)] = &[
     ("/help", "this list"),
     ("/clear", "forget the conversation"),
     ("/retry", "send the last request again"),
+    ("/skills", "the skills"),
+    (
+        "/SKILL [arguments]",
+        "follow a skill, as in /pdf report.pdf",
+    ),
     ("/exit", "leave (also Ctrl+D)"),
 ];
 
@@ -144,12 +150,20 @@ impl Chat<'_> {
 
     fn take_line(&mut self, line: &str, output: &mut Output) -> Line {
         let line = line.trim();
-        match line {
+        let (word, rest) = match line.split_once(char::is_whitespace) {
+            Some((word, rest)) => (word, rest.trim_start()),
+            None => (line, ""),
+        };
+        match word {
             "" => Line::Nothing,
+            "/exit" | "/quit" | "/help" | "/clear" | "/retry" | "/skills" if !rest.is_empty() => {
+                output.warn(&format!("{word} stands alone on its line"));
+                Line::Nothing
+            }
             "/exit" | "/quit" => Line::Leave,
             "/help" => {
                 for (name, about) in COMMANDS {
-                    output.note(&format!("{name:8}{about}"));
+                    output.note(&format!("{name:20}{about}"));
                 }
                 Line::Nothing
             }
@@ -163,15 +177,86 @@ impl Chat<'_> {
                 output.note("there is nothing to send again");
                 Line::Nothing
             }
-            // A path such as /etc/hosts is a question, a single word is a slip.
-            _ if line.starts_with('/') && !line[1..].contains(['/', ' ']) => {
-                output.warn(&format!("there is no command {line}; /help lists them"));
+            "/skills" => {
+                self.list_skills(output);
                 Line::Nothing
             }
-            _ => {
-                self.conversation.ask(line);
-                Line::Turn
+            _ => match word.strip_prefix('/') {
+                // A path such as /etc/hosts is a question.
+                Some(name) if !name.contains('/') => self.take_name(name, line, rest, output),
+                _ => self.question(line),
+            },
+        }
+    }
+
+    fn question(&mut self, text: &str) -> Line {
+        self.conversation.ask(text);
+        Line::Turn
+    }
+
+    /// A line that begins with `/name`: a skill is invoked, a single word that
+    /// is none is a slip.
+    fn take_name(&mut self, name: &str, line: &str, rest: &str, output: &mut Output) -> Line {
+        let catalogue = self.run.skills.catalogue();
+        let mut skills = catalogue.skills.iter();
+        // A folder's name beats an alias, as in every tool.
+        let skill = match skills.clone().find(|skill| skill.name == name) {
+            None => skills.find(|skill| skill.alias.as_deref() == Some(name)),
+            found => found,
+        };
+        let Some(skill) = skill else {
+            if !rest.is_empty() {
+                return self.question(line);
             }
+            let skills = catalogue.skills.iter().map(|skill| skill.name.as_str());
+            let commands = COMMANDS.iter().map(|(command, _)| &command[1..]);
+            let commands = commands.filter(|command| !command.contains(' '));
+            let advice = match text::nearest(name, commands.chain(skills), 1).first() {
+                Some(near) => format!("did you mean /{near}?"),
+                None => "/help lists the commands, /skills the skills".into(),
+            };
+            output.warn(&format!(
+                "there is no command /{name}, and no such skill; {advice}"
+            ));
+            return Line::Nothing;
+        };
+        let invoked = match &skill.fault {
+            Some(fault) => Err(fault.clone()),
+            None => self.tools.invoke(&skill.name, rest).map_err(String::from),
+        };
+        match invoked {
+            Ok(text) => {
+                output.note(&format!("the skill `{}`, {} bytes", skill.name, text.len()));
+                self.question(&text)
+            }
+            Err(fault) => {
+                let message = format!("failed to invoke skill `{}`: {fault}", skill.name);
+                let error = Error::new(Kind::Io, message);
+                output.error(&error);
+                self.failure = Some(error);
+                Line::Nothing
+            }
+        }
+    }
+
+    /// One line a skill.
+    fn list_skills(&self, output: &mut Output) {
+        let catalogue = self.run.skills.catalogue();
+        for fault in &catalogue.faults {
+            output.note(fault);
+        }
+        if catalogue.skills.is_empty() {
+            output.note("there are no skills");
+        }
+        for skill in catalogue.skills.iter().take(limits::CHAT_SKILLS) {
+            let about = match &skill.fault {
+                Some(fault) => format!("(cannot be used: {fault})"),
+                None => text::one_line(&skill.description, limits::CHAT_DESCRIPTION_BYTES),
+            };
+            output.note(&format!("/{:19} {about}", skill.name));
+        }
+        if let Some(left) = catalogue.skills.len().checked_sub(limits::CHAT_SKILLS + 1) {
+            output.note(&format!("… and {} more", left + 1));
         }
     }
 

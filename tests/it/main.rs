@@ -23,6 +23,7 @@ mod endpoint;
 mod faults;
 mod harness;
 mod interrupts;
+mod invocation;
 mod masking;
 mod network;
 mod network_settings;

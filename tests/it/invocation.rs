@@ -1,0 +1,337 @@
+//! Skills with arguments, invoked by the model and by hand.
+
+use serde_json::json;
+
+use crate::harness::{Outcome, Reply, Request, Server, Test, seconds};
+
+const FRONT: &str = "---\nname: fix\ndescription: Fixes things.\nargument-hint: '[what]'\n---\n";
+const BODY: &str = "Fix $ARGUMENTS: first $0, in ${CLAUDE_SKILL_DIR}/x, not \\$0.\n";
+const FILES: &str = "\n\nOther files of this skill (read_file_in_skill reads them):\n";
+
+/// The skill `fix`, with one more file, and a plain one.
+fn skills() -> Test {
+    Test::new()
+        .skill("fix", &format!("{FRONT}{BODY}"))
+        .file("skills/fix/notes.md", "Notes.\n")
+        .skill(
+            "pdf",
+            "---\nname: acrobat\ndescription: Reads PDF.\n---\n# PDF\n",
+        )
+}
+
+fn base(test: &Test, skill: &str) -> String {
+    let folder = test.path(format!("skills/{skill}"));
+    format!("Base directory for this skill: {}\n\n", folder.display())
+}
+
+/// The body of `fix` with the arguments `a 'b c'`.
+fn fixed(test: &Test) -> String {
+    let folder = test.path("skills/fix");
+    format!("Fix a 'b c': first a, in {}/x, not $0.\n", folder.display())
+}
+
+#[track_caller]
+fn get(test: &Test, arguments: &serde_json::Value) -> Outcome {
+    let json = arguments.to_string();
+    test.again().args(["tool", "get_skill", &json]).run()
+}
+
+/// What users said in a request.
+fn questions(request: &Request) -> Vec<&str> {
+    let users = request.messages().iter().filter(|m| m["role"] == "user");
+    users.map(|m| m["content"].as_str().unwrap()).collect()
+}
+
+/// R-SKILL-3: without arguments as it is; with them, also without any words,
+/// the body and its values.
+#[test]
+fn arguments_fill_the_placeholders_of_the_body() {
+    let test = skills();
+    let (base, fixed) = (base(&test, "fix"), fixed(&test));
+    let whole = format!("{base}{FRONT}{BODY}{FILES}- notes.md\n");
+    get(&test, &json!({"skill_name": "fix"})).stdout(&whole);
+    let arguments = json!({"skill_name": "fix", "arguments": null});
+    get(&test, &arguments).stdout(&whole);
+    let arguments = json!({"skill_name": "fix", "arguments": "a 'b c'"});
+    let due = format!("{base}{fixed}{FILES}- notes.md\n");
+    get(&test, &arguments).success().stdout(&due);
+    let arguments = json!({"skill_name": "fix", "arguments": ""});
+    get(&test, &arguments).stdout_has("Fix : first $0, in /");
+}
+
+#[test]
+fn arguments_that_no_placeholder_takes_are_appended() {
+    let test = skills();
+    let base = base(&test, "pdf");
+    for (arguments, due) in [("", ""), ("a.pdf  'b'", "\n\nARGUMENTS: a.pdf  'b'")] {
+        // By its alias, as well.
+        let call = json!({"skill_name": "acrobat", "arguments": arguments});
+        let due = format!("{base}# PDF\n{due}");
+        get(&test, &call)
+            .success()
+            .stdout(&format!("{}\n", due.trim_end_matches('\n')));
+    }
+}
+
+/// A document as large as may be, in which every placeholder would be filled
+/// with a megabyte: a clear error, soon.
+#[test]
+fn what_would_grow_without_bound_is_refused() {
+    let test = skills().skill("many", &"$ARGUMENTS".repeat(100_000));
+    let call = json!({"skill_name": "many", "arguments": "x".repeat(1 << 20)}).to_string();
+    let run = test.again().args(["tool", "get_skill", "-"]).stdin(call);
+    let run = run.run().status(1).took_at_most(seconds(10.0));
+    run.stdout_has("larger than 2 MiB with these arguments");
+    let call = json!({"skill_name": "many", "arguments": "xx"});
+    get(&test, &call).success().stdout_has("xxxxxx");
+}
+
+/// An unchanged document is told once; the list of files as often as it changes.
+#[test]
+fn an_unchanged_document_is_told_once() {
+    let test = skills();
+    let added = test.path("skills/fix/new.md");
+    let fix = ("get_skill", r#"{"skill_name":"fix"}"#);
+    let server = Server::start([
+        Reply::calls([fix, fix]),
+        Reply::calls([("get_skill", r#"{"skill_name":"fix","arguments":"x"}"#)]),
+        Reply::from_fn(move |_| {
+            std::fs::write(&added, "").unwrap();
+            Reply::calls([fix])
+        }),
+        Reply::calls([("get_skill", r#"{"skill_name":"pdf"}"#)]),
+        Reply::text("done"),
+    ]);
+    let run = test.again().endpoint(&server).args(["go"]).run();
+    run.success().stderr_has("← unchanged, already read");
+    let requests = server.finish();
+    let result = |number: u32| requests[4].tool_result(&format!("call_{number}"));
+    let base = base(&test, "fix");
+    let whole = format!("{base}{FRONT}{BODY}{FILES}- notes.md\n");
+    let note = format!(
+        "{base}[unchanged: the whole text is above in this conversation, in the result of an earlier get_skill]"
+    );
+    assert_eq!(result(1), whole);
+    assert_eq!(result(2), note);
+    assert!(result(3).contains("Fix x: first x"), "another text");
+    assert_eq!(result(4), format!("{note}{FILES}- new.md\n- notes.md\n"));
+    assert!(result(5).ends_with("# PDF\n"), "another skill");
+}
+
+/// Changed on disk, or forgotten: whole again.
+#[test]
+fn a_document_is_told_again_when_it_changed_or_was_forgotten() {
+    let test = skills();
+    let path = test.path("skills/pdf/SKILL.md");
+    let pdf = || Reply::calls([("get_skill", r#"{"skill_name":"pdf"}"#)]);
+    let server = Server::start([
+        pdf(),
+        Reply::from_fn(move |_| {
+            std::fs::write(&path, "# PDF 2\n").unwrap();
+            Reply::calls([("get_skill", r#"{"skill_name":"pdf"}"#)])
+        }),
+        Reply::text("one"),
+        pdf(),
+        Reply::text("two"),
+        pdf(),
+        Reply::text("three"),
+    ]);
+    let stdin = "first\nsecond\n/clear\nthird\n";
+    let run = test.again().endpoint(&server).args(["chat"]).stdin(stdin);
+    run.run().success().stdout("one\ntwo\nthree\n");
+    let requests = server.finish();
+    assert!(requests[1].tool_result("call_1").ends_with("# PDF\n"));
+    assert!(requests[2].tool_result("call_2").ends_with("# PDF 2\n"));
+    assert!(requests[4].tool_result("call_3").contains("[unchanged: "));
+    assert!(requests[6].tool_result("call_4").ends_with("# PDF 2\n"));
+}
+
+/// R-CONV-3: a document is the last to be cut.
+#[test]
+fn documents_are_cut_last_when_the_context_is_full() {
+    let full = || Reply::error(400, "This model's maximum context length is 4096 tokens");
+    let document = format!("# Long\n{}", "a rule\n".repeat(1000));
+    let test = skills()
+        .skill("long", &document)
+        .file("skills/long/data.txt", "some data\n".repeat(1000));
+    let read = json!({"skill_name": "long", "file_path": "data.txt"}).to_string();
+    let calls = || {
+        let get = ("get_skill", r#"{"skill_name":"long"}"#);
+        Reply::calls([get, ("read_file_in_skill", &read)])
+    };
+    let server = Server::start([calls(), full(), Reply::text("done")]);
+    let run = test.again().endpoint(&server).args(["go"]).run();
+    run.success()
+        .stderr_has("results of tools were shortened (1)");
+    let requests = server.finish();
+    assert!(requests[2].tool_result("call_1").contains(&document));
+    assert!(requests[2].tool_result("call_2").len() < 3000);
+    // Nothing else helps.
+    let server = Server::start([calls(), full(), full(), Reply::text("done")]);
+    let run = test.again().endpoint(&server).args(["go"]).run();
+    run.success()
+        .stderr_has("documents of skills were shortened (1)");
+    assert!(server.finish()[3].tool_result("call_1").len() < 3000);
+}
+
+/// `/SKILL arguments`: what the model reads is the skill with its values, and
+/// that a person asked for it.
+#[test]
+fn a_skill_is_invoked_by_hand() {
+    let test = skills();
+    let server = Server::start([Reply::text("one"), Reply::text("two"), Reply::text("three")]);
+    let stdin = "/fix   a 'b c' \n/acrobat\n/etc/hosts is what?\n";
+    let run = test.again().endpoint(&server).args(["chat"]).stdin(stdin);
+    let run = run.run().success().stdout("one\ntwo\nthree\n");
+    run.stderr_has("the skill `fix`, ");
+    let requests = server.finish();
+    let asked = questions(&requests[2]);
+    let (base_fix, fixed) = (base(&test, "fix"), fixed(&test));
+    let due = format!(
+        "I invoke the skill `fix`. Follow its instructions below; they are whole, get_skill is not needed.\n\n\
+         {base_fix}{fixed}{FILES}- notes.md\n"
+    );
+    assert_eq!(asked[0], due);
+    assert!(
+        asked[1].starts_with("I invoke the skill `pdf`. "),
+        "{}",
+        asked[1]
+    );
+    assert!(
+        asked[1].ends_with("# PDF\n"),
+        "no frontmatter, no arguments: {}",
+        asked[1]
+    );
+    assert_eq!(asked[2], "/etc/hosts is what?");
+}
+
+/// On a terminal as from a pipe; after a failure it can be sent again.
+#[test]
+fn a_terminal_lists_skills_and_invokes_them() {
+    let server = Server::start([Reply::error(400, "no"), Reply::text("Fixed.")]);
+    let mut terminal = skills().endpoint(&server).terminal();
+    terminal.expect("> ").type_line("/skills");
+    terminal
+        .expect("/fix")
+        .expect("Fixes things.")
+        .expect("/pdf")
+        .expect("Reads PDF.");
+    terminal
+        .expect("> ")
+        .type_line("/help")
+        .expect("/SKILL [arguments]")
+        .expect("> ");
+    terminal.type_line("/fx it").expect("no").expect("> ");
+    terminal
+        .type_line("/fix it")
+        .expect("the skill `fix`")
+        .expect("Fixed.");
+    terminal.expect("> ").ctrl('d');
+    terminal.wait_exit().success();
+    let requests = server.finish();
+    assert_eq!(
+        questions(&requests[0]),
+        ["/fx it"],
+        "words behind it: a question"
+    );
+    let asked = questions(&requests[1]);
+    assert!(
+        asked.len() == 1 && asked[0].contains("Fix it: first it"),
+        "{asked:?}"
+    );
+}
+
+/// Nothing is sent for what is no skill, cannot be read, or is a command.
+#[test]
+fn lines_that_invoke_nothing_are_told() {
+    let server = Server::start([]);
+    let test = skills()
+        .skill("clear", "# A skill\n")
+        .file("skills/latin/SKILL.md", b"caf\xe9\n")
+        .folder("skills/empty")
+        .skill(
+            "lore",
+            "---\ndescription: d\nuser-invocable: false\n---\nLore.\n",
+        );
+    let test = test.endpoint(&server);
+    for (line, due, status) in [
+        (
+            "/fixx",
+            "there is no command /fixx, and no such skill; did you mean /fix?",
+            0,
+        ),
+        ("/skils", "did you mean /skills?", 0),
+        (
+            "/weather",
+            "no such skill; /help lists the commands, /skills the skills",
+            0,
+        ),
+        ("/", "there is no command /,", 0),
+        ("/clear", "the conversation is forgotten", 0),
+        ("/clear all", "/clear stands alone on its line", 0),
+        (
+            "/latin x",
+            "failed to invoke skill `latin`: SKILL.md of the skill `latin` is not UTF-8 text",
+            1,
+        ),
+        (
+            "/empty",
+            "failed to invoke skill `empty`: it has no SKILL.md",
+            1,
+        ),
+        (
+            "/lore",
+            "failed to invoke skill `lore`: it is for the model only (user-invocable: false)",
+            1,
+        ),
+    ] {
+        let run = test.again().args(["chat"]).stdin(line).run();
+        run.status(status).stderr_has(due);
+    }
+    server.finish();
+    let server = Server::start([Reply::text("yes")]);
+    let run = test
+        .again()
+        .endpoint(&server)
+        .args(["chat"])
+        .stdin("/latin\ngo on\n");
+    run.run().status(1).stdout("yes\n");
+    assert_eq!(questions(&server.finish()[0]), ["go on"]);
+}
+
+/// A prompt on the command line is a prompt.
+#[test]
+fn a_single_question_invokes_nothing() {
+    let server = Server::start([Reply::text("ok")]);
+    skills().endpoint(&server).args(["/fix it"]).run().success();
+    assert_eq!(questions(&server.finish()[0]), ["/fix it"]);
+}
+
+/// The key is masked in a document that holds it, however it comes.
+#[test]
+fn the_key_is_masked_in_what_is_invoked() {
+    let key = "sk-canary-4f9a1b7c";
+    let document = format!("# Key\nUse {key} for $ARGUMENTS.\n");
+    let server = Server::start([
+        Reply::calls([
+            ("get_skill", r#"{"skill_name":"key"}"#),
+            ("get_skill", r#"{"skill_name":"key"}"#),
+        ]),
+        Reply::text("ok"),
+        Reply::text("ok"),
+    ]);
+    let test = Test::new()
+        .skill("key", &document)
+        .endpoint(&server)
+        .env("LLM_API_KEY", key);
+    let run = test.args(["chat"]).stdin("go\n/key all\n").run();
+    run.success();
+    let requests = server.finish();
+    assert!(requests[1].tool_result("call_2").contains("[unchanged: "));
+    assert!(
+        requests[2].last_message()["content"]
+            .as_str()
+            .unwrap()
+            .contains("Use [secret] for all.")
+    );
+}
