@@ -11,7 +11,7 @@ use crate::tool::ToolResult;
 const NO_ANSWER: &str = "(no answer: the turn was interrupted)";
 
 /// What stands for a document that was told before.
-const ALREADY_TOLD: &str = "[unchanged: the whole text is above in this conversation, in the result of an earlier get_skill]";
+const ALREADY_TOLD: &str = "[unchanged: the whole text is above in this conversation]";
 
 /// Behind it, when there were other files and are none any more.
 const NO_FILES: &str = "\n\nThis skill has no other files any more.";
@@ -86,8 +86,8 @@ impl Conversation {
     }
 
     /// The result without what the conversation holds already: a note in place
-    /// of a document that an earlier result holds whole, with the list behind
-    /// it only where that has changed. What was cleared or cut is told again.
+    /// of a document that is in there whole, with the list behind it only where
+    /// that has changed. What was cleared or cut is told again.
     pub fn without_repetition(&self, result: ToolResult) -> ToolResult {
         let (Some(document), files) = result.parts() else {
             return result;
@@ -102,6 +102,8 @@ impl Conversation {
                     document_bytes: Some(end),
                     ..
                 } if content.get(..*end) == Some(document) => Some(&content[*end..]),
+                // A person invoked the skill.
+                Message::User(text) if text.ends_with(&result.content) => Some(files),
                 _ => None,
             });
         let Some(told) = told else {
@@ -333,6 +335,13 @@ mod tests {
         assert_eq!(tell("Base: /s\nText\n", "- a"), "Base: /s\nText\n- a");
         assert_eq!(tell("Base: /s\nTex", ""), "Base: /s\nTex");
         assert_eq!(tell("Base: /t\nText", ""), "Base: /t\nText");
+        // A person invoked it.
+        conversation.ask("I invoke: Base: /u\nText");
+        conversation.answer(calls(&["a"]));
+        for (text, due) in [("Base: /u\nText", true), ("Base: /u\nTex", false)] {
+            let result = conversation.without_repetition(document(text, ""));
+            assert_eq!(result.document_bytes.is_none(), due, "{text}");
+        }
         // What is no document is told as often as it is asked for.
         for _ in 0..2 {
             let result = ToolResult::success("Base: /s\nText", "");

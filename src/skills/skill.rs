@@ -1,5 +1,6 @@
 //! One skill: its document and its files.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
@@ -63,6 +64,13 @@ impl Skill {
         let mut near: Vec<&str> = same.take(limits::NEAR_NAMES).collect();
         if near.is_empty() {
             near = text::nearest(path, names.iter().map(AsRef::as_ref), limits::NEAR_NAMES);
+        }
+        if near.is_empty() {
+            let folders: BTreeSet<&str> = names
+                .iter()
+                .flat_map(|name| name.match_indices('/').map(|(end, _)| &name[..end]))
+                .collect();
+            near = text::nearest(path, folders.into_iter(), limits::NEAR_NAMES);
         }
         if near.is_empty() {
             return message;

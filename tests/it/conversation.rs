@@ -184,6 +184,11 @@ fn mistakes_of_the_model_are_told_to_it() {
         ),
         (
             "read_file_in_skill",
+            r#"{"skill_name":"words","file_path":"refernces/"}"#,
+            "did you mean `references`?",
+        ),
+        (
+            "read_file_in_skill",
             r#"{"skill_name":"sums","file_path":"SKILL.md","offset":-1}"#,
             "`offset` must be 1 or more",
         ),

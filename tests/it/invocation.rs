@@ -108,9 +108,7 @@ fn an_unchanged_document_is_told_once() {
     let result = |number: u32| requests[4].tool_result(&format!("call_{number}"));
     let base = base(&test, "fix");
     let whole = format!("{base}{FRONT}{BODY}{FILES}- notes.md\n");
-    let note = format!(
-        "{base}[unchanged: the whole text is above in this conversation, in the result of an earlier get_skill]"
-    );
+    let note = format!("{base}[unchanged: the whole text is above in this conversation]");
     assert_eq!(result(1), whole);
     assert_eq!(result(2), note);
     assert!(result(3).contains("Fix x: first x"), "another text");
@@ -203,6 +201,29 @@ fn a_skill_is_invoked_by_hand() {
         asked[1]
     );
     assert_eq!(asked[2], "/etc/hosts is what?");
+}
+
+/// What was invoked by hand is in the conversation as well.
+#[test]
+fn what_was_invoked_by_hand_is_not_told_again() {
+    let same = json!({"skill_name": "fix", "arguments": "a 'b c'"}).to_string();
+    let server = Server::start([
+        Reply::calls([
+            ("get_skill", same.as_str()),
+            ("get_skill", r#"{"skill_name":"fix","arguments":"a"}"#),
+        ]),
+        Reply::text("ok"),
+    ]);
+    let test = skills().endpoint(&server);
+    let run = test.args(["chat"]).stdin("/fix a 'b c'\n").run();
+    run.success();
+    let requests = server.finish();
+    assert!(
+        requests[1]
+            .tool_result("call_1")
+            .ends_with("in this conversation]")
+    );
+    assert!(requests[1].tool_result("call_2").contains("Fix a: first a"));
 }
 
 /// On a terminal as from a pipe; after a failure it can be sent again.
