@@ -163,7 +163,7 @@ impl Chat<'_> {
             "/exit" | "/quit" => Line::Leave,
             "/help" => {
                 for (name, about) in COMMANDS {
-                    output.note(&format!("{name:20}{about}"));
+                    output.note(&format!("{name}: {about}"));
                 }
                 Line::Nothing
             }
@@ -253,7 +253,7 @@ impl Chat<'_> {
                 Some(fault) => format!("(cannot be used: {fault})"),
                 None => text::one_line(&skill.description, limits::CHAT_DESCRIPTION_BYTES),
             };
-            output.note(&format!("/{:19} {about}", skill.name));
+            output.note(&format!("/{}: {about}", skill.name));
         }
         if let Some(left) = catalogue.skills.len().checked_sub(limits::CHAT_SKILLS + 1) {
             output.note(&format!("… and {} more", left + 1));

@@ -233,10 +233,8 @@ fn a_terminal_lists_skills_and_invokes_them() {
     let mut terminal = skills().endpoint(&server).terminal();
     terminal.expect("> ").type_line("/skills");
     terminal
-        .expect("/fix")
-        .expect("Fixes things.")
-        .expect("/pdf")
-        .expect("Reads PDF.");
+        .expect("/fix: Fixes things.")
+        .expect("/pdf: Reads PDF.");
     terminal
         .expect("> ")
         .type_line("/help")
@@ -260,6 +258,28 @@ fn a_terminal_lists_skills_and_invokes_them() {
         asked.len() == 1 && asked[0].contains("Fix it: first it"),
         "{asked:?}"
     );
+}
+
+#[test]
+fn the_list_of_skills_is_bounded() {
+    let mut test = Test::new();
+    for number in 0..103 {
+        test = test.skill(&format!("s{number:03}"), &"A long description. ".repeat(20));
+    }
+    let server = Server::start([]);
+    let run = test
+        .endpoint(&server)
+        .args(["chat"])
+        .stdin("/skills\n")
+        .run();
+    let run = run.success().stderr_has("skills-runner: … and 3 more\n");
+    let lines = run
+        .stderr
+        .lines()
+        .filter(|line| line.starts_with("skills-runner: /s"));
+    assert!(lines.clone().all(|line| line.len() < 120), "{}", run.stderr);
+    assert_eq!(lines.count(), 100);
+    server.finish();
 }
 
 /// Nothing is sent for what is no skill, cannot be read, or is a command.
