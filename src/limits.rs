@@ -196,6 +196,29 @@ pub const NEAR_NAMES: usize = 3;
 /// Names offered in an error message.
 pub const NAMES: usize = 20;
 
+// What skills' scripts import.
+
+/// Files of a skill that are looked at.
+pub const PROBE_FILES: usize = 2_000;
+/// Entries that are looked at on the way.
+pub const PROBE_ENTRIES: usize = 50_000;
+/// One Python file; parsed, it takes a hundred times as much memory.
+pub const PROBE_FILE_BYTES: usize = 1 << 20;
+/// All Python files of one skill.
+pub const PROBE_SKILL_BYTES: usize = 4 << 20;
+/// What one start of the interpreter is handed, but for its last skill.
+pub const PROBE_BATCH_BYTES: usize = 4 << 20;
+/// Skills of one start.
+pub const PROBE_BATCH_SKILLS: usize = 2_000;
+/// Rows of one kind (imports, requirements, findings) of one skill.
+pub const PROBE_ROWS: usize = 1_000;
+/// What one start may answer; what does not fit is asked again.
+pub const PROBE_ANSWER_BYTES: usize = 4 << 20;
+/// How long one start may take: Python parses about 1 MB in a second.
+pub const PROBE: Duration = Duration::from_secs(60);
+/// Skills that may end the interpreter before it is no use to go on.
+pub const PROBE_DEATHS: usize = 20;
+
 // Opening and reading files.
 
 /// Bytes of a path; the kernel's own bound (`PATH_MAX` without its NUL).

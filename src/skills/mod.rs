@@ -14,6 +14,8 @@ mod catalogue;
 mod fault;
 pub mod frontmatter;
 pub mod invocation;
+pub mod packages;
+pub mod probe;
 mod problem;
 pub mod python;
 pub mod skeleton;

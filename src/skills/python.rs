@@ -1,15 +1,24 @@
-//! Which interpreter runs a skill's scripts.
+//! Which interpreter runs a skill's scripts, in which environment, and how an
+//! interpreter is asked something.
 //!
-//! The ladder: the skill's `venv`, then its `.venv`; a broken one is an error
-//! and no reason to look further. Then `SCRIPT_PYTHON`, then `python3` from
-//! the search path. None of them: an error that names the fix.
+//! The ladder: the skill's `venv`, then its `.venv`; a broken one, or one that
+//! is not finished, is an error and no reason to look further. Then
+//! `SCRIPT_PYTHON`, then `python3` from the search path. None of them: an error
+//! that names the fix.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::config::{Python, Scripts, find_program};
 use crate::skills::Skill;
+use crate::world::capture::Caps;
+use crate::world::patience::Patience;
+use crate::world::process::{self, Job, Leftovers, Outcome};
+
+/// Lies in a venv from the moment it is begun until all is installed in it.
+pub const INCOMPLETE: &str = ".skills-runner-incomplete";
 
 /// What runs a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,15 +37,22 @@ impl Interpreter {
             let venv = skill.path.join(name);
             // Also a dangling link is a venv: a broken one.
             if venv.symlink_metadata().is_ok() {
+                if venv.join(INCOMPLETE).symlink_metadata().is_ok() {
+                    return Err(format!(
+                        "the venv of the skill `{}` is not finished: `{}` finishes it",
+                        skill.name,
+                        setup_command(&skill.name, &[])
+                    ));
+                }
                 return in_venv(&skill.name, venv);
             }
         }
         if scripts.python == Python::Off {
             return Err(format!(
                 "the skill `{}` has no venv, and scripts of such skills are switched off \
-                 (SCRIPT_PYTHON=off): {}",
+                 (SCRIPT_PYTHON=off); `{}` makes one",
                 skill.name,
-                venv_command(&skill.path)
+                setup_command(&skill.name, &[])
             ));
         }
         Interpreter::without_venv(scripts)
@@ -77,6 +93,105 @@ impl Interpreter {
             None => cause.to_string(),
         }
     }
+
+    /// The environment of a skill's scripts: the user's, and what tells them
+    /// where they are.
+    pub fn environment(&self, skill: &Skill, scripts: &Scripts) -> Vec<(OsString, OsString)> {
+        let mut environment = scripts.environment.clone();
+        let mut set = |name: &str, value: OsString| {
+            environment.retain(|(known, _)| known != name);
+            environment.push((name.into(), value));
+        };
+        set("SKILL_DIR", skill.path.clone().into());
+        set("SKILL_NAME", skill.name.clone().into());
+        set("USER_CWD", scripts.user_folder.clone().into());
+        for (name, value) in [
+            ("PYTHONUTF8", "1"),
+            ("PYTHONIOENCODING", "utf-8"),
+            ("PYTHONUNBUFFERED", "1"),
+            ("PYTHONDONTWRITEBYTECODE", "1"),
+        ] {
+            set(name, value.into());
+        }
+        // Modules beside SKILL.md can be imported, wherever the script itself lies.
+        set(
+            "PYTHONPATH",
+            joined(&skill.path, variable(scripts, "PYTHONPATH")),
+        );
+        if let Some(venv) = &self.venv {
+            set("VIRTUAL_ENV", venv.clone().into());
+            let programs = self.program.parent().unwrap_or(venv);
+            set("PATH", joined(programs, variable(scripts, "PATH")));
+            environment.retain(|(name, _)| name != "PYTHONHOME");
+        }
+        environment
+    }
+
+    /// The environment of a program of our own in this interpreter: it finds
+    /// the installed modules that scripts find, and no module of a skill takes
+    /// the place of one of the standard library.
+    pub fn own_environment(&self, scripts: &Scripts) -> Vec<(OsString, OsString)> {
+        let places = ["PYTHONHOME", "PYTHONUSERBASE", "PYTHONNOUSERSITE"];
+        let mut environment = scripts.environment.clone();
+        environment.retain(|(name, _)| {
+            let is_home = self.venv.is_some() && name == "PYTHONHOME";
+            let is_place = places.iter().any(|place| name == place) && !is_home;
+            is_place || !name.as_encoded_bytes().starts_with(b"PYTHON")
+        });
+        environment.push(("PYTHONDONTWRITEBYTECODE".into(), "1".into()));
+        environment
+    }
+}
+
+/// The value of a variable in the environment of all scripts.
+pub fn variable<'s>(scripts: &'s Scripts, name: &str) -> Option<&'s OsStr> {
+    let mut environment = scripts.environment.iter();
+    let (_, value) = environment.find(|(known, _)| known == name)?;
+    Some(value)
+}
+
+fn joined(first: &Path, rest: Option<&OsStr>) -> OsString {
+    let mut list = first.as_os_str().to_owned();
+    if let Some(rest) = rest.filter(|rest| !rest.is_empty()) {
+        list.push(":");
+        list.push(rest);
+    }
+    list
+}
+
+/// A program of our own for an interpreter.
+pub struct Question<'a> {
+    /// The program's text.
+    pub source: &'a str,
+    /// What it reads.
+    pub stdin: &'a [u8],
+    /// Its whole environment.
+    pub environment: &'a [(OsString, OsString)],
+    /// How long it may take.
+    pub limit: Duration,
+    /// How much is kept of what it says.
+    pub caps: Caps,
+}
+
+impl Question<'_> {
+    /// Lets an interpreter run it, in a folder that is nobody's.
+    pub fn ask(&self, program: &Path, patience: &Patience) -> Result<Outcome, String> {
+        let args = [OsString::from("-c"), OsString::from(self.source)];
+        let job = Job {
+            program,
+            args: &args,
+            // The user's may be closed to its user, and scripts do not start there.
+            folder: Path::new("/"),
+            environment: self.environment,
+            stdin: self.stdin,
+            limit: patience.at_most(self.limit),
+            leftovers: Leftovers::Kill,
+            caps: self.caps,
+            interrupt: &patience.interrupt,
+            confine: None,
+        };
+        process::run(&job).map_err(|error| format!("cannot be started: {error}"))
+    }
 }
 
 fn in_venv(skill: &str, venv: PathBuf) -> Result<Interpreter, String> {
@@ -102,22 +217,28 @@ fn in_venv(skill: &str, venv: PathBuf) -> Result<Interpreter, String> {
 
 fn broken(skill: &str, venv: &Path, cause: &str) -> String {
     format!(
-        "the venv of the skill `{skill}` is broken: {cause}; remove {} and make it again: {}",
+        "the venv of the skill `{skill}` is broken: {cause}; `{}` makes {} again",
+        setup_command(skill, &[]),
         venv.display(),
-        venv_command(venv.parent().unwrap_or(venv)),
     )
 }
 
-/// The command that makes a skill's venv.
-pub fn venv_command(skill: &Path) -> String {
-    format!("python3 -m venv {}", quoted(&skill.join("venv")))
+/// The command that gives a skill its venv, with what it declares and these
+/// packages in it.
+pub fn setup_command(skill: &str, packages: &[&str]) -> String {
+    let mut command = "skills-runner skills setup".to_string();
+    for word in [skill].iter().chain(packages) {
+        command.push(' ');
+        command.push_str(&quoted(Path::new(word)));
+    }
+    command
 }
 
 /// A path as a shell takes it.
 pub fn quoted(path: &Path) -> String {
     let text = path.to_string_lossy();
     let is_plain = |c: char| c.is_alphanumeric() || "/._-+@%:,".contains(c);
-    if text.chars().all(is_plain) {
+    if !text.is_empty() && text.chars().all(is_plain) {
         text.into_owned()
     } else {
         format!("'{}'", text.replace('\'', "'\\''"))

@@ -29,6 +29,7 @@ mod network;
 mod network_settings;
 mod output;
 mod paths;
+mod probe;
 mod scripts;
 mod skills;
 mod skills_commands;

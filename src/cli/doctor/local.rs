@@ -1,6 +1,5 @@
 //! What `doctor` looks at on this machine: settings, Python, skills.
 
-use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 
@@ -13,13 +12,13 @@ use crate::config::{Python, Scripts};
 use crate::error::{Kind, Result};
 use crate::limits;
 use crate::settings;
-use crate::skills::python::Interpreter;
+use crate::skills::python::{Interpreter, Question};
 use crate::skills::{Catalogue, Summary};
 use crate::text::one_line;
 use crate::tool::milliseconds;
 use crate::world::capture::Caps;
 use crate::world::patience::{Patience, Stop};
-use crate::world::process::{self, Ending, Job, Leftovers};
+use crate::world::process::Ending;
 
 /// Settings that are told also where they are not set.
 const REQUIRED: [&str; 3] = [
@@ -109,7 +108,14 @@ fn settings_count(count: usize) -> String {
 
 /// Parts a problem from what to do about it, which stands at its end.
 fn remedy(problem: &str) -> (&str, &str) {
-    const VERBS: [&str; 5] = [": set ", ": pass ", ": copy ", ": chmod ", "; remove "];
+    const VERBS: [&str; 6] = [
+        ": set ",
+        ": pass ",
+        ": copy ",
+        ": chmod ",
+        ": `skills-runner ",
+        "; `skills-runner ",
+    ];
     let at = VERBS.iter().filter_map(|verb| problem.find(verb)).min();
     match at {
         Some(at) => (&problem[..at], &problem[at + 2..]),
@@ -208,21 +214,14 @@ fn start(
     scripts: &Scripts,
     patience: &Patience,
 ) -> std::result::Result<Told, String> {
-    let args = [OsString::from("-c"), OsString::from(VERSION_SCRIPT)];
-    let job = Job {
-        program,
-        args: &args,
-        // The user's may be closed to its user, and scripts do not start there.
-        folder: Path::new("/"),
-        environment: &scripts.environment,
+    let question = Question {
+        source: VERSION_SCRIPT,
         stdin: b"",
-        limit: patience.at_most(limits::PYTHON_START),
-        leftovers: Leftovers::Kill,
+        environment: &scripts.environment,
+        limit: limits::PYTHON_START,
         caps: Caps::halves(limits::PIPE_READ_BYTES),
-        interrupt: &patience.interrupt,
-        confine: None,
     };
-    let outcome = process::run(&job).map_err(|error| format!("cannot be started: {error}"))?;
+    let outcome = question.ask(program, patience)?;
     let (stdout, stderr) = (outcome.stdout.text(), outcome.stderr.text());
     let lines: Vec<&str> = stdout.lines().collect();
     match (outcome.ending, lines.as_slice()) {

@@ -194,7 +194,7 @@ fn execute(
         return failure("its arguments", &"they hold a NUL character");
     }
     command.extend(words.into_iter().map(OsString::from));
-    let environment = environment(skill, python, scripts);
+    let environment = python.environment(skill, scripts);
     let job = Job {
         program: &python.program,
         args: &command,
@@ -221,52 +221,4 @@ fn execute(
             &python.explain(&skill.name, &error.to_string()),
         ),
     }
-}
-
-/// The environment of a script: the user's, and what tells it where it is.
-fn environment(
-    skill: &Skill,
-    python: &Interpreter,
-    scripts: &Scripts,
-) -> Vec<(OsString, OsString)> {
-    let mut environment = scripts.environment.clone();
-    let mut set = |name: &str, value: OsString| {
-        environment.retain(|(known, _)| known != name);
-        environment.push((name.into(), value));
-    };
-    set("SKILL_DIR", skill.path.clone().into());
-    set("SKILL_NAME", skill.name.clone().into());
-    set("USER_CWD", scripts.user_folder.clone().into());
-    for (name, value) in [
-        ("PYTHONUTF8", "1"),
-        ("PYTHONIOENCODING", "utf-8"),
-        ("PYTHONUNBUFFERED", "1"),
-        ("PYTHONDONTWRITEBYTECODE", "1"),
-    ] {
-        set(name, value.into());
-    }
-    let joined = |first: &std::path::Path, rest: Option<&OsString>| {
-        let mut list = first.as_os_str().to_owned();
-        if let Some(rest) = rest.filter(|rest| !rest.is_empty()) {
-            list.push(":");
-            list.push(rest);
-        }
-        list
-    };
-    let known = |name: &str| {
-        scripts
-            .environment
-            .iter()
-            .find(|(known, _)| known == name)
-            .map(|(_, value)| value)
-    };
-    // Modules beside SKILL.md can be imported, wherever the script itself lies.
-    set("PYTHONPATH", joined(&skill.path, known("PYTHONPATH")));
-    if let Some(venv) = &python.venv {
-        set("VIRTUAL_ENV", venv.clone().into());
-        let programs = python.program.parent().unwrap_or(venv);
-        set("PATH", joined(programs, known("PATH")));
-        environment.retain(|(name, _)| name != "PYTHONHOME");
-    }
-    environment
 }

@@ -1,6 +1,5 @@
 //! What came of a script, as the model reads it, with the hint that helps.
 
-use std::ffi::OsStr;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -8,7 +7,8 @@ use serde::Serialize;
 use crate::limits;
 use crate::secret::Secrets;
 use crate::skills::Skill;
-use crate::skills::python::{Interpreter, quoted, venv_command};
+use crate::skills::packages::{known_part, package_of};
+use crate::skills::python::{Interpreter, setup_command};
 use crate::text;
 use crate::tool::{ToolResult, milliseconds};
 use crate::world::process::{Ending, Outcome};
@@ -152,56 +152,30 @@ fn missing_module(stderr: &str) -> Option<&str> {
     let line = last_line(stderr);
     // Scripts that catch it quote the same words.
     let name = line.split_once("No module named '")?.1.split('\'').next()?;
-    name.split('.').next().filter(|name| !name.is_empty())
+    Some(name).filter(|name| !known_part(name).is_empty())
 }
 
+/// The one command that installs it. What package brings a module that is not
+/// well known is not guessed: the skill's own list may tell, or its author.
 fn install_command(skill: &Skill, python: &Interpreter, module: &str) -> String {
-    let package = package_of(module);
-    let has_requirements = skill.root.file("requirements.txt").is_ok();
-    let what = if has_requirements {
-        "-r requirements.txt"
-    } else {
-        package
+    let place = match &python.venv {
+        Some(_) => " in the skill's venv",
+        None => "",
     };
-    let folder = quoted(&skill.path);
-    match &python.venv {
-        Some(_) => format!(
-            "`{module}` is not installed in the skill's venv; this installs it: \
-             cd {folder} && {} -m pip install {what}",
-            quoted(&python.program)
+    let missing = format!("`{}` is not installed{place}", known_part(module));
+    let is_declared = skill.root.file("requirements.txt").is_ok();
+    let command = |packages: &[&str]| setup_command(&skill.name, packages);
+    match package_of(module) {
+        Some(package) => format!("{missing}: `{}` installs it", command(&[package])),
+        None if is_declared => format!(
+            "{missing}: `{}` installs what the skill's requirements.txt lists",
+            command(&[])
         ),
         None => format!(
-            "`{module}` is not installed; this gives the skill a venv of its own with it: \
-             cd {folder} && {} && venv/bin/python -m pip install {what}",
-            venv_command(OsStr::new("").as_ref())
+            "{missing}: `{}` installs it, with the name of its package for PACKAGE",
+            command(&["PACKAGE"])
         ),
     }
-}
-
-/// Packages whose name differs from the module they bring.
-fn package_of(module: &str) -> &str {
-    const DIFFERENT: [(&str, &str); 16] = [
-        ("PIL", "pillow"),
-        ("yaml", "pyyaml"),
-        ("cv2", "opencv-python-headless"),
-        ("sklearn", "scikit-learn"),
-        ("skimage", "scikit-image"),
-        ("bs4", "beautifulsoup4"),
-        ("docx", "python-docx"),
-        ("pptx", "python-pptx"),
-        ("dateutil", "python-dateutil"),
-        ("dotenv", "python-dotenv"),
-        ("fitz", "pymupdf"),
-        ("Crypto", "pycryptodome"),
-        ("serial", "pyserial"),
-        ("jwt", "pyjwt"),
-        ("git", "gitpython"),
-        ("attr", "attrs"),
-    ];
-    DIFFERENT
-        .iter()
-        .find(|(name, _)| *name == module)
-        .map_or(module, |(_, package)| package)
 }
 
 #[cfg(test)]
@@ -211,9 +185,7 @@ mod tests {
     #[test]
     fn a_missing_module_is_named_by_its_package() {
         let trace = "Traceback (most recent call last):\n  File \"x\"\nModuleNotFoundError: No module named 'PIL.Image'\n";
-        assert_eq!(missing_module(trace), Some("PIL"));
-        assert_eq!(package_of("PIL"), "pillow");
-        assert_eq!(package_of("requests"), "requests");
+        assert_eq!(missing_module(trace), Some("PIL.Image"));
         assert_eq!(
             missing_module("ModuleNotFoundError: No module named 'a'\nbut it was caught\n"),
             None

@@ -1,0 +1,329 @@
+"""What the Python files of skills import and declare, told as JSON.
+
+Runs in the interpreter that runs the skills' scripts, from Python 3.6 on. It
+is handed the files' bytes and opens no file of a skill; it imports nothing but
+the standard library (and pip's own TOML reader where there is no other), and
+executes nothing that it is given.
+
+Standard input: a line of JSON, then the bytes of all files, one after the
+other. Standard output: a line of JSON for each skill.
+"""
+import sys
+
+# Scripts' folders are no part of this program's path, whatever starts it.
+sys.path = [entry for entry in sys.path if entry not in ("", ".", "/")]
+
+import ast
+import importlib.machinery
+import importlib.util
+import json
+import re
+import warnings
+
+warnings.simplefilter("ignore")
+
+CATCHES = {"ImportError", "ModuleNotFoundError", "Exception", "BaseException"}
+# Of the standard library somewhere, or no module at all.
+ELSEWHERE = {"__future__", "__main__", "_winapi", "msvcrt", "nt", "winreg", "winsound", "_typeshed"}
+BLOCK = re.compile(r"(?m)^# /// (?P<type>[a-zA-Z0-9-]+)$\s(?P<content>(^#(| .*)$\s)+)^# ///$")
+# Characters of anything that is told: names and messages have no bound of their own.
+LONGEST = 500
+CLAUSE = re.compile(r"^(~=|===?|!=|<=|>=|<|>)\s*([0-9]+(?:\.[0-9]+)*)(\.\*)?$")
+
+
+def names_in(node):
+    """The last words of all names in an expression."""
+    found = set()
+    for inner in ast.walk(node) if node is not None else ():
+        found.add(getattr(inner, "id", None) or getattr(inner, "attr", None))
+        # Strings are nodes of their own kind before Python 3.8.
+        text = getattr(inner, "value", None) if hasattr(ast, "Constant") else None
+        text = text if text is not None else getattr(inner, "s", None)
+        if isinstance(text, str):
+            found.add(text)
+    return found
+
+
+def gives_up(handler):
+    """Whether a handler ends the program, or has pip install what is missing."""
+    for inner in ast.walk(handler):
+        if isinstance(inner, ast.Raise):
+            return True
+        if isinstance(inner, ast.Call):
+            function = inner.func
+            name = getattr(function, "attr", None) or getattr(function, "id", None)
+            if name in ("exit", "_exit", "quit") or "pip" in names_in(inner):
+                return True
+    return False
+
+
+def forgives(node):
+    """Whether a `try` goes on where an import in it fails."""
+    for handler in node.handlers:
+        if handler.type is None or CATCHES & names_in(handler.type):
+            return not gives_up(handler)
+    return False
+
+
+def is_main(test):
+    return "__name__" in names_in(test)
+
+
+def imports_of(tree):
+    """(dotted name, line, is optional) of each import that is not relative."""
+    left = [(statement, False) for statement in reversed(tree.body)]
+    while left:
+        node, optional = left.pop()
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield alias.name, node.lineno, optional
+            continue
+        if isinstance(node, ast.ImportFrom):
+            if not node.level and node.module:
+                for alias in node.names:
+                    yield node.module + "." + alias.name, node.lineno, optional
+            continue
+        inside = optional
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ExceptHandler)):
+            inside = True
+        elif isinstance(node, ast.If):
+            # What depends on a platform or a version is not always needed.
+            inside = optional or not is_main(node.test)
+        elif isinstance(node, ast.With):
+            items = [item.context_expr for item in node.items]
+            inside = optional or any(CATCHES & names_in(item) for item in items)
+        body = inside
+        if hasattr(node, "handlers"):
+            body = optional or forgives(node)
+        below = [(inner, body) for inner in getattr(node, "body", None) or () if isinstance(inner, ast.AST)]
+        for part in ("handlers", "orelse", "finalbody", "cases"):
+            below += [(inner, inside) for inner in getattr(node, part, None) or () if isinstance(inner, ast.AST)]
+        if isinstance(node, (ast.stmt, ast.ExceptHandler)) or hasattr(node, "body"):
+            left.extend(reversed(below))
+
+
+class Finder:
+    """Which modules there are, without importing any."""
+
+    def __init__(self, namespaced):
+        self.namespaced = set(namespaced)
+        self.roots = {name.split(".")[0] for name in namespaced}
+        self.known = {}
+        self.standard = set(getattr(sys, "stdlib_module_names", ())) | set(sys.builtin_module_names) | ELSEWHERE
+
+    def module(self, dotted):
+        """The part of an imported name that a package brings."""
+        parts = dotted.split(".")
+        if parts[0] in self.roots:
+            for length in range(len(parts), 1, -1):
+                name = ".".join(parts[:length])
+                if name in self.namespaced:
+                    return name
+        return parts[0]
+
+    def place(self, name):
+        """"s" for the standard library, "i" for installed, "m" for missing."""
+        if name not in self.known:
+            self.known[name] = self.look(name)
+        return self.known[name]
+
+    def look(self, name):
+        parts = name.split(".")
+        if parts[0] in self.standard:
+            return "s"
+        try:
+            spec = importlib.util.find_spec(parts[0])
+            for length in range(2, len(parts) + 1):
+                if spec is None:
+                    break
+                below = spec.submodule_search_locations
+                spec = importlib.machinery.PathFinder.find_spec(".".join(parts[:length]), below)
+        except Exception:
+            # A finder that fails, or a module that was loaded in a strange way.
+            return "i"
+        if spec is None:
+            return "m"
+        if not hasattr(sys, "stdlib_module_names") and is_standard(spec.origin):
+            return "s"
+        return "i"
+
+
+def is_standard(origin):
+    if origin in ("built-in", "frozen"):
+        return True
+    folder = importlib.util.__file__.rsplit("importlib", 1)[0]
+    return bool(origin) and origin.startswith(folder) and "-packages" not in origin[len(folder):]
+
+
+def toml():
+    """A reader of TOML, or None."""
+    for name in ("tomllib", "tomli", "pip._vendor.tomli", "setuptools._vendor.tomli"):
+        try:
+            return __import__(name, fromlist=["loads"])
+        except Exception:
+            pass
+    return None
+
+
+def version_fits(specifier):
+    """Whether this Python is what `requires-python` asks for; None: not readable."""
+    mine = list(sys.version_info[:3])
+    for clause in filter(None, (part.strip() for part in specifier.split(","))):
+        match = CLAUSE.match(clause)
+        if not match:
+            return None
+        sign, text, star = match.groups()
+        asked = [int(part) for part in text.split(".")]
+        same = mine[:len(asked)] == asked
+        padded = (asked + [0, 0, 0])[:3]
+        fits = {
+            ">=": mine >= padded,
+            "<=": mine <= padded,
+            ">": mine > padded,
+            "<": mine < padded,
+            "==": same if star else mine == padded,
+            "===": mine == padded,
+            "!=": not (same if star else mine == padded),
+            "~=": mine >= padded and mine[:len(asked) - 1] == asked[:-1],
+        }[sign]
+        if not fits:
+            return False
+    return True
+
+
+class Skill:
+    """What one skill's files say."""
+
+    def __init__(self, finder, reader, most):
+        self.finder = finder
+        self.reader = reader
+        self.most = most
+        self.told = {"syntax": [], "imports": [], "declared": [], "pythons": [], "faults": [], "cut": False}
+
+    def tell(self, kind, *row):
+        if len(self.told[kind]) < self.most:
+            self.told[kind].append([each[:LONGEST] if isinstance(each, str) else each for each in row])
+        else:
+            self.told["cut"] = True
+
+    def read_script(self, index, source):
+        try:
+            tree = ast.parse(source)
+        except SyntaxError as error:
+            self.tell("syntax", index, error.lineno or None, str(error.msg))
+        except RecursionError:
+            self.tell("syntax", index, None, "it is nested too deeply")
+        except MemoryError:
+            self.tell("syntax", index, None, "it is nested too deeply, or too large")
+        except Exception as error:
+            self.tell("syntax", index, None, str(error) or type(error).__name__)
+        else:
+            self.read_imports(index, source, tree)
+        if b"# /// script" in source:
+            self.read_block(index, source)
+
+    def read_imports(self, index, source, tree):
+        moves = b"sys.path" in source or b"addsitedir" in source
+        rows = {}
+        for dotted, line, optional in imports_of(tree):
+            module = self.finder.module(dotted)
+            place = self.finder.place(module)
+            if place == "s":
+                continue
+            row = rows.setdefault(module, [index, module, line, optional, place == "m", moves])
+            if row[3] and not optional:
+                # The import that is needed counts.
+                row[2:4] = line, False
+        for row in rows.values():
+            self.tell("imports", *row)
+
+    def read_block(self, index, source):
+        text = source.decode("utf-8", "replace").replace("\r\n", "\n")
+        blocks = [match for match in BLOCK.finditer(text) if match.group("type") == "script"]
+        if not blocks:
+            line = text[:text.index("# /// script")].count("\n") + 1
+            self.tell("faults", index, line, "the block `# /// script` does not end in a line `# ///`, or holds a line that is no comment")
+            return
+        line = text[:blocks[0].start()].count("\n") + 1
+        if len(blocks) > 1:
+            self.tell("faults", index, text[:blocks[1].start()].count("\n") + 1, "a second block `# /// script`")
+            return
+        lines = blocks[0].group("content").splitlines()
+        content = "\n".join(each[2:] if each.startswith("# ") else each[1:] for each in lines)
+        read = self.read_toml(index, content, line)
+        if read is not None:
+            self.declare(index, content, line, read, "dependencies", "requires-python")
+
+    def read_project(self, index, source):
+        content = source.decode("utf-8", "replace").replace("\r\n", "\n")
+        read = self.read_toml(index, content, 0)
+        if read is not None:
+            project = read.get("project", {})
+            if isinstance(project, dict):
+                self.declare(index, content, 0, project, "dependencies", "requires-python")
+            else:
+                self.tell("faults", index, None, "`project` is no table")
+
+    def read_toml(self, index, content, before):
+        if self.reader is None:
+            self.tell("faults", index, None, "its TOML cannot be read by this Python %d.%d, which has no TOML reader (3.11 has)" % sys.version_info[:2])
+            return None
+        try:
+            return self.reader.loads(content)
+        except RecursionError:
+            self.tell("faults", index, None, "its TOML is nested too deeply")
+        except Exception as error:
+            at = re.search(r" ?\(at line ([0-9]+), column [0-9]+\)", str(error))
+            line = int(at.group(1)) if at else content.count("\n") + 1
+            what = str(error).replace(at.group(0), "") if at else str(error)
+            self.tell("faults", index, before + line, "its TOML is broken: " + what.replace(" (at end of document)", " at its end"))
+        return None
+
+    def declare(self, index, content, before, table, dependencies, python):
+        def line_of(text, fallback):
+            for number, line in enumerate(content.split("\n"), 1):
+                if text in line:
+                    return before + number
+            return fallback
+
+        listed = table.get(dependencies, [])
+        at = line_of(dependencies, None)
+        if not isinstance(listed, list) or not all(isinstance(item, str) for item in listed):
+            self.tell("faults", index, at, "`%s` is no list of strings" % dependencies)
+            listed = []
+        for item in listed:
+            self.tell("declared", index, line_of(item, at), item)
+        asked = table.get(python)
+        at = line_of(python, None)
+        if isinstance(asked, str):
+            self.tell("pythons", index, at, asked, version_fits(asked))
+        elif asked is not None:
+            self.tell("faults", index, at, "`%s` is no string" % python)
+
+
+def say(told):
+    sys.stdout.buffer.write((json.dumps(told) + "\n").encode("ascii"))
+    sys.stdout.buffer.flush()
+
+
+def main():
+    say({"python": "%d.%d.%d" % sys.version_info[:3]})
+    given = sys.stdin.buffer
+    asked = json.loads(given.readline().decode("utf-8"))
+    reader = toml()
+    # Only to look for modules in: all that this program needs is imported.
+    sys.path += asked["python_path"]
+    finder = Finder(asked["namespaced"])
+    for number, files in asked["skills"]:
+        skill = Skill(finder, reader, asked["most"])
+        for index, (is_project, size) in enumerate(files):
+            source = given.read(size)
+            if is_project:
+                skill.read_project(index, source)
+            else:
+                skill.read_script(index, source)
+        skill.told["skill"] = number
+        say(skill.told)
+
+
+main()

@@ -1,0 +1,223 @@
+//! What the Python files of skills import and declare, told by the interpreter
+//! that runs them.
+//!
+//! Files are read here, confined; `probe.py` is handed their bytes, parses them
+//! and looks for what they import. Nothing of a skill is ever executed, and no
+//! folder of a skill is on that program's path. Many skills share one start. A
+//! file that ends the interpreter costs its skill alone.
+
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+
+use crate::config::Scripts;
+use crate::limits;
+use crate::skills::python::Interpreter;
+use crate::skills::{Problem, Severity, Skill};
+use crate::text::one_line;
+use crate::world::patience::Patience;
+use crate::world::process::{Ending, Outcome};
+
+mod batch;
+mod files;
+
+use batch::{Answers, Batch};
+use files::{role, tree};
+
+/// What is known of one skill.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Probed {
+    /// Its name.
+    pub skill: String,
+    /// Python files that do not parse.
+    pub syntax: Vec<Problem>,
+    /// What its files import that is neither the standard library's nor its
+    /// own; a module once a file.
+    pub imports: Vec<Import>,
+    /// The requirements that it lists, in `requirements.txt`, `pyproject.toml`
+    /// or its scripts' blocks `# /// script`.
+    pub declared: Vec<Declared>,
+    /// The versions of Python that it asks for; one that this interpreter does
+    /// not meet is among the faults too.
+    pub requires_python: Vec<Declared>,
+    /// What else is wrong, and what could not be looked at.
+    pub faults: Vec<Problem>,
+}
+
+/// A module that a file imports.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Import {
+    /// Its first word, or as much of its name as a package is known by.
+    pub module: String,
+    /// Relative to the skill's folder.
+    pub file: PathBuf,
+    /// Where it is first imported; where it is first needed, if it is.
+    pub line: usize,
+    /// The file does without it, needs it only for some of what it does, or is
+    /// material (a template, an example, a test) and no script of the skill.
+    pub is_optional: bool,
+    /// The interpreter does not find it.
+    pub is_missing: bool,
+    /// The package that brings it; `None`: that is not well known, and must not
+    /// be guessed.
+    pub package: Option<&'static str>,
+}
+
+/// A line of what a skill declares.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Declared {
+    /// Relative to the skill's folder.
+    pub file: PathBuf,
+    /// Counted from 1, where it is known.
+    pub line: Option<usize>,
+    /// As it is written, without comments; in a `requirements.txt` it may be an
+    /// option, such as `-r other.txt`.
+    pub requirement: String,
+}
+
+/// Skills that one interpreter runs.
+#[derive(Debug)]
+pub struct Group<'s> {
+    /// What runs them.
+    pub interpreter: Interpreter,
+    /// In the order in which they were given.
+    pub skills: Vec<&'s Skill>,
+}
+
+/// Skills with Python in them, by what runs them.
+#[derive(Debug, Default)]
+pub struct Groups<'s> {
+    /// In the order of their first skills.
+    pub groups: Vec<Group<'s>>,
+    /// Those that nothing runs, each with the reason, which names the fix.
+    pub refused: Vec<(&'s Skill, String)>,
+}
+
+/// Finds the interpreter of each skill that has Python files or declares
+/// requirements; other skills are in no group.
+pub fn group_by_interpreter<'s>(skills: &[&'s Skill], scripts: &Scripts) -> Groups<'s> {
+    let mut found = Groups::default();
+    for skill in skills {
+        if !tree(skill).files.iter().any(|path| role(path).is_some()) {
+            continue;
+        }
+        match Interpreter::of(skill, scripts) {
+            Ok(interpreter) => {
+                let mut groups = found.groups.iter_mut();
+                match groups.find(|group| group.interpreter == interpreter) {
+                    Some(group) => group.skills.push(skill),
+                    None => found.groups.push(Group {
+                        interpreter,
+                        skills: vec![skill],
+                    }),
+                }
+            }
+            Err(reason) => found.refused.push((skill, reason)),
+        }
+    }
+    found
+}
+
+/// Asks an interpreter about skills, and answers in their order. The error says
+/// why it cannot be asked: it does not start, it is no Python 3, or the run is
+/// to end.
+pub fn probe(
+    interpreter: &Interpreter,
+    skills: &[&Skill],
+    scripts: &Scripts,
+    patience: &Patience,
+) -> Result<Vec<Probed>, String> {
+    let mut probed: Vec<Probed> = skills.iter().map(|skill| Probed::new(skill)).collect();
+    let mut left: VecDeque<usize> = (0..skills.len()).collect();
+    let mut deaths = 0;
+    while !left.is_empty() {
+        let mut batch = Batch::default();
+        while let Some(number) = left.front().copied().filter(|_| batch.has_room()) {
+            left.pop_front();
+            batch.add(number, skills[number]);
+        }
+        if !batch.needs_python() {
+            batch.finish(&mut probed);
+            continue;
+        }
+        let outcome = batch.ask(interpreter, scripts, patience)?;
+        let answers = Answers::parse(&outcome);
+        let Some(version) = &answers.version else {
+            let cause = no_python(interpreter, &outcome);
+            return Err(interpreter.explain(batch.first_name(), &cause));
+        };
+        let unanswered = batch.take(&answers, version, &mut probed);
+        let Some((first, rest)) = unanswered.split_first() else {
+            continue;
+        };
+        for number in rest.iter().rev() {
+            left.push_front(*number);
+        }
+        if outcome.stdout.truncated() && unanswered.len() < batch.materials.len() {
+            left.push_front(*first);
+            continue;
+        }
+        deaths += 1;
+        if deaths > limits::PROBE_DEATHS {
+            return Err(format!(
+                "{} ended over {deaths} skills, the last of them `{}`: it is no use to go on",
+                interpreter.program.display(),
+                skills[*first].name
+            ));
+        }
+        let message = format!("its Python files cannot be looked at: {}", end_of(&outcome));
+        probed[*first] = Probed::new(skills[*first]);
+        probed[*first].fault(Path::new(""), None, "unprobed", message);
+    }
+    Ok(probed)
+}
+
+/// How an interpreter ended that did not answer.
+fn end_of(outcome: &Outcome) -> String {
+    let stderr = outcome.stderr.text();
+    let last = one_line(
+        stderr.trim_end().lines().last().unwrap_or_default(),
+        limits::QUOTED_BYTES,
+    );
+    match outcome.ending {
+        _ if outcome.timed_out => "Python did not get through them in time".into(),
+        _ if outcome.stdout.truncated() => "there is too much to tell of them".into(),
+        Ending::Signaled(signal) => format!("Python died of signal {signal} over them"),
+        _ if last.is_empty() => "Python ended over them".into(),
+        _ => format!("Python ended over them: {last}"),
+    }
+}
+
+fn no_python(interpreter: &Interpreter, outcome: &Outcome) -> String {
+    let program = interpreter.program.display();
+    if outcome.timed_out {
+        return format!("{program} does not start in time");
+    }
+    let stderr = outcome.stderr.text();
+    let words = stderr
+        .trim_end()
+        .lines()
+        .last()
+        .unwrap_or("it says nothing");
+    let words = one_line(words, limits::QUOTED_BYTES);
+    format!("{program} is no working Python 3.6 or later: {words}")
+}
+
+impl Probed {
+    fn new(skill: &Skill) -> Probed {
+        Probed {
+            skill: skill.name.clone(),
+            ..Probed::default()
+        }
+    }
+
+    fn fault(&mut self, file: &Path, line: Option<usize>, rule: &'static str, message: String) {
+        self.faults.push(Problem {
+            file: file.to_path_buf(),
+            line,
+            rule,
+            severity: Severity::Warning,
+            message,
+            fix: None,
+        });
+    }
+}

@@ -1,0 +1,318 @@
+//! One start of the interpreter: what it is handed of many skills, and what it
+//! answers.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use serde_json::json;
+
+use super::files::{Role, is_material, own_modules, requirements, role, tree};
+use super::{Declared, Import, Probed};
+use crate::config::Scripts;
+use crate::limits;
+use crate::skills::packages::{namespaced, package_of};
+use crate::skills::python::{Interpreter, Question, variable};
+use crate::skills::{Problem, Severity, Skill};
+use crate::world::capture::Caps;
+use crate::world::confined::read_whole;
+use crate::world::patience::Patience;
+use crate::world::process::Outcome;
+
+const PROGRAM: &str = include_str!("../probe.py");
+
+/// Skills that one start is asked about.
+#[derive(Default)]
+pub(super) struct Batch {
+    pub(super) materials: Vec<Material>,
+    bytes: Vec<u8>,
+}
+
+/// What one skill brings to it.
+pub(super) struct Material {
+    number: usize,
+    /// Those that the interpreter is handed, and the length of each.
+    files: Vec<(PathBuf, Role, usize)>,
+    own_modules: BTreeSet<String>,
+    /// Not all of its files are known.
+    is_cut: bool,
+    /// What is known without an interpreter.
+    probed: Probed,
+}
+
+impl Batch {
+    pub(super) fn has_room(&self) -> bool {
+        self.bytes.len() < limits::PROBE_BATCH_BYTES
+            && self.materials.len() < limits::PROBE_BATCH_SKILLS
+    }
+
+    pub(super) fn needs_python(&self) -> bool {
+        self.materials.iter().any(|skill| !skill.files.is_empty())
+    }
+
+    /// Reads a skill's files.
+    pub(super) fn add(&mut self, number: usize, skill: &Skill) {
+        let tree = tree(skill);
+        let mut material = Material {
+            number,
+            files: Vec::new(),
+            own_modules: own_modules(&tree),
+            is_cut: tree.cut,
+            probed: Probed::new(skill),
+        };
+        let begin = self.bytes.len();
+        for path in &tree.files {
+            let Some(role) = role(path) else { continue };
+            let read = skill
+                .root
+                .file(path)
+                .and_then(|file| read_whole(&file, limits::PROBE_FILE_BYTES));
+            let mut fault = |message| material.probed.fault(path, None, "unprobed", message);
+            match read {
+                Err(refusal) => fault(format!("it cannot be read: {refusal}")),
+                Ok(piece) if piece.more => fault("it is too large to be looked at".into()),
+                Ok(piece) if role == Role::Requirements => {
+                    let text = String::from_utf8_lossy(&piece.bytes);
+                    material.probed.declared.extend(requirements(path, &text));
+                }
+                Ok(piece) => {
+                    if self.bytes.len() + piece.bytes.len() - begin > limits::PROBE_SKILL_BYTES {
+                        fault("the skill's Python files are too large to look at all".into());
+                        break;
+                    }
+                    material.files.push((path.clone(), role, piece.bytes.len()));
+                    self.bytes.extend(piece.bytes);
+                }
+            }
+        }
+        if material.is_cut {
+            let message = "it has too many files to look at all".to_string();
+            material
+                .probed
+                .fault(Path::new(""), None, "unprobed", message);
+        }
+        self.materials.push(material);
+    }
+
+    /// The skill whose venv it is, where there is one.
+    pub(super) fn first_name(&self) -> &str {
+        let first = self.materials.first();
+        first.map_or("", |skill| skill.probed.skill.as_str())
+    }
+
+    /// One start of the interpreter.
+    pub(super) fn ask(
+        &self,
+        interpreter: &Interpreter,
+        scripts: &Scripts,
+        patience: &Patience,
+    ) -> Result<Outcome, String> {
+        patience.check().map_err(|stop| stop.to_string())?;
+        let search = variable(scripts, "PYTHONPATH").unwrap_or_default();
+        let search = search.to_string_lossy();
+        // A relative one is relative to the skill, whose modules are known.
+        let search: Vec<&str> = search
+            .split(':')
+            .filter(|folder| folder.starts_with('/'))
+            .collect();
+        let skills: Vec<_> = self
+            .materials
+            .iter()
+            .map(|skill| {
+                let files = skill.files.iter();
+                let files: Vec<_> = files
+                    .map(|(_, role, length)| json!([*role == Role::Project, length]))
+                    .collect();
+                json!([skill.number, files])
+            })
+            .collect();
+        let asked = json!({
+            "namespaced": namespaced().collect::<Vec<_>>(),
+            "python_path": search,
+            "most": limits::PROBE_ROWS,
+            "skills": skills,
+        });
+        let mut stdin = asked.to_string().into_bytes();
+        stdin.push(b'\n');
+        stdin.extend_from_slice(&self.bytes);
+        let question = Question {
+            source: PROGRAM,
+            stdin: &stdin,
+            environment: &interpreter.own_environment(scripts),
+            limit: limits::PROBE,
+            caps: Caps {
+                head_bytes: limits::PROBE_ANSWER_BYTES,
+                tail_bytes: 0,
+            },
+        };
+        let outcome = question.ask(&interpreter.program, patience);
+        patience.check().map_err(|stop| stop.to_string())?;
+        outcome.map_err(|cause| {
+            let cause = format!("{} {cause}", interpreter.program.display());
+            interpreter.explain(self.first_name(), &cause)
+        })
+    }
+
+    /// Files what was answered, and gives the numbers of the skills that were not.
+    pub(super) fn take(
+        &mut self,
+        answers: &Answers,
+        version: &str,
+        probed: &mut [Probed],
+    ) -> Vec<usize> {
+        let mut unanswered = Vec::new();
+        let mut answers = answers.skills.iter().peekable();
+        for skill in &mut self.materials {
+            // They come in order.
+            match answers.next_if(|answer| answer.skill == skill.number) {
+                Some(answer) => {
+                    skill.add(answer, version);
+                    probed[skill.number] = std::mem::take(&mut skill.probed);
+                }
+                None => unanswered.push(skill.number),
+            }
+        }
+        unanswered
+    }
+
+    /// Files what is known without an interpreter.
+    pub(super) fn finish(self, probed: &mut [Probed]) {
+        for skill in self.materials {
+            probed[skill.number] = skill.probed;
+        }
+    }
+}
+
+impl Material {
+    /// Adds what the interpreter tells of the skill.
+    fn add(&mut self, answer: &Answer, version: &str) {
+        let files = &self.files;
+        let path = |index: usize| {
+            let file = files.get(index).map(|(path, _, _)| path.clone());
+            file.unwrap_or_default()
+        };
+        for (index, line, message) in &answer.syntax {
+            let file = path(*index);
+            let is_material = is_material(&file);
+            self.probed.syntax.push(Problem {
+                line: *line,
+                rule: "python-syntax",
+                severity: if is_material {
+                    Severity::Warning
+                } else {
+                    Severity::Error
+                },
+                message: format!("Python {version} cannot read it: {message}"),
+                fix: None,
+                file,
+            });
+        }
+        for row in &answer.imports {
+            let root = row.module.split('.').next().unwrap_or_default();
+            if self.own_modules.contains(root) {
+                continue;
+            }
+            let file = path(row.file);
+            let package = package_of(&row.module);
+            // What a file puts on its path may bring whatever nobody knows.
+            let is_certain = package.is_some() || !(row.extends_path || self.is_cut);
+            self.probed.imports.push(Import {
+                line: row.line,
+                is_optional: row.is_optional || is_material(&file),
+                is_missing: row.is_missing && is_certain,
+                package,
+                module: row.module.clone(),
+                file,
+            });
+        }
+        let declared = |rows: &[(usize, Option<usize>, String)]| {
+            let rows = rows.iter().map(|(index, line, requirement)| Declared {
+                file: path(*index),
+                line: *line,
+                requirement: requirement.clone(),
+            });
+            rows.collect::<Vec<_>>()
+        };
+        self.probed.declared.extend(declared(&answer.declared));
+        for (index, line, asked, fits) in &answer.pythons {
+            let file = path(*index);
+            let message = match fits {
+                Some(true) => None,
+                Some(false) => Some(format!(
+                    "it asks for Python {asked}, and Python {version} runs it"
+                )),
+                None => Some(format!("`{asked}` names no versions of Python")),
+            };
+            if let Some(message) = message {
+                self.probed.fault(&file, *line, "python-version", message);
+            }
+            self.probed.requires_python.push(Declared {
+                file,
+                line: *line,
+                requirement: asked.clone(),
+            });
+        }
+        for (file, line, message) in answer
+            .faults
+            .iter()
+            .map(|(index, line, message)| (path(*index), *line, message.clone()))
+            .collect::<Vec<_>>()
+        {
+            self.probed
+                .fault(&file, line, "unreadable-requirements", message);
+        }
+        if answer.cut {
+            let message = "it imports or declares more than is looked at".to_string();
+            self.probed.fault(Path::new(""), None, "unprobed", message);
+        }
+    }
+}
+
+/// What the program says, line by line.
+#[derive(Default)]
+pub(super) struct Answers {
+    pub(super) version: Option<String>,
+    skills: Vec<Answer>,
+}
+
+#[derive(Deserialize)]
+struct Start {
+    python: String,
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    skill: usize,
+    syntax: Vec<(usize, Option<usize>, String)>,
+    imports: Vec<Row>,
+    declared: Vec<(usize, Option<usize>, String)>,
+    pythons: Vec<(usize, Option<usize>, String, Option<bool>)>,
+    faults: Vec<(usize, Option<usize>, String)>,
+    cut: bool,
+}
+
+/// An import, as an array.
+#[derive(Deserialize)]
+struct Row {
+    file: usize,
+    module: String,
+    line: usize,
+    is_optional: bool,
+    is_missing: bool,
+    extends_path: bool,
+}
+
+impl Answers {
+    /// Whatever else the interpreter may have printed is passed over.
+    pub(super) fn parse(outcome: &Outcome) -> Answers {
+        let mut answers = Answers::default();
+        for line in outcome.stdout.head().split(|byte| *byte == b'\n') {
+            if let Ok(start) = serde_json::from_slice::<Start>(line) {
+                answers.version = Some(start.python);
+            } else if let Ok(answer) = serde_json::from_slice(line) {
+                answers.skills.push(answer);
+            }
+        }
+        answers
+    }
+}

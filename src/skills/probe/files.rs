@@ -1,0 +1,213 @@
+//! What a skill's files are to the probe: which of them it looks at, which
+//! modules they are, and what a `requirements.txt` lists.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use super::Declared;
+use crate::limits;
+use crate::skills::Skill;
+use crate::text::one_line;
+use crate::world::confined::{Tree, WalkLimits};
+
+/// What a file is to the probe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    Script,
+    Project,
+    Requirements,
+}
+
+pub(super) fn role(path: &Path) -> Option<Role> {
+    if path.extension() == Some(OsStr::new("py")) {
+        return Some(Role::Script);
+    }
+    let folder = path.parent().unwrap_or(Path::new(""));
+    if !folder.as_os_str().is_empty() && folder != Path::new("scripts") {
+        return None;
+    }
+    match path.file_name()?.to_str()? {
+        "pyproject.toml" => Some(Role::Project),
+        "requirements.txt" => Some(Role::Requirements),
+        _ => None,
+    }
+}
+
+/// Whether a file is there to be copied, read or tried, not to be run.
+pub(super) fn is_material(path: &Path) -> bool {
+    const FOLDERS: [&str; 12] = [
+        "assets",
+        "boilerplate",
+        "example",
+        "examples",
+        "fixtures",
+        "reference",
+        "references",
+        "template",
+        "templates",
+        "test",
+        "testdata",
+        "tests",
+    ];
+    let is_such = |name: &OsStr| {
+        FOLDERS
+            .iter()
+            .any(|folder| name.eq_ignore_ascii_case(folder))
+    };
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.parent()
+        .is_some_and(|folder| folder.iter().any(is_such))
+        || name.starts_with("test_")
+        || name.ends_with("_test.py")
+        || ["conftest.py", "setup.py"].contains(&name.as_ref())
+}
+
+/// Modules that a skill brings itself: all that a path of one of its Python
+/// files or extension modules names, wherever its scripts look for it.
+pub(super) fn own_modules(tree: &Tree) -> BTreeSet<String> {
+    let is_module = |path: &&PathBuf| {
+        let extension = path.extension().and_then(OsStr::to_str);
+        matches!(extension, Some("py" | "pyc" | "so" | "pyd"))
+    };
+    let words = tree.files.iter().filter(is_module).flat_map(|path| {
+        path.iter().filter_map(|word| {
+            let word = word.to_str()?;
+            word.split('.').next().map(str::to_owned)
+        })
+    });
+    words.filter(|word| !word.is_empty()).collect()
+}
+
+pub(super) fn tree(skill: &Skill) -> Tree {
+    let limits = WalkLimits {
+        depth: limits::WALK_DEPTH,
+        files: limits::PROBE_FILES,
+        entries: limits::PROBE_ENTRIES,
+    };
+    skill.root.walk(limits).unwrap_or_default()
+}
+
+/// The requirements of a `requirements.txt`, with their lines: pip's rules for
+/// comments and for lines that go on.
+pub(super) fn requirements(file: &Path, text: &str) -> Vec<Declared> {
+    let mut found = Vec::new();
+    let mut whole = String::new();
+    let mut begin = 1;
+    for (index, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {
+        if whole.is_empty() {
+            begin = index + 1;
+        }
+        let is_comment = line.trim_start().starts_with('#');
+        let kept = match line.find(" #").or_else(|| line.find("\t#")) {
+            _ if is_comment => "",
+            Some(at) => &line[..at],
+            None => line,
+        };
+        match kept.strip_suffix('\\') {
+            Some(part) => {
+                whole.push_str(part);
+                // A line of nothing but its continuation is begun too.
+                whole.push(' ');
+                continue;
+            }
+            None => whole.push_str(kept),
+        }
+        let requirement = one_line(&std::mem::take(&mut whole), limits::LINE_BYTES);
+        if !requirement.is_empty() && found.len() < limits::PROBE_ROWS {
+            found.push(Declared {
+                file: file.to_path_buf(),
+                line: Some(begin),
+                requirement,
+            });
+        }
+    }
+    let requirement = one_line(&whole, limits::LINE_BYTES);
+    if !requirement.is_empty() {
+        found.push(Declared {
+            file: file.to_path_buf(),
+            line: Some(begin),
+            requirement,
+        });
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requirements_are_read_as_pip_reads_them() {
+        let text = "\u{feff}# all of it\nopenpyxl>=3.1  # tables\n\n  pandas\t# frames\r\n-r other.txt\n\
+                    git+https://host.example/a.git#egg=a\nrequests \\\n  --hash=sha256:00 \\\n  # not part of it\nlxml";
+        let found = requirements(Path::new("requirements.txt"), text);
+        let found: Vec<(usize, &str)> = found
+            .iter()
+            .map(|row| (row.line.unwrap(), row.requirement.as_str()))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                (2, "openpyxl>=3.1"),
+                (4, "pandas"),
+                (5, "-r other.txt"),
+                (6, "git+https://host.example/a.git#egg=a"),
+                (7, "requests --hash=sha256:00"),
+                (10, "lxml"),
+            ]
+        );
+        let unended = requirements(Path::new("requirements.txt"), "rich \\");
+        assert_eq!(unended.len(), 1);
+        assert_eq!(unended[0].requirement, "rich");
+    }
+
+    #[test]
+    fn the_files_that_are_looked_at() {
+        for (path, expected) in [
+            ("a.py", Some(Role::Script)),
+            ("deep/down/a.py", Some(Role::Script)),
+            ("a.pyc", None),
+            ("requirements.txt", Some(Role::Requirements)),
+            ("scripts/requirements.txt", Some(Role::Requirements)),
+            ("assets/requirements.txt", None),
+            ("pyproject.toml", Some(Role::Project)),
+            ("scripts/pyproject.toml", Some(Role::Project)),
+            ("assets/pyproject.toml", None),
+        ] {
+            assert_eq!(role(Path::new(path)), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn material_is_no_script() {
+        for path in [
+            "assets/app.py",
+            "scripts/Templates/app.py",
+            "tests/run.py",
+            "scripts/test_a.py",
+            "a_test.py",
+            "setup.py",
+        ] {
+            assert!(is_material(Path::new(path)), "{path}");
+        }
+        for path in ["scripts/a.py", "a.py", "latest.py", "test.py", "core/x.py"] {
+            assert!(!is_material(Path::new(path)), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_skill_owns_all_modules_that_its_python_files_name() {
+        let files = [
+            "lib/inner/a.py",
+            "fast.cpython-311-x86_64.so",
+            "pandas/notes.md",
+        ];
+        let tree = Tree {
+            files: files.map(PathBuf::from).to_vec(),
+            ..Tree::default()
+        };
+        let own: Vec<String> = own_modules(&tree).into_iter().collect();
+        assert_eq!(own, ["a", "fast", "inner", "lib"]);
+    }
+}

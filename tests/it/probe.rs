@@ -1,0 +1,561 @@
+//! What skills' scripts import and declare, told by the machine's real Python.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use skills_runner::config::{Python, Scripts};
+use skills_runner::skills::probe::{Declared, Probed, group_by_interpreter, probe};
+use skills_runner::skills::python::{INCOMPLETE, Interpreter};
+use skills_runner::skills::{Problem, Severity, Skill, Skills};
+use skills_runner::world::patience::Patience;
+
+use crate::harness::{Test, interpreter, seconds};
+
+fn scripts(test: &Test) -> Scripts {
+    Scripts {
+        limit: seconds(30.0),
+        python: Python::Program(interpreter().to_path_buf()),
+        keep_leftovers: false,
+        environment: vec![("PATH".into(), "/usr/bin:/bin".into())],
+        user_folder: test.path(""),
+        temporary_folder: PathBuf::from("/tmp"),
+    }
+}
+
+fn with(mut scripts: Scripts, name: &str, value: impl Into<OsString>) -> Scripts {
+    scripts.environment.push((name.into(), value.into()));
+    scripts
+}
+
+fn open(test: &Test, names: &[&str]) -> Vec<Skill> {
+    let skills = Skills::new(vec![test.path("skills")]);
+    let opened = names.iter().map(|name| skills.find(name));
+    opened
+        .map(|skill| skill.expect("the test wrote it"))
+        .collect()
+}
+
+fn python(program: impl AsRef<Path>) -> Interpreter {
+    Interpreter {
+        program: program.as_ref().to_path_buf(),
+        venv: None,
+    }
+}
+
+fn ask_of(
+    program: &Interpreter,
+    scripts: &Scripts,
+    skills: &[Skill],
+) -> Result<Vec<Probed>, String> {
+    let skills: Vec<&Skill> = skills.iter().collect();
+    probe(program, &skills, scripts, &Patience::endless())
+}
+
+/// What is known of the skill `s`.
+fn ask(test: &Test) -> Probed {
+    let found = ask_of(&python(interpreter()), &scripts(test), &open(test, &["s"]));
+    found.expect("the tests have a Python").remove(0)
+}
+
+/// The same of one with one script.
+fn ask_script(source: impl AsRef<[u8]>) -> Probed {
+    ask(&Test::new().file("skills/s/scripts/a.py", source))
+}
+
+/// `module line`, with `?` where it is optional and `!` where it is missing.
+fn imports(probed: &Probed) -> Vec<String> {
+    let mark = |is: bool, mark: &'static str| if is { mark } else { "" };
+    let rows = probed.imports.iter().map(|row| {
+        let (optional, missing) = (mark(row.is_optional, "?"), mark(row.is_missing, "!"));
+        format!("{} {}{optional}{missing}", row.module, row.line)
+    });
+    rows.collect()
+}
+
+fn shown(problems: &[Problem]) -> Vec<String> {
+    problems.iter().map(ToString::to_string).collect()
+}
+
+fn rows(declared: &[Declared]) -> Vec<String> {
+    let rows = declared.iter().map(|row| {
+        let line = row.line.unwrap_or_default();
+        format!("{}:{line} {}", row.file.display(), row.requirement)
+    });
+    rows.collect()
+}
+
+/// Which imports a script cannot do without.
+#[test]
+#[rustfmt::skip]
+fn imports_are_told_with_what_they_are_needed_for() {
+    for (source, expected) in [
+        ("import os, sys, json.decoder\nfrom __future__ import annotations\nimport winreg", &[][..]),
+        ("import nobody_a, nobody_b.inner", &["nobody_a 1!", "nobody_b 1!"]),
+        ("from nobody_a.inner import x\nfrom . import y\nfrom .z import w", &["nobody_a 1!"]),
+        ("try:\n    import nobody_a\nexcept ImportError:\n    nobody_a = None", &["nobody_a 2?!"]),
+        ("try:\n    import nobody_a\nexcept (ValueError, ModuleNotFoundError):\n    pass", &["nobody_a 2?!"]),
+        ("try:\n    import nobody_a\nexcept:\n    import nobody_b", &["nobody_a 2?!", "nobody_b 4?!"]),
+        ("try:\n    import nobody_a\nexcept ValueError:\n    pass", &["nobody_a 2!"]),
+        ("try:\n    pass\nexcept ImportError:\n    pass\nelse:\n    import nobody_a", &["nobody_a 6!"]),
+        // What only says goodbye nicely needs the module all the same.
+        ("import sys\ntry:\n    import nobody_a\nexcept ImportError:\n    print('no')\n    sys.exit(1)", &["nobody_a 3!"]),
+        ("try:\n    import nobody_a\nexcept ImportError as e:\n    raise SystemExit('no') from e", &["nobody_a 2!"]),
+        ("try:\n    import nobody_a\nexcept ImportError:\n    run([python, '-m', 'pip', 'install', 'a'])", &["nobody_a 2!"]),
+        ("from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import nobody_a", &["nobody_a 3?!"]),
+        ("import sys\nif sys.platform == 'win32':\n    import nobody_a\nelse:\n    import nobody_b", &["nobody_a 3?!", "nobody_b 5?!"]),
+        ("if __name__ == '__main__':\n    import nobody_a", &["nobody_a 2!"]),
+        ("def f():\n    import nobody_a\nasync def g():\n    import nobody_b", &["nobody_a 2?!", "nobody_b 4?!"]),
+        ("class A:\n    import nobody_a\nfor i in x:\n    import nobody_b", &["nobody_a 2!", "nobody_b 4!"]),
+        ("from contextlib import suppress\nwith suppress(ImportError):\n    import nobody_a\nwith x:\n    import nobody_b", &["nobody_a 3?!", "nobody_b 5!"]),
+        ("def f():\n    import nobody_a\nimport nobody_a\nimport nobody_a", &["nobody_a 3!"]),
+        ("from google.genai.nowhere import x\nfrom google.cloud import nowhere", &["google.genai 1!", "google 2!"]),
+        ("import __main__, sys\nx = lambda: [y for y in z]\nmatch = 1", &[]),
+    ] {
+        assert_eq!(imports(&ask_script(source)), expected, "{source}");
+    }
+}
+
+/// Only a package that is well known is ever named.
+#[test]
+fn a_missing_module_has_its_package_where_that_is_known() {
+    let probed =
+        ask_script("import nobody_knows\nfrom docxtpl import DocxTemplate\nimport ebooklib.epub\n");
+    let packages: Vec<_> = probed.imports.iter().map(|row| row.package).collect();
+    assert_eq!(packages, [None, Some("docxtpl"), Some("EbookLib")]);
+    assert_eq!(probed.imports[0].file, Path::new("scripts/a.py"));
+}
+
+/// What a skill brings itself is not missing, wherever it lies.
+#[test]
+fn modules_of_the_skill_are_its_own() {
+    let source = "import beside, above, deep, inner.leaf, a, scripts.a\nimport nobody_a";
+    let base = || {
+        Test::new()
+            .file("skills/s/scripts/a.py", source)
+            .file("skills/s/scripts/beside.py", "")
+            .file("skills/s/above.py", "")
+            .file("skills/s/lib/deep.py", "")
+            .file("skills/s/lib/inner/leaf.py", "")
+            .file(
+                "skills/s/nobody_a/notes.md",
+                "a folder without Python is no package",
+            )
+    };
+    assert_eq!(imports(&ask(&base())), ["nobody_a 2!"]);
+    // Material may import what its user has.
+    let test = base().file("skills/s/assets/app.py", "import nobody_b");
+    assert_eq!(imports(&ask(&test)), ["nobody_b 1?!", "nobody_a 2!"]);
+    // A path that a script extends may bring what nobody knows.
+    let source = "import sys\nsys.path.insert(0, '../shared')\nimport nobody_a\nimport docxtpl";
+    assert_eq!(imports(&ask_script(source)), ["nobody_a 3", "docxtpl 4!"]);
+}
+
+#[test]
+fn what_python_cannot_read_is_told_with_its_line() {
+    for (source, expected) in [
+        (&b"x = 1\nif x\n    y = 2\n"[..], " line 2: Python 3."),
+        (b"def f():\n\tx = 1\n        y = 2\n", " line 3: "),
+        (b"print 'two'\n", " line 1: "),
+        (b"x = '\0'\n", "null byte"),
+        (b"# coding: nowhere\nx = 1\n", "encoding"),
+        (b"x = '\xff'\n", "'utf-8'"),
+        (&[b'('; 5000], "Python 3."),
+        (&b"-".repeat(200_000), "Python 3."),
+    ] {
+        let probed = ask_script(source);
+        let told = shown(&probed.syntax);
+        let is_right =
+            told.len() == 1 && told[0].starts_with("scripts/a.py") && told[0].contains(expected);
+        assert!(
+            is_right && probed.faults.is_empty(),
+            "{expected:?}: {probed:?}"
+        );
+        assert_eq!(probed.syntax[0].severity, Severity::Error);
+    }
+    // Other encodings are read, warnings are nobody's business here.
+    let fine = ask_script(b"# coding: latin-1\nx = '\xff \\d'\nassert (x, 1)\nimport nobody_a\n");
+    assert_eq!(
+        (imports(&fine), fine.syntax),
+        (vec!["nobody_a 4!".to_string()], vec![])
+    );
+    let template = Test::new().file("skills/s/templates/a.py", "import {{ module }}");
+    assert_eq!(ask(&template).syntax[0].severity, Severity::Warning);
+}
+
+#[test]
+fn requirements_are_found_wherever_they_are_declared() {
+    let block = "#!/usr/bin/env python\r\n# /// script\r\n# requires-python = \">=3.6\"\r\n# dependencies = [\r\n#   \"rich>13\", # text\r\n#\r\n#   'httpx[http2]',\r\n# ]\r\n# ///\r\nimport os\r\n";
+    let project = "[project]\nname = 's'\nrequires-python = '>=3.6,!=3.7.*'\ndependencies = [\n  'lxml',\n  'pandas ; python_version > \"3\"',\n]\n";
+    let test = Test::new()
+        .file("skills/s/scripts/a.py", block)
+        .file("skills/s/pyproject.toml", project)
+        .file(
+            "skills/s/requirements.txt",
+            "openpyxl # tables\n-r more.txt\n",
+        )
+        .file("skills/s/scripts/requirements.txt", "\npillow\n");
+    let probed = ask(&test);
+    assert_eq!(
+        rows(&probed.declared),
+        [
+            "requirements.txt:1 openpyxl",
+            "requirements.txt:2 -r more.txt",
+            "scripts/requirements.txt:2 pillow",
+            "pyproject.toml:5 lxml",
+            "pyproject.toml:6 pandas ; python_version > \"3\"",
+            "scripts/a.py:5 rich>13",
+            "scripts/a.py:7 httpx[http2]",
+        ]
+    );
+    let pythons = ["pyproject.toml:3 >=3.6,!=3.7.*", "scripts/a.py:3 >=3.6"];
+    assert_eq!(rows(&probed.requires_python), pythons);
+    assert_eq!(shown(&probed.faults), [""; 0]);
+}
+
+/// A skill that has only a list of requirements costs no start of Python.
+#[test]
+fn a_list_alone_needs_no_python() {
+    let test = Test::new().file("skills/s/requirements.txt", "rich\n");
+    let found = ask_of(&python("/nowhere"), &scripts(&test), &open(&test, &["s"])).unwrap();
+    assert_eq!(rows(&found[0].declared), ["requirements.txt:1 rich"]);
+}
+
+#[test]
+fn a_broken_declaration_is_told_with_its_line() {
+    let block = |text: &str| format!("# /// script\n{text}\n# ///\n");
+    for (name, content, expected) in [
+        (
+            "pyproject.toml",
+            "[project]\nname = \n".into(),
+            "pyproject.toml line 2: its TOML is broken: Invalid value",
+        ),
+        (
+            "pyproject.toml",
+            "project = 1".into(),
+            "pyproject.toml: `project` is no table",
+        ),
+        (
+            "pyproject.toml",
+            "[project]\ndependencies = 'a'".into(),
+            "pyproject.toml line 2: `dependencies` is no list of strings",
+        ),
+        (
+            "pyproject.toml",
+            "[project]\nrequires-python = 3".into(),
+            "pyproject.toml line 2: `requires-python` is no string",
+        ),
+        (
+            "pyproject.toml",
+            "[project]\nrequires-python = '>=4.1'".into(),
+            "pyproject.toml line 2: it asks for Python >=4.1, and Python 3.",
+        ),
+        (
+            "pyproject.toml",
+            "[project]\nrequires-python = 'new'".into(),
+            "pyproject.toml line 2: `new` names no versions of Python",
+        ),
+        ("pyproject.toml", "[".repeat(100_000), "pyproject.toml"),
+        (
+            "a.py",
+            block("# dependencies = ["),
+            "a.py line 2: its TOML is broken: ",
+        ),
+        (
+            "a.py",
+            block("dependencies = []"),
+            "a.py line 1: the block `# /// script` does not end",
+        ),
+        (
+            "a.py",
+            format!("\n{0}\n{0}", block("# x = 1")),
+            "a.py line 6: a second block",
+        ),
+    ] {
+        let probed = ask(&Test::new().file(&format!("skills/s/{name}"), &content));
+        let faults = shown(&probed.faults);
+        let is_told = faults.len() == 1 && faults[0].starts_with(expected);
+        assert!(is_told, "{expected}\n{faults:?}");
+        assert_eq!(rows(&probed.declared), [""; 0]);
+    }
+}
+
+/// Nothing of a skill runs because somebody looks at it: neither its scripts
+/// nor modules that bear the names of the standard library's.
+#[test]
+fn nothing_of_a_skill_is_executed() {
+    let trap = "open(__file__ + '.ran', 'w')\n";
+    let names = [
+        "a",
+        "ast",
+        "json",
+        "re",
+        "sitecustomize",
+        "usercustomize",
+        "importlib",
+        "tomllib",
+        "tomli",
+        "encodings",
+        "warnings",
+        "pip",
+        "nobody_a",
+        "conftest",
+    ];
+    let mut test = Test::new().file(
+        "skills/s/pyproject.toml",
+        "[project]\ndependencies = ['x']\n",
+    );
+    for name in names {
+        test = test.file(&format!("skills/s/{name}.py"), trap);
+        test = test.file(&format!("elsewhere/{name}.py"), trap);
+    }
+    let test = test
+        .file(
+            "skills/s/scripts/b.py",
+            "import nobody_a, json, importlib.util, tomli\n# /// script\n# ///\n",
+        )
+        .file("elsewhere/nobody_b/__init__.py", trap);
+    let skill = test.path("skills/s");
+    // A user may have the skill itself on the path, or what a finder loads from.
+    let path = format!(
+        "{}:.::{}",
+        skill.display(),
+        test.path("elsewhere").display()
+    );
+    let scripts = with(scripts(&test), "PYTHONPATH", path);
+    let scripts = with(scripts, "PYTHONSTARTUP", skill.join("a.py"));
+    let scripts = with(scripts, "PYTHONINSPECT", "1");
+    let found = ask_of(&python(interpreter()), &scripts, &open(&test, &["s"])).unwrap();
+    assert_eq!(rows(&found[0].declared), ["pyproject.toml:2 x"]);
+    let ran = |folder: &str| {
+        let entries = fs::read_dir(test.path(folder)).unwrap().flatten();
+        let names = entries.map(|entry| entry.file_name().into_string().unwrap());
+        names
+            .filter(|name| name.contains(".ran") || name.contains("pycache"))
+            .collect::<Vec<_>>()
+    };
+    for folder in [
+        "skills/s",
+        "skills/s/scripts",
+        "elsewhere",
+        "elsewhere/nobody_b",
+    ] {
+        assert_eq!(ran(folder), [""; 0], "{folder}");
+    }
+}
+
+/// Modules are looked for where scripts find them.
+#[test]
+fn what_the_users_path_brings_is_there() {
+    let test = Test::new()
+        .file("skills/s/a.py", "import users_own, nobody_a")
+        .file("own/users_own.py", "");
+    let scripts = with(scripts(&test), "PYTHONPATH", test.path("own"));
+    let found = ask_of(&python(interpreter()), &scripts, &open(&test, &["s"])).unwrap();
+    assert_eq!(imports(&found[0]), ["users_own 1", "nobody_a 1!"]);
+}
+
+/// A venv has what is installed in it; whatever it prints at its start is
+/// passed over.
+#[test]
+fn skills_are_asked_by_their_own_interpreters() {
+    let source = "import installed, nobody_a";
+    let test = Test::new()
+        .file("skills/own/a.py", source)
+        .venv("own")
+        .venv_module("own", "installed.py", "")
+        .venv_module(
+            "own",
+            "noise.pth",
+            "import sys; print('noise'); print('{\"skill\": 0}')\n",
+        )
+        .file("skills/plain/a.py", source)
+        .file("skills/other/requirements.txt", "x")
+        .file("skills/words/SKILL.md", "no Python in here")
+        .file("skills/broken/a.py", source)
+        .link("skills/broken/venv", "/nowhere")
+        .file("skills/half done/a.py", source)
+        .venv("half done")
+        .file(&format!("skills/half done/venv/{INCOMPLETE}"), "");
+    let scripts = scripts(&test);
+    let skills = open(
+        &test,
+        &["plain", "own", "words", "broken", "half done", "other"],
+    );
+    let skills: Vec<&Skill> = skills.iter().collect();
+    let found = group_by_interpreter(&skills, &scripts);
+    let mut told = Vec::new();
+    for group in &found.groups {
+        let probed = probe(
+            &group.interpreter,
+            &group.skills,
+            &scripts,
+            &Patience::endless(),
+        );
+        for skill in probed.unwrap() {
+            told.push((skill.skill.clone(), imports(&skill).join(" ")));
+        }
+    }
+    let expected = [
+        ("plain", "installed 1! nobody_a 1!"),
+        ("other", ""),
+        ("own", "installed 1 nobody_a 1!"),
+    ];
+    let expected = expected.map(|(name, imports)| (name.to_string(), imports.to_string()));
+    assert_eq!(told, expected);
+    let reasons: Vec<&str> = found
+        .refused
+        .iter()
+        .map(|(_, reason)| reason.as_str())
+        .collect();
+    assert_eq!(reasons.len(), 2);
+    assert!(
+        reasons[0].starts_with("the venv of the skill `broken` is broken: "),
+        "{reasons:?}"
+    );
+    assert_eq!(
+        reasons[1],
+        "the venv of the skill `half done` is not finished: `skills-runner skills setup 'half done'` finishes it"
+    );
+    let mut off = scripts;
+    off.python = Python::Off;
+    let refused = group_by_interpreter(&skills, &off).refused;
+    let reason = "; `skills-runner skills setup plain` makes one";
+    assert!(refused[0].1.ends_with(reason), "{refused:?}");
+}
+
+/// A Python whose parser dies over a file that says so.
+fn mortal(test: Test, how: &str) -> (Test, Interpreter) {
+    let program = format!(
+        "#!/bin/sh\nexec {} -c 'import ast, os, sys, time\nreal = ast.parse\ndef parse(source):\n    if b\"DIE\" in source:\n        {how}\n    return real(source)\nast.parse = parse\nexec(sys.argv[1])' \"$2\"\n",
+        interpreter().display()
+    );
+    let test = test.executable("python", &program);
+    let program = python(test.path("python"));
+    (test, program)
+}
+
+#[test]
+fn a_file_that_ends_the_interpreter_costs_its_skill_alone() {
+    for (how, expected) in [
+        (
+            "os.kill(os.getpid(), 11)",
+            "Python died of signal 11 over them",
+        ),
+        (
+            "print(\"last words\", file=sys.stderr); os._exit(3)",
+            "Python ended over them: last words",
+        ),
+    ] {
+        let mut test = Test::new();
+        for name in ["a", "b", "c", "d"] {
+            let source = match name {
+                "b" | "d" => "import nobody_a # DIE",
+                _ => "import nobody_a",
+            };
+            test = test.file(&format!("skills/{name}/a.py"), source);
+        }
+        let (test, mortal) = mortal(test, how);
+        let skills = open(&test, &["a", "b", "c", "d"]);
+        let found = ask_of(&mortal, &scripts(&test), &skills).unwrap();
+        for (number, probed) in found.iter().enumerate() {
+            let (faults, imports) = (shown(&probed.faults), imports(probed));
+            if number % 2 == 0 {
+                assert_eq!((faults, imports.len()), (vec![], 1), "{probed:?}");
+            } else {
+                let fault = format!("its Python files cannot be looked at: {expected}");
+                assert_eq!((faults, imports.len()), (vec![fault], 0), "{probed:?}");
+            }
+        }
+    }
+}
+
+/// An interpreter that always dies is not started for ever.
+#[test]
+fn an_interpreter_that_dies_over_everything_is_given_up() {
+    let names: Vec<String> = (0..30).map(|number| format!("s{number:02}")).collect();
+    let mut test = Test::new();
+    for name in &names {
+        test = test.file(&format!("skills/{name}/a.py"), "DIE");
+    }
+    let (test, mortal) = mortal(test, "os._exit(3)");
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let error = ask_of(&mortal, &scripts(&test), &open(&test, &names)).unwrap_err();
+    assert!(
+        error.contains("ended over 21 skills, the last of them `s20`"),
+        "{error}"
+    );
+}
+
+/// More than one answer holds is asked in pieces; one file alone that is too
+/// large is named.
+#[test]
+fn what_is_too_much_at_once_is_asked_again() {
+    let long = "x".repeat(450);
+    let source: String = (0..1100)
+        .map(|number| format!("import m{number}_{long}\n"))
+        .collect();
+    let names: Vec<String> = (0..12).map(|number| format!("s{number:02}")).collect();
+    let mut test = Test::new().file("skills/s03/large.py", "#".repeat(2 << 20));
+    for name in &names {
+        test = test.file(&format!("skills/{name}/a.py"), &source);
+    }
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let found = ask_of(
+        &python(interpreter()),
+        &scripts(&test),
+        &open(&test, &names),
+    )
+    .unwrap();
+    for probed in &found {
+        assert_eq!(probed.imports.len(), 1000, "{}", probed.skill);
+        let mut expected = vec!["it imports or declares more than is looked at"];
+        if probed.skill == "s03" {
+            expected.insert(0, "large.py: it is too large to be looked at");
+        }
+        assert_eq!(shown(&probed.faults), expected, "{}", probed.skill);
+    }
+}
+
+#[test]
+fn what_is_no_python_says_so() {
+    let test = Test::new()
+        .file("skills/s/a.py", "import os")
+        .executable("silent", "#!/bin/sh\n")
+        .executable("talks", "#!/bin/sh\necho 'I am no Python' >&2; exit 1\n");
+    let skills = open(&test, &["s"]);
+    for (program, expected) in [
+        (
+            "silent",
+            "silent is no working Python 3.6 or later: it says nothing",
+        ),
+        (
+            "talks",
+            "talks is no working Python 3.6 or later: I am no Python",
+        ),
+        ("nowhere", "nowhere cannot be started: "),
+    ] {
+        let mut program = python(test.path(program));
+        let error = ask_of(&program, &scripts(&test), &skills).unwrap_err();
+        assert!(error.contains(expected), "{error}");
+        program.venv = Some(test.path("skills/s/venv"));
+        let error = ask_of(&program, &scripts(&test), &skills).unwrap_err();
+        assert!(
+            error.starts_with("the venv of the skill `s` is broken: "),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn asking_ends_with_the_run() {
+    let test = Test::new().file("skills/s/a.py", "import os");
+    let patience = Patience {
+        deadline: Some(Instant::now()),
+        ..Patience::endless()
+    };
+    let skills = open(&test, &["s"]);
+    let skills: Vec<&Skill> = skills.iter().collect();
+    assert!(probe(&python(interpreter()), &skills, &scripts(&test), &patience).is_err());
+}
