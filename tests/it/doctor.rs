@@ -824,7 +824,7 @@ fn faulty_skills_are_told() {
         .stdout_has("warning  skills: `empty`: cannot be used: it has no SKILL.md\n         fix: write its SKILL.md")
         .stdout_has("warning  skills: `odd`: SKILL.md line ")
         .stdout_has("warning  skills: `broken`: the venv of the skill `broken` is broken: ")
-        .stdout_has("         fix: remove ");
+        .stdout_has("         fix: `skills-runner skills setup broken` makes ");
     let run = test.again().args(["doctor", "--json"]).run().success();
     let skills = checks(&run).swap_remove(9);
     let venvs: Vec<&Value> = skills["details"]["skills"]

@@ -434,15 +434,16 @@ fn the_interpreter_comes_from_the_ladder() {
 
     let broken = "the venv of the skill `s` is broken";
     let bad: &[(&str, Prepare, &str, &str)] = &[
-        ("dangling", |test| test.link("skills/s/venv", "/nowhere"), broken, "venv"),
-        ("empty", |test| test.folder("skills/s/venv"), broken, "venv"),
-        ("a file", |test| test.file("skills/s/venv", ""), broken, "venv"),
-        ("python gone", |test| test.folder("skills/s/venv/lib").link("skills/s/venv/bin/python", "/nowhere").link("skills/s/venv/bin/python3", "python"), broken, "venv"),
-        ("not executable", |test| test.file("skills/s/venv/bin/python", "#!/bin/sh\n"), broken, "venv"),
-        ("a folder", |test| test.folder("skills/s/venv/bin/python"), broken, "venv"),
-        ("no fallback", |test| test.link("skills/s/venv", "/nowhere").venv_at("skills/s/.venv"), broken, "venv"),
-        (".venv", |test| test.folder("skills/s/.venv/bin"), broken, "venv"),
-        ("off", |test| test.env("SCRIPT_PYTHON", "off"), "SCRIPT_PYTHON=off", "venv"),
+        ("dangling", |test| test.link("skills/s/venv", "/nowhere"), broken, "again"),
+        ("empty", |test| test.folder("skills/s/venv"), broken, "again"),
+        ("a file", |test| test.file("skills/s/venv", ""), broken, "again"),
+        ("python gone", |test| test.folder("skills/s/venv/lib").link("skills/s/venv/bin/python", "/nowhere").link("skills/s/venv/bin/python3", "python"), broken, "again"),
+        ("not executable", |test| test.file("skills/s/venv/bin/python", "#!/bin/sh\n"), broken, "again"),
+        ("a folder", |test| test.folder("skills/s/venv/bin/python"), broken, "again"),
+        ("no fallback", |test| test.link("skills/s/venv", "/nowhere").venv_at("skills/s/.venv"), broken, "again"),
+        (".venv", |test| test.folder("skills/s/.venv/bin"), broken, "again"),
+        ("half made", |test| test.venv("s").file("skills/s/venv/.skills-runner-incomplete", ""), "the venv of the skill `s` is not finished", "it"),
+        ("off", |test| test.env("SCRIPT_PYTHON", "off"), "SCRIPT_PYTHON=off", "one"),
         ("missing", |test| test.env("SCRIPT_PYTHON", "/nowhere/python"), "SCRIPT_PYTHON names /nowhere/python, which is no program", ""),
         ("unknown", |test| test.env("SCRIPT_PYTHON", "python9.9"), "SCRIPT_PYTHON names python9.9", ""),
         ("folder", |test| test.env("SCRIPT_PYTHON", "/tmp"), "SCRIPT_PYTHON names /tmp", ""),
@@ -455,12 +456,12 @@ fn the_interpreter_comes_from_the_ladder() {
 
 /// No script runs, and the error says what to do.
 #[track_caller]
-fn assert_refused(test: &Test, expected: &str, venv: &str) {
+fn assert_refused(test: &Test, expected: &str, end: &str) {
     let ran = run(test, &source("open('ran', 'w')"));
     ran.has("error", expected).is("returncode", Value::Null);
-    if !venv.is_empty() {
-        let place = test.path("skills/s").join(venv);
-        ran.has("error", &format!("python3 -m venv {}", place.display()));
+    if !end.is_empty() {
+        ran.has("error", "`skills-runner skills setup s`")
+            .has("error", end);
     }
     let is_unused = !test.exists("skills/s/ran");
     ran.demand(is_unused, "something else ran it");
@@ -471,7 +472,7 @@ fn assert_refused(test: &Test, expected: &str, venv: &str) {
 fn a_venv_whose_python_does_not_start_is_broken() {
     for python in ["#!/nowhere/python\n", "\x7fELF\x02\x01\x01"] {
         let test = bench().executable("skills/s/venv/bin/python", python);
-        assert_refused(&test, "venv/bin/python", "venv");
+        assert_refused(&test, "venv/bin/python", "again");
     }
 }
 
@@ -601,13 +602,12 @@ fn a_script_that_is_nearly_right_is_suggested() {
 #[rustfmt::skip]
 fn a_missing_module_is_answered_with_its_command() {
     type Missing<'m> = Option<(&'m str, &'m str)>;
-    let own = "`MODULE` is not installed; this gives the skill a venv of its own with it: cd SKILL && python3 -m venv venv && venv/bin/python -m pip install ";
-    let venv = "`MODULE` is not installed in the skill's venv; this installs it: cd SKILL && SKILL/venv/bin/python -m pip install ";
+    let setup = "`skills-runner skills setup s";
     let table: &[(bool, &str, &str, Missing)] = &[
-        (false, "import PIL.Image", "", Some(("PIL", "pillow"))),
-        (true, "from PIL import Image", "", Some(("PIL", "pillow"))),
-        (true, "import surely_missing", "", Some(("surely_missing", "surely_missing"))),
-        (true, "import surely_missing.inner", "surely-missing>=1\n", Some(("surely_missing", "-r requirements.txt"))),
+        (false, "import ebooklib.epub", "", Some(("ebooklib", " EbookLib` installs it"))),
+        (true, "from PIL import Image", "", Some(("PIL", " pillow` installs it"))),
+        (true, "import surely_missing", "", Some(("surely_missing", " PACKAGE` installs it, with the name of its package for PACKAGE"))),
+        (true, "import surely_missing.inner", "surely-missing>=1\n", Some(("surely_missing", "` installs what the skill's requirements.txt lists"))),
         (true, "try: import surely_missing\nexcept ImportError: print('without')", "", None),
         (true, "import sys; print('ModuleNotFoundError: No module named x', file=sys.stdout)", "", None),
     ];
@@ -615,10 +615,8 @@ fn a_missing_module_is_answered_with_its_command() {
         let test = match has_venv { true => bench().venv("s"), false => bench() };
         let test = match *requirements { "" => test, text => test.file("skills/s/requirements.txt", text) };
         let ran = run(&test, &json!({"script": source}));
-        let hint = expected.map(|(module, package)| {
-            let text = format!("{}{package}", if *has_venv { venv } else { own }).replace("MODULE", module);
-            text.replace("SKILL", &test.path("skills/s").display().to_string())
-        });
+        let place = if *has_venv { " in the skill's venv" } else { "" };
+        let hint = expected.map(|(module, end)| format!("`{module}` is not installed{place}: {setup}{end}"));
         ran.is("hint", hint);
     });
 }

@@ -190,7 +190,7 @@ fn a_skill_that_needs_a_package_says_so() {
         result["hint"]
             .as_str()
             .unwrap()
-            .contains("-m pip install -r requirements.txt"),
+            .contains("`skills-runner skills setup t XlsxWriter` installs it"),
         "{result}"
     );
 }
