@@ -3,7 +3,7 @@
 //! [`run`] is one thread and one `poll` loop over the program's streams, the
 //! interrupt and the guardian's report. The guardian (`guardian`) holds the
 //! program's whole family and kills it on demand; `capture` keeps what fits of
-//! the output. When `run` returns nothing of the family is left, whatever it
+//! the output, and [`run_heard`] hands it on as it comes. When `run` returns nothing of the family is left, whatever it
 //! tried, unless it was to be kept. What a result means to a model or a user is
 //! decided above: nothing here knows of skills or interpreters.
 //!
@@ -103,10 +103,28 @@ pub struct Outcome {
     pub duration: Duration,
 }
 
+/// One of a program's output streams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stream {
+    /// Standard output.
+    Out,
+    /// Standard error.
+    Err,
+}
+
+/// Hears a program's output as it comes, in pieces that end anywhere. While it
+/// works nothing else is watched, so it must not wait.
+pub type Listener<'l> = dyn FnMut(Stream, &[u8]) + 'l;
+
 /// Runs a program to its end, its limit or an interrupt. An error means that it
 /// never ran: a missing program or folder, or (`ErrorKind::Interrupted`) a signal
 /// that was pending already.
 pub fn run(job: &Job<'_>) -> io::Result<Outcome> {
+    run_heard(job, &mut |_, _| {})
+}
+
+/// The same, with somebody who hears the whole output, also what is not kept.
+pub fn run_heard(job: &Job<'_>, listener: &mut Listener<'_>) -> io::Result<Outcome> {
     if job.interrupt.pending().is_some() {
         return Err(io::Error::new(
             ErrorKind::Interrupted,
@@ -125,7 +143,7 @@ pub fn run(job: &Job<'_>) -> io::Result<Outcome> {
     let mut chunk = vec![0; limits::SCRIPT_READ_BYTES];
     while !watch.is_over() {
         let ready = watch.wait()?;
-        watch.serve(ready, &mut chunk);
+        watch.serve(ready, &mut chunk, listener);
     }
     Ok(watch.finish())
 }
@@ -230,10 +248,14 @@ impl<'a> Watch<'a> {
 
     /// Moves what can be moved; only then looks at the clock, so that a script
     /// that ended in time is never called late.
-    fn serve(&mut self, ready: Ready, chunk: &mut [u8]) {
-        for (output, ready) in self.outputs.iter_mut().zip(ready.outputs) {
+    fn serve(&mut self, ready: Ready, chunk: &mut [u8], listener: &mut Listener<'_>) {
+        let streams = [Stream::Out, Stream::Err].into_iter().zip(ready.outputs);
+        for (output, (stream, ready)) in self.outputs.iter_mut().zip(streams) {
             if ready {
-                output.read(chunk);
+                match output.read(chunk) {
+                    [] => {}
+                    bytes => listener(stream, bytes),
+                }
             }
         }
         if ready.stdin {

@@ -59,15 +59,20 @@ impl Output {
         })
     }
 
-    /// Reads once; at the stream's end lets go of it.
-    pub(super) fn read(&mut self, chunk: &mut [u8]) {
-        let Some(pipe) = &mut self.pipe else { return };
+    /// Reads once and gives what came; at the stream's end lets go of it.
+    pub(super) fn read<'c>(&mut self, chunk: &'c mut [u8]) -> &'c [u8] {
+        let Some(pipe) = &mut self.pipe else {
+            return &[];
+        };
         match pipe.read(chunk) {
-            Ok(0) => self.pipe = None,
-            Ok(length) => self.kept.push(&chunk[..length]),
+            Ok(length) if length > 0 => {
+                self.kept.push(&chunk[..length]);
+                return &chunk[..length];
+            }
             Err(error) if is_passing(&error) => {}
-            Err(_) => self.pipe = None,
+            Ok(_) | Err(_) => self.pipe = None,
         }
+        &[]
     }
 }
 

@@ -214,3 +214,39 @@ fn a_confinement_that_fails_keeps_the_script_from_running() {
     let result = run_shell("echo never", |job| job.confine = Some(refuse));
     assert!(matches!(result, Err(error) if error.kind() == ErrorKind::PermissionDenied));
 }
+
+#[test]
+fn all_output_is_heard_also_what_is_not_kept() {
+    let args = [
+        OsString::from("-c"),
+        OsString::from("echo one; sleep 0.1; echo two >&2; sleep 0.1; echo three"),
+    ];
+    let interrupt = Interrupt::never();
+    let job = Job {
+        program: Path::new(SHELL),
+        args: &args,
+        folder: Path::new("/"),
+        environment: &[("PATH".into(), "/usr/bin:/bin".into())],
+        stdin: b"",
+        limit: Duration::from_secs(20),
+        leftovers: Leftovers::Kill,
+        caps: Caps::halves(2),
+        interrupt: &interrupt,
+        confine: None,
+    };
+    let mut heard = Vec::new();
+    let mut listener = |stream, bytes: &[u8]| {
+        heard.push((stream, String::from_utf8_lossy(bytes).into_owned()));
+    };
+    let outcome = run_heard(&job, &mut listener).expect("the shell starts");
+    assert!(outcome.stdout.truncated());
+    let expected = [
+        (Stream::Out, "one\n"),
+        (Stream::Err, "two\n"),
+        (Stream::Out, "three\n"),
+    ];
+    assert_eq!(
+        heard,
+        expected.map(|(stream, text)| (stream, text.to_string()))
+    );
+}
