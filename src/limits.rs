@@ -218,6 +218,22 @@ pub const PROBE_ANSWER_BYTES: usize = 4 << 20;
 pub const PROBE: Duration = Duration::from_secs(60);
 /// Skills that may end the interpreter before it is no use to go on.
 pub const PROBE_DEATHS: usize = 20;
+// Setting skills up.
+
+/// One command of a setup: large packages over a slow line take this long.
+pub const SETUP_COMMAND: Duration = Duration::from_secs(3600);
+/// Between two looks at a lock that somebody else holds.
+pub const LOCK_ROUND: Duration = Duration::from_millis(100);
+/// Remains of setups that were killed while they cleared up.
+pub const SETUP_REMAINS: usize = 100;
+/// What a setup has written down.
+pub const SETUP_RECORD_BYTES: usize = 1 << 20;
+/// A file of requirements.
+pub const SETUP_REQUIREMENTS_BYTES: usize = 1 << 20;
+/// Files that name each other as requirements.
+pub const SETUP_REQUIREMENTS_FILES: usize = 20;
+/// What an error quotes of an installer's reason.
+pub const SETUP_REASON_BYTES: usize = 600;
 
 // Opening and reading files.
 

@@ -7,6 +7,7 @@ pub mod files;
 mod guardian;
 pub mod harden;
 pub mod input;
+pub mod lock;
 pub mod net;
 pub mod output;
 pub mod patience;

@@ -1,0 +1,102 @@
+//! A lock on a folder, without a file that would be left in it.
+//!
+//! It is the kernel's (`flock`), so it ends with its holders, however they end.
+//! Who waits does so with an eye on the signals and on the deadline.
+
+use std::fs::{File, TryLockError};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::limits;
+use crate::world::patience::{Patience, Stop};
+use crate::world::process::Confine;
+
+/// A folder that nobody else has locked, until this is dropped.
+#[derive(Debug)]
+pub struct FolderLock {
+    folder: Arc<File>,
+    held: bool,
+}
+
+impl FolderLock {
+    /// Waits until the folder is free; `wait_begins` is called once if it is not.
+    pub fn take(
+        path: &Path,
+        patience: &Patience,
+        wait_begins: &mut dyn FnMut(),
+    ) -> io::Result<FolderLock> {
+        let folder = Arc::new(File::open(path)?);
+        let mut waits = false;
+        loop {
+            match folder.try_lock() {
+                Err(TryLockError::WouldBlock) => {
+                    if !waits {
+                        wait_begins();
+                        waits = true;
+                    }
+                    pause(patience)?;
+                }
+                result => {
+                    let held = result.is_ok();
+                    return Ok(FolderLock { folder, held });
+                }
+            }
+        }
+    }
+
+    /// Whether it keeps anybody out: some network file systems lock no folders.
+    pub fn is_held(&self) -> bool {
+        self.held
+    }
+
+    /// For a [`Job`](crate::world::process::Job): the program holds the lock too.
+    /// So the folder is free only when a program that outlives a killed runner,
+    /// if only for a moment, is gone.
+    pub fn share(&self) -> Confine {
+        let folder = Arc::clone(&self.folder);
+        Arc::new(move || {
+            // SAFETY: an open descriptor and plain numbers; safe after a fork.
+            let done = unsafe { libc::fcntl(folder.as_raw_fd(), libc::F_SETFD, 0) };
+            if done < 0 {
+                Err(io::Error::last_os_error())
+            } else {
+                Ok(())
+            }
+        })
+    }
+}
+
+fn pause(patience: &Patience) -> Result<(), Stop> {
+    patience.check()?;
+    patience.pause(limits::LOCK_ROUND)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::time::{Duration, Instant};
+
+    #[test]
+    fn a_locked_folder_is_waited_for_until_the_deadline() {
+        let path = std::env::temp_dir().join(format!("skills-runner-lock-{}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        let mut waits = 0;
+        let first = FolderLock::take(&path, &Patience::endless(), &mut || waits += 1).unwrap();
+        assert!(first.is_held());
+        let mut patience = Patience::endless();
+        patience.deadline = Some(Instant::now() + Duration::from_millis(30));
+        let error = FolderLock::take(&path, &patience, &mut || waits += 1).unwrap_err();
+        assert_eq!(Stop::within(&error), Some(Stop::Deadline));
+        drop(first);
+        assert!(
+            FolderLock::take(&path, &Patience::endless(), &mut || waits += 1)
+                .unwrap()
+                .held
+        );
+        assert_eq!(waits, 1);
+        fs::remove_dir_all(&path).unwrap();
+    }
+}
