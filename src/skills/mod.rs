@@ -18,6 +18,7 @@ pub mod packages;
 pub mod probe;
 mod problem;
 pub mod python;
+pub mod setup;
 pub mod skeleton;
 mod skill;
 pub mod yaml;

@@ -12,7 +12,14 @@ use super::{Entries, Kind, Refusal, Root};
 use crate::limits;
 
 /// Folders that hold nothing anybody wrote for a reader.
-const SKIPPED: [&str; 5] = [".git", ".venv", "__pycache__", "node_modules", "venv"];
+const SKIPPED: [&str; 6] = [
+    ".git",
+    ".skills-runner-setup",
+    ".venv",
+    "__pycache__",
+    "node_modules",
+    "venv",
+];
 
 /// How far a walk goes.
 #[derive(Clone, Copy, Debug)]

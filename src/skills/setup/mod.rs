@@ -1,0 +1,441 @@
+//! `skills setup`: a venv of a skill's own, with what its scripts need.
+//!
+//! What is needed is what the skill declares, what a person asks for, and what
+//! its imports show to be missing, as far as the package is known. A venv that a
+//! setup made is made anew when that has changed; one that people made is only
+//! added to. `place` sees to it that no half-made one is ever used, a lock that
+//! two setups do not meet, `tool` runs the installers. Nothing here prints.
+
+use std::path::{Path, PathBuf};
+
+use crate::config::{Python, Scripts};
+use crate::error::{Error, Kind};
+use crate::skills::Skill;
+use crate::skills::python::{Interpreter, quoted};
+use crate::world::lock::FolderLock;
+use crate::world::patience::{Patience, Stop};
+
+mod needs;
+mod place;
+mod progress;
+mod reason;
+mod record;
+mod requirements;
+mod tool;
+
+use needs::Needs;
+use place::Place;
+pub use progress::{Done, Import, Outcome, Progress, Undeclared};
+use record::Record;
+use requirements::RequirementsFile;
+use tool::{Bench, Tell};
+
+/// What is to be set up.
+pub struct Order<'s> {
+    /// The skill.
+    pub skill: &'s Skill,
+    /// How its scripts run.
+    pub scripts: &'s Scripts,
+    /// What ends the setup early.
+    pub patience: &'s Patience,
+    /// Requirements of the person who asks. Once installed they stand in the
+    /// skill's `requirements.txt`.
+    pub extra: &'s [String],
+}
+
+/// Sets a skill up. When it fails the skill is as before.
+pub fn setup(order: &Order<'_>, tell: &mut Tell<'_>) -> Result<Done, Error> {
+    let folder = &order.skill.path;
+    let extra = asked(order)?;
+    let lock = lock(order, tell)?;
+    let place = Place::new(folder);
+    if place.is_unfinished() {
+        place
+            .recover()
+            .map_err(|error| unwritable(folder, &error))?;
+        tell(Progress::Recovered);
+    }
+    let bench = Bench::new(folder, order.scripts, order.patience, &lock);
+    let (file, added) = requirements_file(order.skill, &extra)?;
+    let setup = Setup {
+        order,
+        bench,
+        place,
+        file,
+        added,
+        extra,
+    };
+    match setup.find()? {
+        Found::Nothing(base) => setup.first(&base, tell),
+        Found::Ours(record, python) => setup.again(&record, python, tell),
+        Found::Theirs(venv, python) => setup.add_to(&venv, &python, tell),
+    }
+}
+
+/// The venv that a skill has.
+enum Found {
+    /// None; this interpreter can make one.
+    Nothing(PathBuf),
+    /// One that a setup made, and its interpreter, if that works.
+    Ours(Record, Option<PathBuf>),
+    /// One that people made, with its interpreter.
+    Theirs(PathBuf, PathBuf),
+}
+
+/// A setup under way.
+struct Setup<'s> {
+    order: &'s Order<'s>,
+    bench: Bench<'s>,
+    place: Place<'s>,
+    /// The skill's requirements file as it will be; `None` if it has none.
+    file: Option<RequirementsFile>,
+    /// Those of `extra` that the file did not name yet.
+    added: Vec<String>,
+    extra: Vec<String>,
+}
+
+impl Setup<'_> {
+    fn find(&self) -> Result<Found, Error> {
+        let venv = self.place.venv();
+        if venv.symlink_metadata().is_ok() {
+            let python = self.working(&venv)?;
+            return match (Record::of(&venv), python) {
+                (Some(record), python) if record.made => Ok(Found::Ours(record, python)),
+                (_, Some(python)) => Ok(Found::Theirs(venv, python)),
+                (_, None) => {
+                    let text = format!(
+                        "failed to use `{}`: its bin/python does not run",
+                        venv.display()
+                    );
+                    let hint = format!(
+                        "no setup made it, so it is left alone; remove it and run the setup again: rm -r {}",
+                        quoted(&venv)
+                    );
+                    Err(Error::new(Kind::Config, text).with_hint(hint))
+                }
+            };
+        }
+        // Scripts run in it as long as there is no `venv`.
+        let hidden = self.order.skill.path.join(".venv");
+        match self.working(&hidden)? {
+            Some(python) => Ok(Found::Theirs(hidden, python)),
+            None => Ok(Found::Nothing(self.base()?)),
+        }
+    }
+
+    /// The interpreter of a venv, if it can be started.
+    fn working(&self, venv: &Path) -> Result<Option<PathBuf>, Error> {
+        let python = venv.join("bin/python");
+        let works = python.is_file() && self.bench.works(&python)?;
+        Ok(works.then_some(python))
+    }
+
+    /// The interpreter that venvs are made with.
+    fn base(&self) -> Result<PathBuf, Error> {
+        let scripts = self.order.scripts;
+        // `off` is about scripts without a venv; one is about to be made.
+        let python = if scripts.python == Python::Off {
+            Interpreter::without_venv(&Scripts {
+                python: Python::Search,
+                ..scripts.clone()
+            })
+        } else {
+            Interpreter::without_venv(scripts)
+        };
+        let name = &self.order.skill.name;
+        python.map(|python| python.program).map_err(|cause| {
+            Error::new(
+                Kind::Config,
+                format!("failed to set up the skill `{name}`: {cause}"),
+            )
+        })
+    }
+
+    /// There is no venv yet.
+    fn first(&self, base: &Path, tell: &mut Tell<'_>) -> Result<Done, Error> {
+        let needs = self.needs(base, None)?;
+        needs.tell_faults(tell);
+        if self.extra.is_empty() && needs.are_none() {
+            return Ok(Done {
+                outcome: Outcome::NothingNeeded,
+                venv: None,
+                python: base.to_path_buf(),
+                declared: Vec::new(),
+                undeclared: Vec::new(),
+                recorded: Vec::new(),
+                missing: needs.unknown,
+            });
+        }
+        self.make(base, &needs, Outcome::Made, tell)
+    }
+
+    /// An earlier setup made the venv.
+    fn again(
+        &self,
+        record: &Record,
+        python: Option<PathBuf>,
+        tell: &mut Tell<'_>,
+    ) -> Result<Done, Error> {
+        let Some(python) = python else {
+            let base = self.base()?;
+            tell(Progress::Changes("its bin/python does not run"));
+            let needs = self.needs(&base, None)?;
+            needs.tell_faults(tell);
+            return self.make(&base, &needs, Outcome::MadeAnew, tell);
+        };
+        let venv = self.place.venv();
+        let needs = self.needs(&python, Some(&venv))?;
+        needs.tell_faults(tell);
+        let declared = self.declared(&needs);
+        if declared == record.declared && self.added.is_empty() && needs.are_known_to(record) {
+            return Ok(up_to_date(record, venv, python, needs));
+        }
+        let why = if declared == record.declared {
+            "modules are missing"
+        } else {
+            "what is needed has changed"
+        };
+        tell(Progress::Changes(why));
+        self.make(&self.base()?, &needs, Outcome::MadeAnew, tell)
+    }
+
+    /// Makes a venv with all that is needed, in place of any that is there.
+    fn make(
+        &self,
+        base: &Path,
+        needs: &Needs,
+        outcome: Outcome,
+        tell: &mut Tell<'_>,
+    ) -> Result<Done, Error> {
+        let folder = &self.order.skill.path;
+        let making = self
+            .place
+            .begin()
+            .map_err(|error| unwritable(folder, &error))?;
+        let venv = self.place.venv();
+        self.bench.make_venv(base, &venv, tell)?;
+        let python = venv.join("bin/python");
+        let mut done = self.fill(&venv, &python, needs, &[], outcome, tell)?;
+        let record = Record {
+            made: true,
+            tool: self.bench.tool().into(),
+            python: base.display().to_string(),
+            declared: done.declared.clone(),
+            undeclared: done.undeclared.clone(),
+        };
+        let written = record.write(&venv);
+        written.map_err(|error| unwritable(&venv, &error))?;
+        done.recorded = self.record_extra()?;
+        making.finish().map_err(|error| unwritable(&venv, &error))?;
+        Ok(done)
+    }
+
+    /// People made the venv; nothing of it goes.
+    fn add_to(&self, venv: &Path, python: &Path, tell: &mut Tell<'_>) -> Result<Done, Error> {
+        let needs = self.needs(python, Some(venv))?;
+        needs.tell_faults(tell);
+        let declared = self.declared(&needs);
+        let record = Record::of(venv).unwrap_or(Record {
+            made: false,
+            tool: String::new(),
+            python: python.display().to_string(),
+            declared: Vec::new(),
+            undeclared: Vec::new(),
+        });
+        if declared == record.declared && self.added.is_empty() && needs.are_known_to(&record) {
+            return Ok(up_to_date(
+                &record,
+                venv.to_path_buf(),
+                python.to_path_buf(),
+                needs,
+            ));
+        }
+        tell(Progress::Keeps(venv));
+        let mut done = self.fill(
+            venv,
+            python,
+            &needs,
+            &record.undeclared,
+            Outcome::Added,
+            tell,
+        )?;
+        let record = Record {
+            made: false,
+            tool: self.bench.tool().into(),
+            declared: done.declared.clone(),
+            undeclared: done.undeclared.clone(),
+            ..record
+        };
+        record
+            .write(venv)
+            .map_err(|error| unwritable(venv, &error))?;
+        let recorded = self.record_extra();
+        // Nothing is under way here: only the working folder goes.
+        let _ = self.place.recover();
+        done.recorded = recorded?;
+        Ok(done)
+    }
+
+    /// Installs what is declared, then what the imports still lack.
+    fn fill(
+        &self,
+        venv: &Path,
+        python: &Path,
+        needs: &Needs,
+        already: &[String],
+        outcome: Outcome,
+        tell: &mut Tell<'_>,
+    ) -> Result<Done, Error> {
+        // The extra requirements stand in the file only at the end.
+        let mut wanted = needs.declared.clone();
+        wanted.extend(self.extra.iter().cloned());
+        if !(needs.files.is_empty() && wanted.is_empty()) {
+            self.bench.install(python, &needs.files, &wanted, tell)?;
+        }
+        let mut after = self.needs(python, Some(venv))?;
+        let mut undeclared = already.to_vec();
+        if !after.known.is_empty() {
+            for found in &after.known {
+                tell(Progress::Undeclared(found));
+                undeclared.push(found.requirement.clone());
+            }
+            undeclared.sort();
+            undeclared.dedup();
+            // All of them again, so that one does not undo the other.
+            wanted.extend(undeclared.iter().cloned());
+            self.bench.install(python, &needs.files, &wanted, tell)?;
+            after = self.needs(python, Some(venv))?;
+        }
+        Ok(Done {
+            outcome,
+            venv: Some(venv.to_path_buf()),
+            python: python.to_path_buf(),
+            declared: self.declared(&after),
+            undeclared,
+            recorded: Vec::new(),
+            missing: after.into_missing(),
+        })
+    }
+
+    /// All that is declared once the setup is done, to tell a change by.
+    fn declared(&self, needs: &Needs) -> Vec<String> {
+        let root = &self.order.skill.root;
+        let mut declared = needs.declared.clone();
+        for path in needs
+            .files
+            .iter()
+            .filter(|path| *path != requirements::FILE)
+        {
+            declared.extend(requirements::lines_of(root, path));
+        }
+        declared.extend(self.file.iter().flat_map(|file| file.lines(root)));
+        declared.sort();
+        declared.dedup();
+        declared
+    }
+
+    /// Writes what was asked for into the skill's requirements file.
+    fn record_extra(&self) -> Result<Vec<String>, Error> {
+        let folder = &self.order.skill.path;
+        if let Some(file) = self.file.as_ref().filter(|_| !self.added.is_empty()) {
+            let place = &self.place;
+            let written = place
+                .prepare()
+                .and_then(|()| file.write(folder, &place.work()));
+            written.map_err(|error| {
+                let path = folder.join(requirements::FILE);
+                Error::new(
+                    Kind::Io,
+                    format!("failed to write `{}`: {error}", path.display()),
+                )
+            })?;
+        }
+        Ok(self.added.clone())
+    }
+
+    fn needs(&self, python: &Path, venv: Option<&Path>) -> Result<Needs, Error> {
+        let python = Interpreter {
+            program: python.to_path_buf(),
+            venv: venv.map(Path::to_path_buf),
+        };
+        Needs::of(self.order, &python)
+    }
+}
+
+fn up_to_date(record: &Record, venv: PathBuf, python: PathBuf, needs: Needs) -> Done {
+    Done {
+        outcome: Outcome::UpToDate,
+        venv: Some(venv),
+        python,
+        declared: record.declared.clone(),
+        undeclared: record.undeclared.clone(),
+        recorded: Vec::new(),
+        missing: needs.into_missing(),
+    }
+}
+
+/// The requirements that were asked for, if they are some.
+fn asked(order: &Order<'_>) -> Result<Vec<String>, Error> {
+    let mut extra: Vec<String> = Vec::new();
+    for requirement in order.extra {
+        if let Err(cause) = requirements::check(requirement) {
+            let text = format!(
+                "failed to install `{}`: {cause}",
+                requirement.escape_debug()
+            );
+            return Err(Error::new(Kind::Usage, text)
+                .with_hint("name packages, as in: lxml \"openpyxl>=3.1\""));
+        }
+        let located =
+            requirements::located(requirement, &order.scripts.user_folder, &order.skill.path);
+        if !extra.contains(&located) {
+            extra.push(located);
+        }
+    }
+    Ok(extra)
+}
+
+/// The skill's requirements file with the extra requirements, and those of them
+/// that are new in it.
+fn requirements_file(
+    skill: &Skill,
+    extra: &[String],
+) -> Result<(Option<RequirementsFile>, Vec<String>), Error> {
+    let mut file = RequirementsFile::of(&skill.root).map_err(|cause| {
+        let path = skill.path.join(requirements::FILE);
+        Error::new(
+            Kind::Io,
+            format!("failed to read `{}`: {cause}", path.display()),
+        )
+    })?;
+    let mut added = Vec::new();
+    for requirement in extra {
+        let file = file.get_or_insert_with(RequirementsFile::empty);
+        if !file.names(&skill.root, requirement) {
+            file.add(requirement);
+            added.push(requirement.clone());
+        }
+    }
+    Ok((file, added))
+}
+
+fn lock(order: &Order<'_>, tell: &mut Tell<'_>) -> Result<FolderLock, Error> {
+    let folder = &order.skill.path;
+    let lock = FolderLock::take(folder, order.patience, &mut || tell(Progress::Waits));
+    let lock = lock.map_err(|error| match Stop::within(&error) {
+        Some(stop) => stop.into(),
+        None => Error::new(
+            Kind::Io,
+            format!("failed to lock `{}`: {error}", folder.display()),
+        ),
+    })?;
+    if !lock.is_held() {
+        tell(Progress::Unlocked);
+    }
+    Ok(lock)
+}
+
+fn unwritable(folder: &Path, error: &std::io::Error) -> Error {
+    let text = format!("failed to write in `{}`: {error}", folder.display());
+    Error::new(Kind::Io, text).with_hint("a setup needs to write in the skill's folder: copy the skill to a folder of your own, or ask its owner")
+}

@@ -1,0 +1,121 @@
+//! What a skill's scripts need, as `probe` tells it, in the words of a setup.
+
+use std::collections::BTreeSet;
+
+use crate::error::{Error, Kind};
+use crate::skills::Problem;
+use crate::skills::probe::{self, Probed};
+use crate::skills::python::Interpreter;
+use crate::skills::setup::record::Record;
+use crate::skills::setup::requirements::{FILE, project};
+use crate::skills::setup::tool::Tell;
+use crate::skills::setup::{Import, Order, Progress, Undeclared};
+
+/// What an interpreter has to have, and what of it it lacks.
+pub(super) struct Needs {
+    /// Files of requirements that are not empty, relative to the skill's folder.
+    pub(super) files: Vec<String>,
+    /// Requirements of `pyproject.toml` and of blocks in scripts.
+    pub(super) declared: Vec<String>,
+    /// Missing, not declared, and in a package that is known.
+    pub(super) known: Vec<Undeclared>,
+    /// Missing for any other reason.
+    pub(super) unknown: Vec<Import>,
+    /// What is wrong with the skill besides.
+    pub(super) faults: Vec<Problem>,
+}
+
+impl Needs {
+    /// Asks an interpreter.
+    pub(super) fn of(order: &Order<'_>, python: &Interpreter) -> Result<Needs, Error> {
+        let answer = probe::probe(python, &[order.skill], order.scripts, order.patience);
+        // Stopped, whatever the answer says of it.
+        order.patience.check()?;
+        let failure = |cause: &str| {
+            let name = &order.skill.name;
+            Error::new(
+                Kind::Config,
+                format!("failed to find out what the skill `{name}` needs: {cause}"),
+            )
+        };
+        let mut probed = answer.map_err(|cause| failure(&cause))?;
+        probed
+            .pop()
+            .ok_or_else(|| failure("no answer"))
+            .and_then(Needs::sorted)
+    }
+
+    fn sorted(probed: Probed) -> Result<Needs, Error> {
+        let mut needs = Needs {
+            files: Vec::new(),
+            declared: Vec::new(),
+            known: Vec::new(),
+            unknown: Vec::new(),
+            faults: probed.faults,
+        };
+        let mut projects = BTreeSet::new();
+        for declared in probed.declared {
+            projects.insert(project(&declared.requirement));
+            if declared.file.file_name().is_some_and(|name| name == FILE) {
+                let file = declared.file.to_string_lossy().into_owned();
+                if !needs.files.contains(&file) {
+                    needs.files.push(file);
+                }
+            } else if declared.requirement.trim_start().starts_with('-') {
+                let (file, what) = (declared.file.display(), &declared.requirement);
+                let text = format!(
+                    "failed to install `{what}`: {file} declares an option where a requirement belongs"
+                );
+                return Err(Error::new(Kind::Config, text));
+            } else if !needs.declared.contains(&declared.requirement) {
+                needs.declared.push(declared.requirement);
+            }
+        }
+        for import in probed.imports {
+            if !import.is_missing || import.is_optional {
+                continue;
+            }
+            let place = Import {
+                module: import.module,
+                file: import.file,
+                line: import.line,
+            };
+            match import.package {
+                // Declared and still missing is not to be mended by the same again.
+                Some(package) if !projects.contains(&project(package)) => {
+                    if !needs.known.iter().any(|known| known.requirement == package) {
+                        needs.known.push(Undeclared {
+                            requirement: package.into(),
+                            import: place,
+                        });
+                    }
+                }
+                _ => needs.unknown.push(place),
+            }
+        }
+        Ok(needs)
+    }
+
+    /// Whether nothing has to be installed.
+    pub(super) fn are_none(&self) -> bool {
+        self.files.is_empty() && self.declared.is_empty() && self.known.is_empty()
+    }
+
+    /// Whether a setup has already done for it what it could.
+    pub(super) fn are_known_to(&self, record: &Record) -> bool {
+        let is_recorded = |found: &Undeclared| record.undeclared.contains(&found.requirement);
+        self.known.iter().all(is_recorded)
+    }
+
+    pub(super) fn tell_faults(&self, tell: &mut Tell<'_>) {
+        for fault in &self.faults {
+            tell(Progress::Fault(fault));
+        }
+    }
+
+    /// All that is missing.
+    pub(super) fn into_missing(self) -> Vec<Import> {
+        let known = self.known.into_iter().map(|found| found.import);
+        known.chain(self.unknown).collect()
+    }
+}

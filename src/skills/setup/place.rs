@@ -1,0 +1,146 @@
+//! Where a skill's `venv` is made, so that it is whole, marked or not there.
+//!
+//! A venv cannot be moved, so it is made where it stays. What makes that safe
+//! are renamings, each of which happens at once or not at all:
+//!
+//! 1. a folder with nothing but the marker becomes `venv`; the one that was
+//!    there has gone to `before` in the working folder;
+//! 2. it is filled; whoever meets the marker refuses it;
+//! 3. the marker goes: from now on it is the skill's venv, and the old one goes.
+//!
+//! Whatever ends this early, [`Place::recover`] puts right, now or at the next
+//! setup. Nothing here knows what is installed.
+
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use crate::limits;
+use crate::skills::python::INCOMPLETE;
+
+/// The working folder in the skill's; it is there only while a setup works.
+const WORK: &str = ".skills-runner-setup";
+
+/// The skill's folder, as the place of a `venv`.
+pub(super) struct Place<'s> {
+    skill: &'s Path,
+}
+
+impl<'s> Place<'s> {
+    pub(super) fn new(skill: &'s Path) -> Place<'s> {
+        Place { skill }
+    }
+
+    /// The venv that is made here.
+    pub(super) fn venv(&self) -> PathBuf {
+        self.skill.join("venv")
+    }
+
+    /// A folder for what is not yet, or no longer, the skill's.
+    pub(super) fn work(&self) -> PathBuf {
+        self.skill.join(WORK)
+    }
+
+    fn before(&self) -> PathBuf {
+        self.work().join("before")
+    }
+
+    /// Whether an earlier setup left something to clear up.
+    pub(super) fn is_unfinished(&self) -> bool {
+        exists(&self.work()) || exists(&self.venv().join(INCOMPLETE))
+    }
+
+    /// Clears up after a setup that did not finish: a marked venv goes, the one
+    /// before it comes back.
+    pub(super) fn recover(&self) -> io::Result<()> {
+        let venv = self.venv();
+        // Not through a link that a stranger has put into the skill.
+        if exists(&self.work()) && !is_folder(&self.work()) {
+            return Err(io::Error::other(format!("{WORK} is no folder: remove it")));
+        }
+        if exists(&venv.join(INCOMPLETE)) {
+            self.prepare()?;
+            self.put_away(&venv)?;
+        }
+        if !exists(&venv) && exists(&self.before()) {
+            fs::rename(self.before(), &venv)?;
+        }
+        if exists(&self.before()) {
+            self.put_away(&self.before())?;
+        }
+        remove(&self.work())
+    }
+
+    /// Begins a new venv: an empty, marked one is there, and the one before is
+    /// kept until [`Making::finish`]. Dropped earlier, all is as before.
+    pub(super) fn begin(&self) -> io::Result<Making<'_>> {
+        self.prepare()?;
+        let new = self.work().join("new");
+        DirBuilder::new().create(&new)?;
+        File::create_new(new.join(INCOMPLETE))?;
+        // Nobody wants it in their repository.
+        fs::write(new.join(".gitignore"), "*\n")?;
+        let making = Making { place: self };
+        if exists(&self.venv()) {
+            fs::rename(self.venv(), self.before())?;
+        }
+        fs::rename(&new, self.venv())?;
+        Ok(making)
+    }
+
+    /// Makes the working folder.
+    pub(super) fn prepare(&self) -> io::Result<()> {
+        match DirBuilder::new().create(self.work()) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists && is_folder(&self.work()) => {
+                Ok(())
+            }
+            result => result,
+        }
+    }
+
+    /// Takes a folder away at once; to remove it takes its time.
+    fn put_away(&self, path: &Path) -> io::Result<()> {
+        for number in 0..limits::SETUP_REMAINS {
+            let dead = self.work().join(format!("dead-{number}"));
+            if !exists(&dead) {
+                return fs::rename(path, dead);
+            }
+        }
+        Err(io::Error::other("too many remains of earlier setups"))
+    }
+}
+
+/// A venv under way.
+pub(super) struct Making<'p> {
+    place: &'p Place<'p>,
+}
+
+impl Making<'_> {
+    /// It is complete: from now on it is the skill's.
+    pub(super) fn finish(self) -> io::Result<()> {
+        fs::remove_file(self.place.venv().join(INCOMPLETE))
+        // What is left to do is done by `drop`.
+    }
+}
+
+impl Drop for Making<'_> {
+    fn drop(&mut self) {
+        // What cannot be cleared up now stays marked, for the next setup.
+        let _ = self.place.recover();
+    }
+}
+
+fn exists(path: &Path) -> bool {
+    path.symlink_metadata().is_ok()
+}
+
+fn is_folder(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|meta| meta.is_dir())
+}
+
+fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        result => result,
+    }
+}

@@ -1,0 +1,149 @@
+//! What a setup tells while it works, and what has come of it.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use crate::skills::Problem;
+use crate::skills::python::quoted;
+
+/// One thing that a person who waits wants to know; `Display` is a line.
+#[derive(Clone, Copy, Debug)]
+pub enum Progress<'p> {
+    /// Somebody else sets this skill up; their end is waited for.
+    Waits,
+    /// The folder's file system knows no locks.
+    Unlocked,
+    /// A setup before did not finish; its remains are gone.
+    Recovered,
+    /// Something is wrong with the skill, and stops nothing.
+    Fault(&'p Problem),
+    /// Why the venv that is there does not stay as it is.
+    Changes(&'p str),
+    /// A venv that people made stays, and is added to.
+    Keeps(&'p Path),
+    /// A venv is made.
+    Makes {
+        /// Where.
+        venv: &'p Path,
+        /// The interpreter that makes it.
+        python: &'p Path,
+        /// `uv` or `pip`.
+        tool: &'static str,
+    },
+    /// Something is missing that the skill does not declare.
+    Undeclared(&'p Undeclared),
+    /// Requirements are installed.
+    Installs {
+        /// Files of requirements.
+        files: &'p [String],
+        /// Requirements beside those of the files.
+        requirements: &'p [String],
+    },
+    /// A line of the program that works: text of strangers, without commands to
+    /// a terminal.
+    Line(&'p str),
+}
+
+/// A requirement that a skill does not declare.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Undeclared {
+    /// What is installed.
+    pub requirement: String,
+    /// The import that needs it.
+    pub import: Import,
+}
+
+/// An import in one of a skill's files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Import {
+    /// The module's name.
+    pub module: String,
+    /// Relative to the skill's folder.
+    pub file: PathBuf,
+    /// Counted from 1.
+    pub line: usize,
+}
+
+/// What has come of a setup.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Done {
+    /// What was done.
+    pub outcome: Outcome,
+    /// The skill's venv; `None` where none is needed.
+    pub venv: Option<PathBuf>,
+    /// What runs the skill's scripts.
+    pub python: PathBuf,
+    /// What the venv holds because the skill declares it or a person asked for
+    /// it: requirements, and lines of its requirements file.
+    pub declared: Vec<String>,
+    /// What it holds although the skill does not declare it.
+    pub undeclared: Vec<String>,
+    /// What was added to the skill's requirements file.
+    pub recorded: Vec<String>,
+    /// Imports that still find no module.
+    pub missing: Vec<Import>,
+}
+
+/// What a setup did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The scripts need nothing that has to be installed, and there is no venv.
+    NothingNeeded,
+    /// All was there already.
+    UpToDate,
+    /// A venv was made.
+    Made,
+    /// The one of an earlier setup was replaced.
+    MadeAnew,
+    /// People's own venv got what was missing.
+    Added,
+}
+
+impl fmt::Display for Progress<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Progress::Waits => f.write_str("waits for another setup of this skill"),
+            Progress::Unlocked => {
+                f.write_str("cannot lock the skill's folder: run no other setup of it meanwhile")
+            }
+            Progress::Recovered => {
+                f.write_str("an earlier setup did not finish; what it left is cleared up")
+            }
+            Progress::Changes(why) => write!(f, "makes the venv anew: {why}"),
+            Progress::Keeps(venv) => write!(
+                f,
+                "{} was not made by a setup: it stays, and gets what is missing",
+                quoted(venv)
+            ),
+            Progress::Makes { venv, python, tool } => {
+                let (venv, python) = (quoted(venv), quoted(python));
+                match *tool {
+                    "uv" => write!(f, "makes {venv} with uv and {python}"),
+                    _ => write!(f, "makes {venv} with {python}"),
+                }
+            }
+            Progress::Undeclared(found) => write!(
+                f,
+                "not declared by the skill, found in its imports: {} ({})",
+                found.requirement, found.import
+            ),
+            Progress::Fault(problem) => write!(f, "{problem}"),
+            Progress::Installs {
+                files,
+                requirements,
+            } => {
+                let files = files.iter().map(|file| format!("what {file} lists"));
+                let list: Vec<String> = files.chain(requirements.iter().cloned()).collect();
+                write!(f, "installs {}", list.join(", "))
+            }
+            Progress::Line(line) => f.write_str(line),
+        }
+    }
+}
+
+/// Where it stands: `scripts/recalc.py line 3`.
+impl fmt::Display for Import {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} line {}", self.file.display(), self.line)
+    }
+}

@@ -1,0 +1,144 @@
+//! Why a command failed, out of what it printed.
+//!
+//! What is told apart here are words of programs that may change them; where
+//! none is known the last line is the reason.
+
+use crate::limits;
+use crate::text;
+use crate::world::process::{Ending, Outcome};
+
+/// A reason in one sentence, and what to do where that is known.
+pub(super) struct Failure {
+    pub(super) cause: String,
+    pub(super) hint: Option<&'static str>,
+}
+
+const NO_ENSUREPIP: [&str; 3] = [
+    "ensurepip is not available",
+    "No module named ensurepip",
+    "No module named venv",
+];
+const NO_NETWORK: [&str; 6] = [
+    "Retrying (Retry(",
+    "Failed to fetch",
+    "Could not connect",
+    "error sending request",
+    "Connection refused",
+    "Temporary failure in name resolution",
+];
+
+impl Failure {
+    pub(super) fn of(outcome: &Outcome) -> Failure {
+        let (stdout, stderr) = (outcome.stdout.text(), outcome.stderr.text());
+        let has = |words: &[&str]| {
+            words
+                .iter()
+                .any(|word| stdout.contains(word) || stderr.contains(word))
+        };
+        if has(&NO_ENSUREPIP) {
+            return Failure {
+                cause: "this Python cannot make venvs, a part of it is not installed".into(),
+                hint: Some(
+                    "apt install python3-venv (Debian, Ubuntu), or put `uv` on PATH, which needs no part of Python",
+                ),
+            };
+        }
+        let cause = match outcome.ending {
+            Ending::Signaled(signal) => format!("it was killed by signal {signal}"),
+            _ => last_words(&stderr)
+                .or_else(|| last_words(&stdout))
+                .unwrap_or_else(|| "it said no reason".into()),
+        };
+        let hint = if has(&["No space left on device"]) {
+            Some("make room on the disk, or set PIP_CACHE_DIR or UV_CACHE_DIR to another one")
+        } else if has(&NO_NETWORK) {
+            Some(
+                "is the package index reachable? HTTPS_PROXY sets a proxy, PIP_INDEX_URL or UV_INDEX_URL another index",
+            )
+        } else {
+            None
+        };
+        Failure {
+            cause: text::one_line(&cause, limits::SETUP_REASON_BYTES),
+            hint,
+        }
+    }
+}
+
+/// Whether pip is missing in a venv that has none.
+pub(super) fn lacks_pip(outcome: &Outcome) -> bool {
+    outcome.ending == Ending::Exited(1)
+        && outcome
+            .stderr
+            .text()
+            .trim_end()
+            .ends_with("No module named pip")
+}
+
+/// The last error of pip's, all of uv's, or the last line.
+fn last_words(output: &str) -> Option<String> {
+    let plain = text::sendable(output);
+    let lines: Vec<&str> = plain
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .collect();
+    if let Some(error) = lines
+        .iter()
+        .rev()
+        .find_map(|line| line.strip_prefix("ERROR: "))
+    {
+        return Some(error.to_string());
+    }
+    let begins = |line: &&&str| line.starts_with("error: ") || line.starts_with('×');
+    match lines.iter().position(|line| begins(&line)) {
+        Some(at) => Some(
+            lines[at..]
+                .iter()
+                .map(|line| untied(line))
+                .collect::<Vec<_>>()
+                .join(" "),
+        ),
+        None => lines.last().map(|line| (*line).to_string()),
+    }
+}
+
+/// Without the branches of the tree that uv draws.
+fn untied(line: &str) -> &str {
+    line.strip_prefix("error: ")
+        .unwrap_or(line)
+        .trim_start_matches(['×', '╰', '├', '─', '▶', '│', ' '])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reason_is_found_among_other_lines() {
+        let table = [
+            (
+                "WARNING: x\nERROR: Could not find a version that satisfies the requirement a\nERROR: No matching distribution found for a\n\n[notice] A new release\n",
+                Some("No matching distribution found for a"),
+            ),
+            (
+                "Using Python 3.11\n  × No solution found when resolving dependencies:\n  ╰─▶ Because a was not found,\n      your requirements are unsatisfiable.\n",
+                Some(
+                    "No solution found when resolving dependencies: Because a was not found, your requirements are unsatisfiable.",
+                ),
+            ),
+            (
+                "error: Failed to parse: `a b`\n  Caused by: x\n",
+                Some("Failed to parse: `a b` Caused by: x"),
+            ),
+            (
+                "Traceback\nOSError: [Errno 28] No space left on device\n",
+                Some("OSError: [Errno 28] No space left on device"),
+            ),
+            ("\n", None),
+        ];
+        for (output, expected) in table {
+            assert_eq!(last_words(output).as_deref(), expected);
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! The commands of a setup: `python -m venv` and pip, or `uv`.
+//!
+//! They run as scripts do, under a guardian, so that nothing of them is left
+//! whatever ends them; their lines go to the person as they come. What is to be
+//! installed is decided elsewhere.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::config::{Scripts, find_program};
+use crate::error::{Error, Kind};
+use crate::limits;
+use crate::skills::setup::Progress;
+use crate::skills::setup::reason::{self, Failure};
+use crate::text;
+use crate::world::capture::Caps;
+use crate::world::lock::FolderLock;
+use crate::world::patience::Patience;
+use crate::world::process::{Ending, Job, Leftovers, Outcome, Stream, run_heard};
+
+/// Who hears what happens.
+pub(super) type Tell<'t> = dyn FnMut(Progress<'_>) + 't;
+
+/// What must not decide where packages go, or what Python is.
+const NOT_PASSED_ON: [&str; 11] = [
+    "PYTHONHOME",
+    "PYTHONPATH",
+    "PYTHONSTARTUP",
+    "VIRTUAL_ENV",
+    "PIP_PREFIX",
+    "PIP_ROOT",
+    "PIP_TARGET",
+    "PIP_USER",
+    "UV_PREFIX",
+    "UV_SYSTEM_PYTHON",
+    "UV_TARGET",
+];
+
+/// Runs commands in a skill's folder. Python is isolated (`-I`): no module of the
+/// skill or of the user can stand in for one of pip's.
+pub(super) struct Bench<'s> {
+    folder: &'s Path,
+    patience: &'s Patience,
+    environment: Vec<(OsString, OsString)>,
+    uv: Option<PathBuf>,
+    lock: &'s FolderLock,
+}
+
+impl<'s> Bench<'s> {
+    pub(super) fn new(
+        folder: &'s Path,
+        scripts: &Scripts,
+        patience: &'s Patience,
+        lock: &'s FolderLock,
+    ) -> Bench<'s> {
+        let mut environment = scripts.environment.clone();
+        environment.retain(|(name, _)| !NOT_PASSED_ON.iter().any(|each| name == each));
+        // A `user = true` in pip's own settings cannot be obeyed in a venv.
+        environment.push(("PIP_USER".into(), "0".into()));
+        let path = environment.iter().find(|(name, _)| name == "PATH");
+        let uv = find_program(OsStr::new("uv"), path.map(|(_, value)| value.as_os_str()));
+        Bench {
+            folder,
+            patience,
+            environment,
+            uv,
+            lock,
+        }
+    }
+
+    /// What makes venvs and installs.
+    pub(super) fn tool(&self) -> &'static str {
+        if self.uv.is_some() { "uv" } else { "pip" }
+    }
+
+    /// Fills the marked folder `venv`.
+    pub(super) fn make_venv(
+        &self,
+        python: &Path,
+        venv: &Path,
+        tell: &mut Tell<'_>,
+    ) -> Result<(), Error> {
+        tell(Progress::Makes {
+            venv,
+            python,
+            tool: self.tool(),
+        });
+        let what = format!("make `{}`", venv.display());
+        let Some(uv) = &self.uv else {
+            let args = words(["-I", "-u", "-m", "venv"], [venv.as_os_str()]);
+            let outcome = self.run(python, &args, limits::SETUP_COMMAND, tell)?;
+            return demand(&what, &outcome);
+        };
+        let venv_with = |seed: &[&'static str], tell: &mut Tell<'_>| {
+            let options = ["venv", "--quiet", "--allow-existing", "--no-project"];
+            let mut args = words(
+                options.into_iter().chain(seed.iter().copied()),
+                ["--python".as_ref()],
+            );
+            args.extend([python.into(), venv.into()]);
+            self.run(uv, &args, limits::SETUP_COMMAND, tell)
+        };
+        let seeded = venv_with(&["--seed"], tell)?;
+        if seeded.ending == Ending::Exited(0) {
+            return Ok(());
+        }
+        // pip is a courtesy to people; the index may not have it.
+        demand(&what, &venv_with(&[], tell)?)
+    }
+
+    /// Installs what a requirements file and single requirements say.
+    pub(super) fn install(
+        &self,
+        python: &Path,
+        files: &[String],
+        requirements: &[String],
+        tell: &mut Tell<'_>,
+    ) -> Result<(), Error> {
+        tell(Progress::Installs {
+            files,
+            requirements,
+        });
+        let named = files.iter().map(|file| format!("-r {file}"));
+        let named: Vec<String> = named.chain(requirements.iter().cloned()).collect();
+        let what = format!(
+            "install `{}`",
+            text::one_line(&named.join(", "), limits::SUMMARY_CHARS)
+        );
+        let outcome = match &self.uv {
+            Some(uv) => {
+                // Scripts write no bytecode, so it is made here.
+                let mut args = words(
+                    ["pip", "install", "--compile-bytecode", "--python"],
+                    [python.as_os_str()],
+                );
+                args.extend(packages(files, requirements));
+                self.run(uv, &args, limits::SETUP_COMMAND, tell)?
+            }
+            None => {
+                let options = [
+                    "--disable-pip-version-check",
+                    "--no-input",
+                    "--progress-bar=off",
+                ];
+                let mut args = words(["-I", "-u", "-m", "pip", "install"], []);
+                args.extend(options.map(OsString::from));
+                args.extend(packages(files, requirements));
+                let outcome = self.run(python, &args, limits::SETUP_COMMAND, tell)?;
+                if !reason::lacks_pip(&outcome) {
+                    return demand(&what, &outcome);
+                }
+                let ensure = words(["-I", "-u", "-m", "ensurepip", "--default-pip"], []);
+                demand(
+                    &what,
+                    &self.run(python, &ensure, limits::SETUP_COMMAND, tell)?,
+                )?;
+                self.run(python, &args, limits::SETUP_COMMAND, tell)?
+            }
+        };
+        demand(&what, &outcome)
+    }
+
+    /// Whether an interpreter can be started.
+    pub(super) fn works(&self, python: &Path) -> Result<bool, Error> {
+        let args = words(["-I", "-c", "pass"], []);
+        match self.run(python, &args, limits::PYTHON_START, &mut |_| {}) {
+            Ok(outcome) => Ok(outcome.ending == Ending::Exited(0)),
+            Err(error) if error.kind() == Kind::Io => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Runs a command to its end, however it ends; an error if it could not be
+    /// started, or was stopped.
+    fn run(
+        &self,
+        program: &Path,
+        args: &[OsString],
+        limit: Duration,
+        tell: &mut Tell<'_>,
+    ) -> Result<Outcome, Error> {
+        let job = Job {
+            program,
+            args,
+            folder: self.folder,
+            environment: &self.environment,
+            stdin: b"",
+            limit: self.patience.at_most(limit),
+            leftovers: Leftovers::Kill,
+            caps: Caps::halves(limits::OUTPUT_BYTES),
+            interrupt: &self.patience.interrupt,
+            confine: Some(self.lock.share()),
+        };
+        self.patience.check()?;
+        let mut lines = [Lines::default(), Lines::default()];
+        let mut hear = |stream, bytes: &[u8]| match stream {
+            Stream::Out => lines[0].push(bytes, tell),
+            Stream::Err => lines[1].push(bytes, tell),
+        };
+        let outcome = run_heard(&job, &mut hear);
+        for lines in &mut lines {
+            lines.end(tell);
+        }
+        // A pending signal, whatever came of the command.
+        self.patience.check()?;
+        let outcome = outcome.map_err(|error| Error::new(Kind::Io, error.to_string()))?;
+        if let Some(signal) = outcome.interrupted {
+            return Err(Error::interrupted(signal.0));
+        }
+        if outcome.timed_out {
+            let program = program.display();
+            let text = format!(
+                "failed to run `{program}`: it took longer than {} s",
+                limit.as_secs()
+            );
+            return Err(Error::new(Kind::Limit, text));
+        }
+        Ok(outcome)
+    }
+}
+
+fn demand(what: &str, outcome: &Outcome) -> Result<(), Error> {
+    if outcome.ending == Ending::Exited(0) {
+        return Ok(());
+    }
+    let Failure { cause, hint } = Failure::of(outcome);
+    let error = Error::new(Kind::Io, format!("failed to {what}: {cause}"));
+    Err(match hint {
+        Some(hint) => error.with_hint(hint),
+        None => error,
+    })
+}
+
+fn words<'w>(
+    first: impl IntoIterator<Item = &'w str>,
+    then: impl IntoIterator<Item = &'w OsStr>,
+) -> Vec<OsString> {
+    let first = first.into_iter().map(OsString::from);
+    first.chain(then.into_iter().map(OsString::from)).collect()
+}
+
+fn packages(files: &[String], requirements: &[String]) -> Vec<OsString> {
+    let files = files.iter().flat_map(|file| ["-r", file.as_str()]);
+    words(files.chain(requirements.iter().map(String::as_str)), [])
+}
+
+/// A stream in lines, as they end.
+#[derive(Default)]
+struct Lines {
+    begun: Vec<u8>,
+}
+
+impl Lines {
+    fn push(&mut self, bytes: &[u8], tell: &mut Tell<'_>) {
+        for piece in bytes.split_inclusive(|byte| matches!(byte, b'\n' | b'\r')) {
+            self.begun.extend_from_slice(piece);
+            let is_whole = piece.ends_with(b"\n") || piece.ends_with(b"\r");
+            if is_whole || self.begun.len() > limits::LINE_BYTES {
+                self.end(tell);
+            }
+        }
+    }
+
+    fn end(&mut self, tell: &mut Tell<'_>) {
+        let line = String::from_utf8_lossy(&self.begun);
+        let line = text::sendable(line.trim_end());
+        if !line.is_empty() {
+            tell(Progress::Line(&line));
+        }
+        self.begun.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_told_whole_however_they_come() {
+        let mut told = Vec::new();
+        let mut lines = Lines::default();
+        let mut tell = |progress: Progress<'_>| told.push(progress.to_string());
+        for bytes in [
+            "Coll",
+            "ecting a\r",
+            "\n\x1b[31mred\x1b[0m\n\n10%\r",
+            "20%\rlast",
+        ] {
+            lines.push(bytes.as_bytes(), &mut tell);
+        }
+        lines.end(&mut tell);
+        assert_eq!(told, ["Collecting a", "red", "10%", "20%", "last"]);
+    }
+}
