@@ -73,6 +73,12 @@ pub static COMMANDS: &[CommandRow] = &[
         which: Command::Skills,
     },
     CommandRow {
+        name: "skills",
+        usage: "skills setup NAME [PACKAGE]...",
+        about: "make the skill's venv and install what it declares, and these packages",
+        which: Command::Skills,
+    },
+    CommandRow {
         name: "tool",
         usage: "tool NAME [JSON|-]",
         about: "run one tool by hand and print its result",

@@ -15,11 +15,12 @@ use crate::world::output::{Format, Output};
 
 mod list;
 mod new;
+mod setup;
 mod show;
 mod view;
 
 /// The words that `skills` knows.
-const WORDS: [&str; 3] = ["list", "show", "new"];
+const WORDS: [&str; 4] = ["list", "show", "new", "setup"];
 
 /// Does what the first word says; without one the skills are listed.
 pub fn run(mut typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
@@ -38,6 +39,10 @@ pub fn run(mut typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
         ("list", []) => list::run(&open(typed, start, output)?, is_json, output),
         ("show", [name]) => show::run(&open(typed, start, output)?, name, is_json, output),
         ("new", [name]) => new::run(&open(typed, start, output)?, name, is_json, output),
+        ("setup", [name, requirements @ ..]) => {
+            let run = open(typed, start, output)?;
+            setup::run(&run, name, requirements, is_json, output)
+        }
         ("list", _) => Err(surplus("list", "takes no names")),
         (word, []) => Err(surplus(word, "needs the name of a skill")),
         (word, _) => Err(surplus(word, "takes one name")),

@@ -1,0 +1,143 @@
+//! `skills setup NAME [PACKAGE]...`: a venv for a skill, with what it needs.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use crate::cli::setup::Run;
+use crate::cli::skills::{Place, near, print_json};
+use crate::error::{Error, Kind, Result};
+use crate::skills::python::quoted;
+use crate::skills::setup::{Done, Import, Order, Outcome, Progress, setup};
+use crate::world::output::Output;
+
+/// What has come of it, for programs.
+#[derive(Serialize)]
+struct Report<'d> {
+    name: &'d str,
+    path: &'d PathBuf,
+    /// `made`, `made anew`, `added`, `up to date`, `nothing needed`.
+    outcome: &'static str,
+    venv: &'d Option<PathBuf>,
+    python: &'d PathBuf,
+    declared: &'d [String],
+    undeclared: &'d [String],
+    recorded: &'d [String],
+    missing: Vec<Missing<'d>>,
+}
+
+/// An import for which no package is known.
+#[derive(Serialize)]
+struct Missing<'d> {
+    module: &'d str,
+    file: &'d PathBuf,
+    line: usize,
+}
+
+/// Sets the skill up, with its progress on standard error. The status is 1 if
+/// imports are left that find no module.
+pub fn run(
+    run: &Run,
+    name: &str,
+    requirements: &[&str],
+    is_json: bool,
+    output: &mut Output,
+) -> Result<u8> {
+    let skill = Place::of(name, run)?.skill()?;
+    let extra: Vec<String> = requirements.iter().map(ToString::to_string).collect();
+    let order = Order {
+        skill: &skill,
+        scripts: &run.config.scripts,
+        patience: &run.patience,
+        extra: &extra,
+    };
+    let done = setup(&order, &mut |progress| match progress {
+        Progress::Fault(_) | Progress::Unlocked => output.warn(&progress.to_string()),
+        Progress::Line(line) => output.note(line),
+        _ => output.note(&format!("{}: {progress}", skill.name)),
+    })?;
+    if is_json {
+        let report = Report {
+            name: &skill.name,
+            path: &skill.path,
+            outcome: name_of(done.outcome),
+            venv: &done.venv,
+            python: &done.python,
+            declared: &done.declared,
+            undeclared: &done.undeclared,
+            recorded: &done.recorded,
+            missing: done.missing.iter().map(Missing::of).collect(),
+        };
+        print_json(&report, output);
+    } else {
+        output.print(&describe(&skill.name, &done, run));
+    }
+    if done.missing.is_empty() {
+        return Ok(0);
+    }
+    output.error(&unknown(&skill.name, &done.missing));
+    Ok(Kind::Io.exit_status())
+}
+
+impl Missing<'_> {
+    fn of(import: &Import) -> Missing<'_> {
+        Missing {
+            module: &import.module,
+            file: &import.file,
+            line: import.line,
+        }
+    }
+}
+
+fn name_of(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::NothingNeeded => "nothing needed",
+        Outcome::UpToDate => "up to date",
+        Outcome::Made => "made",
+        Outcome::MadeAnew => "made anew",
+        Outcome::Added => "added",
+    }
+}
+
+/// The result in a line.
+fn describe(name: &str, done: &Done, run: &Run) -> String {
+    let Some(venv) = &done.venv else {
+        return format!("{name}: nothing to install, its scripts need only the standard library");
+    };
+    let venv = near(venv, &run.folder);
+    let held: Vec<&str> = done
+        .declared
+        .iter()
+        .chain(&done.undeclared)
+        .map(String::as_str)
+        .collect();
+    let holds = if held.is_empty() {
+        String::new()
+    } else {
+        format!(" with {}", held.join(", "))
+    };
+    format!(
+        "{name}: {} {}{holds}",
+        venv.display(),
+        name_of(done.outcome)
+    )
+}
+
+/// What only a person can know: which package brings a module.
+fn unknown(name: &str, missing: &[Import]) -> Error {
+    let list: Vec<String> = missing
+        .iter()
+        .map(|import| format!("`{}` ({import})", import.module))
+        .collect();
+    Error::new(
+        Kind::Io,
+        format!(
+            "failed to find packages for the imports {}",
+            list.join(", ")
+        ),
+    )
+    .with_hint(format!(
+        "name the packages that bring them: skills-runner skills setup {} PACKAGE...",
+        quoted(name.as_ref())
+    ))
+}
