@@ -116,11 +116,14 @@ fn describe(name: &str, done: &Done, run: &Run) -> String {
     } else {
         format!(" with {}", held.join(", "))
     };
-    format!(
-        "{name}: {} {}{holds}",
-        venv.display(),
-        name_of(done.outcome)
-    )
+    let venv = venv.display();
+    let what = match done.outcome {
+        Outcome::MadeAnew => format!("made {venv} anew{holds}"),
+        Outcome::Added => format!("completed {venv}{holds}"),
+        Outcome::UpToDate => format!("{venv} is up to date{holds}"),
+        Outcome::Made | Outcome::NothingNeeded => format!("made {venv}{holds}"),
+    };
+    format!("{name}: {what}")
 }
 
 /// What only a person can know: which package brings a module.
