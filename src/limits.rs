@@ -235,6 +235,26 @@ pub const SETUP_REQUIREMENTS_FILES: usize = 20;
 /// What an error quotes of an installer's reason.
 pub const SETUP_REASON_BYTES: usize = 600;
 
+// Checking skills.
+
+/// Characters of a description, as the specification has it.
+pub const DESCRIPTION_CHARS: usize = 1024;
+/// Characters of what a skill needs, as the specification has it.
+pub const COMPATIBILITY_CHARS: usize = 500;
+/// Lines of a document before the linter says so: twice what is advised, which
+/// one published skill in a hundred is.
+pub const LONG_DOCUMENT_LINES: usize = 1_000;
+/// The same in bytes: 5,000 tokens of some four bytes are advised.
+pub const LONG_DOCUMENT_BYTES: usize = 40_000;
+/// Problems of one kind told of one skill.
+pub const PROBLEMS: usize = 20;
+/// Files named by one document that are looked for.
+pub const REFERENCES: usize = 1_000;
+/// Frontmatter that is mended; the largest known has 7 KB.
+pub const MENDED_BYTES: usize = 64 << 10;
+/// Values that are mended in one document.
+pub const MENDED_VALUES: usize = 100;
+
 // Opening and reading files.
 
 /// Bytes of a path; the kernel's own bound (`PATH_MAX` without its NUL).

@@ -7,6 +7,7 @@
 //! here opens a file: [`parse_head`] serves a caller who has only its start.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use serde_json::{Map, Value};
 
@@ -23,6 +24,9 @@ pub struct Frontmatter {
     pub fields: Map<String, Value>,
     /// The byte of the document at which the body begins.
     pub body_start: usize,
+    /// The bytes of the document that were read as fields, without the lines of
+    /// dashes around them; empty where there is no frontmatter.
+    pub source: Range<usize>,
     /// What is wrong with it, in the order of lines.
     pub diagnostics: Vec<Diagnostic>,
     written: BTreeMap<String, String>,
@@ -46,6 +50,7 @@ pub fn parse(document: &str) -> Frontmatter {
     front.fields = fields;
     front.written = reading.written;
     front.body_start = block.body_start;
+    front.source = block.start..block.end;
     front.check(&document[block.start..block.end], first_line);
     front.diagnostics.sort_by_key(|finding| finding.line);
     front

@@ -11,6 +11,7 @@ use crate::limits;
 use crate::world::confined::{Refusal, Root};
 
 mod catalogue;
+pub mod check;
 mod fault;
 pub mod frontmatter;
 pub mod invocation;

@@ -22,7 +22,7 @@ pub fn is_key_line(line: &str) -> bool {
 }
 
 /// The key at the start of a line, and everything behind its colon.
-pub(super) fn split_key(text: &str) -> Option<(&str, &str)> {
+pub(in crate::skills) fn split_key(text: &str) -> Option<(&str, &str)> {
     let line = text.split('\n').next()?;
     let quote = line.chars().next().filter(|c| "\"'".contains(*c));
     let (key, end) = if let Some(quote) = quote {
@@ -58,7 +58,7 @@ pub(super) fn is_item_line(line: &str) -> bool {
 }
 
 /// Whether a line says nothing: blank, or a comment at its first column.
-pub(super) fn is_idle(line: &str) -> bool {
+pub(in crate::skills) fn is_idle(line: &str) -> bool {
     line.starts_with('#') || line.trim().is_empty()
 }
 
@@ -79,7 +79,7 @@ pub(super) fn unindent(text: &str) -> Cow<'_, str> {
 }
 
 /// Tabs as spaces: four where they indent, one elsewhere.
-pub(super) fn untab(text: &str) -> String {
+pub(in crate::skills) fn untab(text: &str) -> String {
     let mut result = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {
         let content = line.trim_start_matches([' ', '\t']);
@@ -91,7 +91,7 @@ pub(super) fn untab(text: &str) -> String {
 
 /// The value as its author meant it: its lines as one text, blank lines kept,
 /// behind `|` all line ends kept. None where nothing is left.
-pub(super) fn as_text(rest: &str) -> Option<String> {
+pub(in crate::skills) fn as_text(rest: &str) -> Option<String> {
     let (own_line, below) = rest.split_once('\n').unwrap_or((rest, ""));
     let own_line = own_line.trim();
     let is_header = own_line.len() < 4

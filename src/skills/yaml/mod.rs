@@ -17,7 +17,7 @@ use crate::limits;
 mod block;
 pub mod fence;
 mod flow;
-mod lines;
+pub(in crate::skills) mod lines;
 mod repair;
 mod scalar;
 mod text;

@@ -24,6 +24,7 @@ mod refusal;
 #[cfg(test)]
 mod tests;
 mod tree;
+mod write;
 
 use std::ffi::{CString, OsStr};
 use std::fmt;

@@ -1,0 +1,215 @@
+//! The document as a file and as text: found, read, and of a size to be used.
+
+use std::path::PathBuf;
+
+use super::{Findings, Page};
+use crate::limits;
+use crate::skills::Skill;
+use crate::skills::frontmatter::{Diagnostic, Severity};
+use crate::skills::yaml;
+use crate::text;
+use crate::world::confined::{self, Kind, Refusal};
+
+/// The name that every client looks for.
+pub(super) const USUAL: &str = "SKILL.md";
+
+/// The names in the skill's folder that are the document's in some letter case,
+/// as they are on the disk.
+pub(super) fn names(skill: &Skill) -> Vec<String> {
+    let entries = skill.root.entries(limits::FOLDER_ENTRIES);
+    let list = entries.map(|entries| entries.list).unwrap_or_default();
+    let names = list
+        .into_iter()
+        .filter(|entry| entry.kind != Kind::Folder)
+        .filter_map(|entry| entry.name.into_string().ok());
+    names
+        .filter(|name| name.eq_ignore_ascii_case(USUAL))
+        .collect()
+}
+
+/// Finds and reads the document; what stands in the way is reported.
+pub(super) fn read(skill: &Skill, findings: &mut Findings) -> Option<(String, String)> {
+    let names = names(skill);
+    let Some(first) = names.iter().find(|name| *name == USUAL).or(names.first()) else {
+        let fix = format!("write {USUAL}: `skills-runner skills new` makes a skill to begin with");
+        let message = format!("the folder has no {USUAL}");
+        findings.push("no-document", PathBuf::new(), None, message, Some(fix));
+        return None;
+    };
+    if first != USUAL {
+        let message = format!("the document is named {first}; most clients only see {USUAL}");
+        let fix = format!("rename it to {USUAL}");
+        findings.push("document-case", first.into(), None, message, Some(fix));
+    }
+    for other in names.iter().filter(|name| *name != first) {
+        let message = format!("{first} is read, and this file is not");
+        let fix = "remove one of them".to_owned();
+        findings.push("ambiguous-document", other.into(), None, message, Some(fix));
+    }
+    let read = skill
+        .root
+        .file(first)
+        .and_then(|file| confined::read_whole(&file, limits::DOCUMENT_BYTES));
+    match read {
+        Ok(piece) if piece.more => {
+            let message = "it is larger than 1 MiB, and is not read".to_owned();
+            let fix = Some("move parts of it into files of their own".to_owned());
+            findings.push("large-document", first.into(), None, message, fix);
+            None
+        }
+        Ok(piece) => Some((first.clone(), decoded(first, piece.bytes, findings))),
+        Err(refusal) => {
+            findings.push(
+                "unreadable-document",
+                first.into(),
+                None,
+                cause(&refusal),
+                None,
+            );
+            None
+        }
+    }
+}
+
+fn cause(refusal: &Refusal) -> String {
+    format!("it cannot be read: {refusal}")
+}
+
+/// The text; what is not UTF-8 is reported at its first line and replaced.
+fn decoded(file_name: &str, bytes: Vec<u8>, findings: &mut Findings) -> String {
+    String::from_utf8(bytes).unwrap_or_else(|error| {
+        let valid = error.utf8_error().valid_up_to();
+        let before = error.as_bytes().get(..valid).unwrap_or_default();
+        let line = before.split(|&byte| byte == b'\n').count();
+        let message = "bytes that are not UTF-8; clients refuse the file, or show marks instead";
+        let fix = "save the file as UTF-8".to_owned();
+        findings.add("not-utf8", file_name, line, message, fix);
+        String::from_utf8_lossy(error.as_bytes()).into_owned()
+    })
+}
+
+/// Reports what is wrong with the text, and all that its reader had to say.
+pub(super) fn check(page: &Page, findings: &mut Findings) {
+    if page.text.starts_with('\u{feff}') {
+        let message = "a byte order mark, behind which many clients see no frontmatter";
+        let fix = "save the file as UTF-8 without a byte order mark".to_owned();
+        findings.add("byte-order-mark", page.file_name, 1, message, fix);
+    }
+    for finding in &page.front.diagnostics {
+        report(page, finding, findings);
+    }
+    let source = yaml::normalize(page.source());
+    strictly(page, &source, findings);
+    if let Some((_, c)) = yaml::find_odd_character(&source)
+        && c.is_control()
+        && c != '\u{85}'
+    {
+        let is_odd = |problem: &crate::skills::Problem| problem.rule == "odd-character";
+        if let Some(problem) = findings.problems.iter_mut().find(|p| is_odd(p)) {
+            problem.rule = "control-character";
+            problem.severity = Severity::Error;
+        }
+    }
+    length(page, findings);
+    if page.body().trim().is_empty() {
+        let message = "nothing stands below the frontmatter: a model that loads the skill learns \
+                       no more than it knew";
+        let fix = "write what to do, step by step".to_owned();
+        findings.add("empty-body", page.file_name, page.body_line(), message, fix);
+    }
+}
+
+/// What stops a strict reader, should the tolerant one have passed over it.
+fn strictly(page: &Page, source: &str, findings: &mut Findings) {
+    const HARMLESS: [&str; 8] = [
+        "missing-name",
+        "missing-description",
+        "field-type",
+        "duplicate-key",
+        "odd-character",
+        "late-frontmatter",
+        "unclosed-frontmatter",
+        "not-utf8",
+    ];
+    let told = |finding: &Diagnostic| !HARMLESS.contains(&finding.rule);
+    if page.front.diagnostics.iter().any(told) {
+        return;
+    }
+    if let Err(fault) = yaml::parse(source) {
+        let line = page.source_line() + fault.line - 1;
+        let fix = remedy(fault.rule).map(str::to_owned);
+        findings.add(fault.rule, page.file_name, line, fault.message, fix);
+    }
+}
+
+/// What the reader found. It reads on wherever it can; other clients do not, so
+/// what it calls a warning is an error here, if the skill is lost elsewhere.
+fn report(page: &Page, finding: &Diagnostic, findings: &mut Findings) {
+    let is_twin = finding.rule == "missing-name"
+        && page
+            .front
+            .fields
+            .get("name")
+            .is_some_and(|name| !name.is_null() && !name.is_string());
+    if is_twin || finding.rule == "not-utf8" {
+        // Told already, and better: as `field-type`, or with the right line.
+        return;
+    }
+    let is_tools = finding.message.contains("'allowed-tools'");
+    if finding.rule == "field-type" && is_tools {
+        return;
+    }
+    let (line, message) = (finding.line, finding.message.clone());
+    let fix = remedy(finding.rule).map(str::to_owned);
+    findings.add(finding.rule, page.file_name, line, message, fix);
+}
+
+/// What to do about a finding of the reader.
+fn remedy(rule: &str) -> Option<&'static str> {
+    Some(match rule {
+        "no-frontmatter" => "begin the document with `---`, `name: …`, `description: …`, `---`",
+        "late-frontmatter" => "remove the empty lines",
+        "unclosed-frontmatter" => "put a line of `---` behind the last field",
+        "unquoted-colon" | "reserved-character" | "ambiguous-value" | "text-after-value"
+        | "anchor-alias-tag" | "field-type" => "put the value in double quotes",
+        "unclosed-quote" => "close the quote",
+        "unclosed-bracket" => "close the bracket, or put the value in quotes",
+        "bad-escape" => "double the backslash, or use single quotes",
+        "tab" => "use spaces",
+        "not-a-field" => "write it as `key: value`, with a space behind the colon",
+        "duplicate-key" => "keep one of them",
+        "missing-name" => "add `name:` with the folder's name",
+        "missing-description" => "add `description:` with what the skill does and when to use it",
+        _ => return None,
+    })
+}
+
+fn length(page: &Page, findings: &mut Findings) {
+    let body = page.body();
+    let lines = body.lines().count();
+    if lines <= limits::LONG_DOCUMENT_LINES && body.len() <= limits::LONG_DOCUMENT_BYTES {
+        return;
+    }
+    let message = format!(
+        "the document has {lines} lines and {} KB, and all of it goes into the context; \
+         500 lines and 20 KB are advised",
+        text_kilobytes(body)
+    );
+    let fix = "move what is not always needed into files under references/".to_owned();
+    findings.push(
+        "long-document",
+        page.file_name.into(),
+        None,
+        message,
+        Some(fix),
+    );
+}
+
+fn text_kilobytes(body: &str) -> usize {
+    body.len().div_ceil(1000)
+}
+
+/// A name or value on one line, as messages show it.
+pub(super) fn shown(value: &str) -> String {
+    text::one_line(value, limits::SUMMARY_CHARS)
+}

@@ -1,0 +1,244 @@
+//! The fields, by the specification (agentskills.io/specification).
+//!
+//! Characters are characters, not bytes. Fields that nobody knows are no
+//! problem: clients add their own, and many are in use.
+
+use serde_json::Value;
+
+use super::document::shown;
+use super::{Findings, Page};
+use crate::limits;
+use crate::skills::Skill;
+
+/// The fields of the specification, and those of clients that do something.
+const KNOWN: [&str; 11] = [
+    "name",
+    "description",
+    "license",
+    "compatibility",
+    "metadata",
+    "allowed-tools",
+    "disable-model-invocation",
+    "user-invocable",
+    "argument-hint",
+    "arguments",
+    "when_to_use",
+];
+
+/// Looks at every field.
+pub(super) fn check(skill: &Skill, page: &Page, findings: &mut Findings) {
+    name(skill, page, findings);
+    description(page, findings);
+    compatibility(page, findings);
+    metadata(page, findings);
+    allowed_tools(page, findings);
+    unknown(page, findings);
+}
+
+/// Whether a text keeps all rules for names.
+pub(super) fn is_name(name: &str) -> bool {
+    fault_of_name(name).is_none()
+}
+
+/// The first rule that a name breaks, and how.
+fn fault_of_name(name: &str) -> Option<(&'static str, String)> {
+    let length = name.chars().count();
+    if length > limits::SKILL_NAME_CHARS {
+        let most = limits::SKILL_NAME_CHARS;
+        let message = format!("the name has {length} characters, at most {most} are allowed");
+        return Some(("name-length", message));
+    }
+    // Letters of any script, as the specification's own checker has it.
+    let is_bad = |c: &char| *c != '-' && (!c.is_alphanumeric() || c.is_uppercase());
+    if let Some(c) = name.chars().find(is_bad) {
+        let message = format!(
+            "the name `{}` has `{}`; only lowercase letters, digits and hyphens are allowed",
+            shown(name),
+            c.escape_debug()
+        );
+        return Some(("name-characters", message));
+    }
+    if name.starts_with('-') || name.ends_with('-') || name.contains("--") {
+        let message = format!("the name `{name}` has a hyphen at an edge, or two in a row");
+        return Some(("name-hyphens", message));
+    }
+    name.is_empty()
+        .then(|| ("missing-name", "the name is empty".to_owned()))
+}
+
+fn name(skill: &Skill, page: &Page, findings: &mut Findings) {
+    let Some(name) = page.front.name() else {
+        return;
+    };
+    let line = page.line_of("name");
+    if let Some((rule, message)) = fault_of_name(&name) {
+        findings.add(rule, page.file_name, line, message, None);
+    }
+    if name != skill.name {
+        let folder = shown(&skill.name);
+        let message = format!(
+            "the name `{}` is not that of the folder, `{folder}`; some clients go by one, some by \
+             the other",
+            shown(&name)
+        );
+        let fix = if is_name(&skill.name) {
+            format!("write `name: {folder}`, or rename the folder")
+        } else {
+            "rename the folder".to_owned()
+        };
+        findings.add("name-folder", page.file_name, line, message, fix);
+    }
+}
+
+fn description(page: &Page, findings: &mut Findings) {
+    let Some(description) = page.front.description() else {
+        return;
+    };
+    let (length, most) = (description.chars().count(), limits::DESCRIPTION_CHARS);
+    if length > most {
+        let message =
+            format!("the description has {length} characters, at most {most} are allowed");
+        let fix = "say what and when; the rest belongs below the frontmatter".to_owned();
+        let line = page.line_of("description");
+        findings.add("description-length", page.file_name, line, message, fix);
+    }
+}
+
+fn compatibility(page: &Page, findings: &mut Findings) {
+    for key in ["license", "compatibility"] {
+        let line = page.line_of(key);
+        match page.front.fields.get(key) {
+            Some(Value::String(text)) if key == "compatibility" => {
+                let (length, most) = (text.trim().chars().count(), limits::COMPATIBILITY_CHARS);
+                if length == 0 || length > most {
+                    let message = format!(
+                        "the compatibility has {length} characters, 1 to {most} are allowed"
+                    );
+                    findings.add("compatibility-length", page.file_name, line, message, None);
+                }
+            }
+            None | Some(Value::Null | Value::String(_)) => {}
+            Some(other) => {
+                let message = format!("the field `{key}` is {}, not text", kind(other));
+                let fix = "put it in double quotes".to_owned();
+                findings.add("optional-type", page.file_name, line, message, fix);
+            }
+        }
+    }
+}
+
+fn metadata(page: &Page, findings: &mut Findings) {
+    let line = page.line_of("metadata");
+    match page.front.fields.get("metadata") {
+        None | Some(Value::Null) => {}
+        Some(Value::Object(map)) => {
+            let odd: Vec<_> = map.iter().filter(|(_, value)| !value.is_string()).collect();
+            let Some((key, value)) = odd.first() else {
+                return;
+            };
+            let more = match odd.len() - 1 {
+                0 => String::new(),
+                more => format!(", and so are {more} more"),
+            };
+            let message = format!(
+                "`{}` in the metadata is {}, not text{more}",
+                shown(key),
+                kind(value)
+            );
+            let fix = "put the values in double quotes".to_owned();
+            findings.add("metadata-value", page.file_name, line, message, fix);
+        }
+        Some(other) => {
+            let message = format!("the metadata is {}, not a map of texts", kind(other));
+            findings.add("metadata-type", page.file_name, line, message, None);
+        }
+    }
+}
+
+fn allowed_tools(page: &Page, findings: &mut Findings) {
+    const KEY: &str = "allowed-tools";
+    let line = page.line_of(KEY);
+    match page.front.fields.get(KEY) {
+        None | Some(Value::Null) => {}
+        Some(Value::String(text)) => {
+            if has_commas(text) {
+                let message = "the names of the tools are parted by commas; the specification \
+                               has spaces";
+                let fix = "part them by spaces".to_owned();
+                findings.add("allowed-tools-commas", page.file_name, line, message, fix);
+            }
+        }
+        Some(other) => {
+            let message = format!(
+                "the field `{KEY}` is {}; the specification has one text of names parted by spaces",
+                kind(other)
+            );
+            findings.add("allowed-tools-type", page.file_name, line, message, None);
+        }
+    }
+}
+
+/// Whether commas part the names of tools. Those in parentheses are patterns.
+pub(super) fn has_commas(tools: &str) -> bool {
+    let mut depth = 0_usize;
+    tools.chars().any(|c| {
+        match c {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        c == ',' && depth == 0
+    })
+}
+
+fn unknown(page: &Page, findings: &mut Findings) {
+    let fields = &page.front.fields;
+    for key in fields.keys().filter(|key| !KNOWN.contains(&key.as_str())) {
+        let near = KNOWN
+            .iter()
+            .find(|known| !fields.contains_key(**known) && is_slip(key, known));
+        if let Some(known) = near {
+            let message = format!("the field `{}` is unknown", shown(key));
+            let fix = format!("did you mean `{known}`?");
+            let line = page.line_of(key);
+            findings.add("field-typo", page.file_name, line, message, fix);
+        }
+    }
+}
+
+/// Whether a key is a known one with a slip of the finger: other letter case,
+/// underscores for hyphens, or one letter too many, too few or wrong, or two
+/// of them in turned order. Nothing so near has a meaning of its own.
+pub(super) fn is_slip(key: &str, known: &str) -> bool {
+    if key.len() > known.len() + 2 {
+        return false;
+    }
+    let plain = |text: &str| -> Vec<char> {
+        let text = text.to_lowercase();
+        text.chars().filter(|c| c.is_alphanumeric()).collect()
+    };
+    let (typed, meant) = (plain(key), plain(known));
+    let equal = |(one, other): &(&char, &char)| one == other;
+    let front = typed.iter().zip(&meant).take_while(equal).count();
+    let (typed, meant) = (&typed[front..], &meant[front..]);
+    let back = typed.iter().rev().zip(meant.iter().rev());
+    let back = back.take_while(equal).count();
+    match (&typed[..typed.len() - back], &meant[..meant.len() - back]) {
+        ([], [] | [_]) | ([_], []) => true,
+        // In a short word another letter is another word.
+        ([_], [_]) => known.len() > 4,
+        ([one, other], [first, second]) => one == second && other == first,
+        _ => false,
+    }
+}
+
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "empty",
+        Value::Bool(_) => "a truth value",
+        Value::Number(_) => "a number",
+        Value::String(_) => "text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "a map",
+    }
+}

@@ -1,0 +1,154 @@
+//! The files of a skill: what cannot be opened, read or found.
+//!
+//! Folders that tools fill are not looked at. What is normal in `assets/`
+//! (images, fonts, office documents, PDF) is not worth a word.
+
+use std::collections::VecDeque;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use super::Findings;
+use super::document::USUAL;
+use crate::limits;
+use crate::skills::Skill;
+use crate::world::confined::{self, Entry, Kind, Node, Refusal};
+
+/// Folders that tools fill, with links and binaries of their own.
+const SKIPPED: [&str; 5] = [".git", ".venv", "__pycache__", "node_modules", "venv"];
+
+/// What is told from the name alone: the extension, and what it means.
+const BINARY: [(&[&str], &str); 3] = [
+    (
+        &[
+            "exe", "dll", "so", "dylib", "o", "a", "lib", "node", "msi", "dmg", "deb", "rpm",
+        ],
+        "a program or library: it runs on one kind of machine only, and nobody can read it",
+    ),
+    (
+        &["pyc", "pyo", "pyd", "class"],
+        "compiled code: it belongs to one version of its language, and nobody can read it",
+    ),
+    (
+        &[
+            "zip", "tar", "gz", "tgz", "bz2", "xz", "zst", "7z", "rar", "whl", "jar",
+        ],
+        "an archive: nobody can read what is in it without unpacking",
+    ),
+];
+
+/// How a program begins, whatever its name.
+const PROGRAMS: [&[u8]; 4] = [
+    b"\x7fELF",
+    b"\xcf\xfa\xed\xfe",
+    b"\xca\xfe\xba\xbe",
+    b"MZ\x90\x00",
+];
+
+/// Looks at every file and folder, level by level.
+pub(super) fn check(skill: &Skill, findings: &mut Findings) {
+    let mut left = limits::WALK_ENTRIES;
+    let mut folders = VecDeque::from([(PathBuf::new(), 1)]);
+    let mut is_cut = false;
+    while let Some((path, depth)) = folders.pop_front() {
+        let entries = skill
+            .root
+            .folder(&path)
+            .and_then(|folder| folder.entries(left));
+        let entries = match entries {
+            Ok(entries) => entries,
+            Err(refusal) => {
+                unreadable(path, &refusal, findings);
+                continue;
+            }
+        };
+        is_cut |= entries.unread || entries.left_out > 0;
+        left = left.saturating_sub(entries.list.len());
+        for entry in entries.list {
+            if SKIPPED.iter().any(|skipped| entry.name == *skipped) {
+                continue;
+            }
+            let below = path.join(&entry.name);
+            if entry.kind != Kind::Folder {
+                look(skill, &entry, below, depth, findings);
+            } else if depth == limits::WALK_DEPTH {
+                is_cut = true;
+            } else {
+                folders.push_back((below, depth + 1));
+            }
+        }
+    }
+    if is_cut {
+        let message = format!(
+            "there are more than {} files, or folders deeper than {} levels; the rest was not \
+             looked at",
+            limits::WALK_ENTRIES,
+            limits::WALK_DEPTH
+        );
+        findings.push("many-files", PathBuf::new(), None, message, None);
+    }
+}
+
+fn look(skill: &Skill, entry: &Entry, path: PathBuf, depth: usize, findings: &mut Findings) {
+    let is_document = entry.name.eq_ignore_ascii_case(USUAL);
+    // The document's own faults are told elsewhere.
+    if is_document && depth == 1 && entry.kind == Kind::File {
+        return;
+    }
+    match skill.root.node(&path) {
+        Ok(_) if is_document && depth > 1 => {
+            let message = "a skill inside a skill, where clients do not find it".to_owned();
+            let fix = "put its folder beside the other skills".to_owned();
+            findings.push("nested-skill", path, None, message, Some(fix));
+        }
+        Ok(Node::File(open)) => {
+            let head = confined::read_whole(&open.file, PROGRAMS[0].len());
+            let head = head.map(|piece| piece.bytes).unwrap_or_default();
+            if let Some(what) = binary(&path, &head) {
+                let fix = "bring the source, or say how to install it".to_owned();
+                findings.push("binary-file", path, None, what.to_owned(), Some(fix));
+            }
+        }
+        Ok(Node::Folder(_)) => {}
+        Err(Refusal::Outside) => {
+            let message = "a link that leads out of the skill: nothing is read through it, and \
+                           it leads elsewhere on other machines"
+                .to_owned();
+            let fix = "put a copy in its place".to_owned();
+            findings.push("link-outside", path, None, message, Some(fix));
+        }
+        Err(Refusal::NotFound | Refusal::TooManyLinks | Refusal::NotAFolder)
+            if entry.kind == Kind::Link =>
+        {
+            let message = "a link that leads nowhere".to_owned();
+            findings.push("broken-link", path, None, message, None);
+        }
+        // Removed or replaced since its name was read.
+        Err(Refusal::NotFound | Refusal::Changing) => {}
+        Err(Refusal::NotAFile(kind)) => {
+            let message = format!("{kind}, which nobody can read as a file");
+            findings.push("special-file", path, None, message, None);
+        }
+        Err(refusal) => unreadable(path, &refusal, findings),
+    }
+}
+
+fn unreadable(path: PathBuf, refusal: &Refusal, findings: &mut Findings) {
+    let message = format!("it cannot be opened: {refusal}");
+    findings.push("unreadable-file", path, None, message, None);
+}
+
+/// What is worth a word about a file that is no text.
+fn binary(path: &Path, head: &[u8]) -> Option<&'static str> {
+    let extension = path.extension().and_then(OsStr::to_str).unwrap_or_default();
+    let extension = extension.to_ascii_lowercase();
+    let is_program = PROGRAMS.iter().any(|magic| head.starts_with(magic));
+    let row = BINARY
+        .iter()
+        .find(|(extensions, _)| extensions.contains(&extension.as_str()));
+    // A text that is only named so is none.
+    let is_text = !head.is_empty() && head.iter().all(|byte| matches!(byte, b' '..=b'~' | b'\n'));
+    match row {
+        Some((_, what)) if !is_text => Some(what),
+        _ => is_program.then_some(BINARY[0].1),
+    }
+}

@@ -1,0 +1,325 @@
+//! What is mended, what is left alone, and that nothing else changes.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+
+use super::*;
+use crate::skills::check::tests::Bench;
+use crate::skills::frontmatter;
+
+/// The document as it is mended, and the rules that are broken no longer.
+fn mended(text: &str) -> Option<(String, Vec<String>)> {
+    let mended = mend(text, "a-b")?;
+    let fixed = mended
+        .fixed
+        .iter()
+        .map(|(line, rule)| format!("{line} {rule}"));
+    Some((mended.text, fixed.collect()))
+}
+
+#[test]
+fn mends_what_is_safe() {
+    let table: &[(&str, &str, &[&str])] = &[
+        // Quotes, of the plainest kind that does.
+        (
+            "name: a-b\ndescription: Use \"it\" when: a\\b\nlicense: MIT",
+            "name: a-b\ndescription: \"Use \\\"it\\\" when: a\\\\b\"\nlicense: MIT",
+            &["3 unquoted-colon"],
+        ),
+        (
+            "name: a-b\ndescription: Use when: now\n  or: later\n\n# note\nlicense: MIT # x",
+            "name: a-b\ndescription: \"Use when: now or: later\"\n\n# note\nlicense: MIT # x",
+            &["3 unquoted-colon"],
+        ),
+        (
+            "name: a-b\ndescription: c\nargument-hint: [x] [y]\nx: @a\ny: *b* c\nz: <<",
+            "name: a-b\ndescription: c\nargument-hint: \"[x] [y]\"\nx: \"@a\"\ny: \"*b* c\"\nz: \"<<\"",
+            &[
+                "4 text-after-value",
+                "5 reserved-character",
+                "6 anchor-alias-tag",
+                "7 ambiguous-value",
+            ],
+        ),
+        (
+            "name:a-b\ndescription: c",
+            "name: a-b\ndescription: c",
+            &["2 not-a-field"],
+        ),
+        (
+            "name: a-b\ndescription: c\nmetadata:\n  x: y: z # 1\n  w: Use: it",
+            "",
+            &[],
+        ),
+        (
+            "name: a-b\ndescription: c\nmetadata:\n  w: Use: it\n  l:\n  - @x",
+            "name: a-b\ndescription: c\nmetadata:\n  w: \"Use: it\"\n  l:\n  - \"@x\"",
+            &["5 unquoted-colon", "7 reserved-character"],
+        ),
+        (
+            "name: a-b\ndescription: c\nmetadata:\n\tx: y\n\tz: w",
+            "name: a-b\ndescription: c\nmetadata:\n    x: y\n    z: w",
+            &["5 tab"],
+        ),
+        (
+            "name: a-b\ndescription: c: d\nwrapped\nx: y",
+            "name: a-b\ndescription: \"c: d wrapped\"\nx: y",
+            &["3 unquoted-colon"],
+        ),
+        // Fields.
+        (
+            "name: A B\ndescription: c",
+            "name: a-b\ndescription: c",
+            &["2 name-characters", "2 name-folder"],
+        ),
+        (
+            "description: c",
+            "name: a-b\ndescription: c",
+            &["1 missing-name"],
+        ),
+        (
+            "name:\ndescription: c",
+            "name: a-b\ndescription: c",
+            &["2 missing-name"],
+        ),
+        (
+            "name: a-b\ndescription:\n- Does this.\n- 'Use: now'",
+            "name: a-b\ndescription: \"Does this. Use: now\"",
+            &["3 field-type"],
+        ),
+        (
+            "name: a-b\ndescription: 1.10",
+            "name: a-b\ndescription: \"1.10\"",
+            &["3 field-type"],
+        ),
+        (
+            "name: a-b\ndescription: c\nname: a-b\nlicense: MIT",
+            "name: a-b\ndescription: c\nlicense: MIT",
+            &["4 duplicate-key"],
+        ),
+        (
+            "name: a-b\ndescription: c\nallowed-tools: Read, Bash(git add:*, x),Edit",
+            "name: a-b\ndescription: c\nallowed-tools: Read Bash(git add:*, x) Edit",
+            &["4 allowed-tools-commas"],
+        ),
+        (
+            "name: a-b\ndescription: c\nallowed-tools:\n  - Read\n  - Edit\nx: y",
+            "name: a-b\ndescription: c\nallowed-tools: Read Edit\nx: y",
+            &["4 allowed-tools-type"],
+        ),
+        // What is not plain to see stays.
+        ("name: c\ndescription: c", "", &[]),
+        ("nmae: c\ndescription: c", "", &[]),
+        ("name: a-b\ndescription: [open", "", &[]),
+        ("name: a-b\ndescription: \"open", "", &[]),
+        ("name: a-b\ndescription: \"C:\\dir\"", "", &[]),
+        ("name: a-b\ndescription: Use when: now # or not", "", &[]),
+        ("name: a-b\ndescription: c\nx: 1\nx: 2", "", &[]),
+        (
+            "name: a-b\ndescription: c\nallowed-tools: Read, Web Search",
+            "",
+            &[],
+        ),
+        ("name: a-b\ndescription: [c, {d: e}]", "", &[]),
+        ("name: a-b\ndescription: \"c\"\nstray", "", &[]),
+        ("name: a-b\ndescription: c: d\nx: \u{7}", "", &[]),
+        ("name: a-b\ndescription: c", "", &[]),
+    ];
+    for (source, expected, fixed) in table {
+        for line_end in ["\n", "\r\n"] {
+            let document = |source: &str| {
+                let text = format!("---\n{source}\n---\n\n# It\n\n---\nx: y: z \t\n");
+                text.replace('\n', line_end)
+            };
+            let result = mended(&document(source));
+            let fixed: Vec<String> = fixed.iter().map(ToString::to_string).collect();
+            let expected = (!expected.is_empty()).then(|| (document(expected), fixed));
+            assert_eq!(result, expected, "{source}");
+            if let Some((text, _)) = expected {
+                assert!(mended(&text).is_none(), "once is enough: {source}");
+            }
+        }
+    }
+}
+
+#[test]
+fn mends_the_lines_of_dashes() {
+    let good = "---\nname: a-b\ndescription: c: d\n---\n# It\n";
+    let mends = good.replace("c: d", "\"c: d\"");
+    for (text, fixed) in [
+        (
+            format!("\u{feff}{good}"),
+            ["1 byte-order-mark", "3 unquoted-colon"].as_slice(),
+        ),
+        (
+            format!(" \n\n{good}"),
+            &["1 late-frontmatter", "5 unquoted-colon"],
+        ),
+        (
+            good.replace("d\n---\n", "d---\n"),
+            &["1 unclosed-frontmatter", "3 unquoted-colon"],
+        ),
+        (
+            good.replace("d\n---\n", "d\n"),
+            &["1 unclosed-frontmatter", "3 unquoted-colon"],
+        ),
+        (
+            good.replace("d\n---\n", "d\n...\n"),
+            &["1 unclosed-frontmatter", "3 unquoted-colon"],
+        ),
+    ] {
+        let fixed = fixed.iter().map(ToString::to_string).collect();
+        assert_eq!(mended(&text), Some((mends.clone(), fixed)), "{text:?}");
+    }
+    let end = "---\nname: a-b\ndescription: c";
+    let (text, _) = mended(end).unwrap();
+    assert_eq!(text, format!("{end}\n---\n"));
+    assert_eq!(mended("# No frontmatter\n"), None);
+    assert_eq!(mended(""), None);
+}
+
+/// Whatever is broken, a document that is written says what it said.
+#[test]
+fn what_is_mended_says_the_same() {
+    let pieces = [
+        "name: a-b\n",
+        "description: Use: it\n",
+        "x: [a] b\n",
+        "\tx: y\n",
+        "m:\n  k: a: b\n",
+        "---\n",
+        "---",
+        "\u{feff}",
+        "\n",
+        "- z\n",
+        "x: @y # z\n",
+        "license: MIT\n",
+        "# c\n",
+        "allowed-tools: A, B\n",
+        "name: A_B\n",
+        "q: 'it''s'\n",
+        "  deep: 1\n",
+        "t: \"a\n b\"\n",
+        "description: |\n  x: y\n\n",
+        "\r\n",
+        "x:y\n",
+    ];
+    let mut seed = 7_u64;
+    let mut count = 0;
+    for _ in 0..20_000 {
+        let mut text = "---\n".to_owned();
+        for _ in 0..7 {
+            seed = seed
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            text.push_str(pieces[usize::try_from(seed >> 33).unwrap() % pieces.len()]);
+        }
+        let Some(result) = mend(&text, "a-b") else {
+            continue;
+        };
+        count += 1;
+        let (before, after) = (frontmatter::parse(&text), frontmatter::parse(&result.text));
+        let rules: Vec<&str> = result.fixed.iter().map(|(_, rule)| *rule).collect();
+        for (key, value) in &after.fields {
+            let is_meant = match key.as_str() {
+                "name" => rules.iter().any(|rule| rule.contains("name")),
+                "allowed-tools" => rules.contains(&"allowed-tools-commas"),
+                "description" => rules.contains(&"field-type"),
+                _ => false,
+            };
+            assert!(
+                is_meant || before.fields.get(key) == Some(value),
+                "{text:?} {key}"
+            );
+        }
+        assert!(
+            before
+                .fields
+                .keys()
+                .all(|key| after.fields.contains_key(key)),
+            "{text:?}"
+        );
+        assert_eq!(
+            text[before.body_start..],
+            result.text[after.body_start..],
+            "{text:?}"
+        );
+        let is_fault = |finding: &frontmatter::Diagnostic| {
+            !["missing-description", "duplicate-key", "field-type"].contains(&finding.rule)
+        };
+        assert!(
+            !after.diagnostics.iter().any(is_fault),
+            "{text:?} {after:?}"
+        );
+        assert!(
+            mend(&result.text, "a-b").is_none(),
+            "{text:?} {:?}",
+            result.text
+        );
+    }
+    assert!(count > 2_000, "{count} were mended");
+}
+
+const BROKEN: &str = "---\nname: a\ndescription: Use: it\n---\nDo.\n";
+const MENDED: &str = "---\nname: a\ndescription: \"Use: it\"\n---\nDo.\n";
+
+#[test]
+fn writes_the_document_and_gives_it_its_name() {
+    let bench = Bench::new("a").write("Skill.md", BROKEN);
+    let path = bench.path().join("Skill.md");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+    let fixed = fix(&bench.skill()).unwrap();
+    let shown: Vec<_> = fixed.iter().map(|fixed| (fixed.line, fixed.rule)).collect();
+    assert_eq!(
+        shown,
+        [(Some(3), "unquoted-colon"), (None, "document-case")]
+    );
+    let names: Vec<_> = fs::read_dir(bench.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
+    assert_eq!(names, ["SKILL.md"]);
+    let path = bench.path().join("SKILL.md");
+    assert_eq!(fs::read_to_string(&path).unwrap(), MENDED);
+    assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o640);
+    assert_eq!(fix(&bench.skill()), Ok(vec![]));
+}
+
+#[test]
+fn writes_through_no_link() {
+    let bench = Bench::new("a").write("real.md", BROKEN);
+    symlink("real.md", bench.path().join("SKILL.md")).unwrap();
+    let error = fix(&bench.skill()).unwrap_err();
+    assert!(error.starts_with("failed to write document"), "{error}");
+    assert_eq!(
+        fs::read_to_string(bench.path().join("real.md")).unwrap(),
+        BROKEN
+    );
+
+    let bench = Bench::new("a").write("real.md", MENDED);
+    symlink("real.md", bench.path().join("skill.md")).unwrap();
+    assert_eq!(fix(&bench.skill()), Ok(vec![]));
+}
+
+#[test]
+fn of_two_documents_none_is_renamed() {
+    let bench = Bench::new("a")
+        .write("SKILL.MD", MENDED)
+        .write("skill.md", MENDED);
+    assert_eq!(fix(&bench.skill()), Ok(vec![]));
+    let root = bench.skill().root;
+    assert!(root.rename("skill.md", "SKILL.MD").is_err());
+    assert!(
+        root.replace("skill.md", b"other", b"new").is_err(),
+        "it has changed meanwhile"
+    );
+    assert_eq!(
+        fs::read_to_string(bench.path().join("skill.md")).unwrap(),
+        MENDED
+    );
+    assert_eq!(
+        fs::read_dir(bench.path()).unwrap().count(),
+        2,
+        "nothing is left behind"
+    );
+}

@@ -1,0 +1,182 @@
+//! The linter: what is wrong with a skill, or will be elsewhere.
+//!
+//! [`check`] looks at one skill and changes nothing; [`fix()`] mends what can
+//! be mended with proof. What needs an interpreter comes from the probe and is
+//! put in words by [`python`]. Every rule is a row of [`RULES`].
+//!
+//! It must be quiet about good skills: rules were measured on published ones,
+//! and what cannot be told from good work is not reported.
+
+use std::path::{Path, PathBuf};
+
+use crate::limits;
+use crate::skills::frontmatter::{self, Frontmatter};
+use crate::skills::python::quoted;
+use crate::skills::yaml::fence::line_number;
+use crate::skills::{Problem, Severity, Skill};
+
+mod document;
+mod fields;
+mod files;
+mod fix;
+mod mentions;
+mod references;
+mod rules;
+#[cfg(test)]
+mod tests;
+
+pub use fix::{Fixed, fix};
+pub use rules::{RULES, Rule};
+
+/// All that is wrong with a skill, but for its Python; in the order of files
+/// and lines.
+pub fn check(skill: &Skill) -> Vec<Problem> {
+    let mut findings = Findings::default();
+    if let Some((file_name, text)) = document::read(skill, &mut findings) {
+        let page = Page::new(&file_name, &text);
+        document::check(&page, &mut findings);
+        fields::check(skill, &page, &mut findings);
+        promise(skill, &page, &mut findings);
+        references::check(skill, &page, &mut findings);
+    }
+    files::check(skill, &mut findings);
+    findings.into_sorted()
+}
+
+/// Names the command that mends what can be mended: the rules that are broken
+/// no longer in the document as it would be written.
+fn promise(skill: &Skill, page: &Page, findings: &mut Findings) {
+    let mut after = Findings::default();
+    let mended = fix::mend(page.text, &skill.name);
+    if let Some(mended) = &mended {
+        let page = Page::new(page.file_name, &mended.text);
+        document::check(&page, &mut after);
+        fields::check(skill, &page, &mut after);
+    }
+    for problem in &mut findings.problems {
+        let is_left = after.problems.iter().any(|left| left.rule == problem.rule);
+        let is_mended = match problem.rule {
+            "document-case" => fix::can_rename(skill),
+            _ => mended.is_some() && !is_left && is_of_text(problem.rule),
+        };
+        if is_mended {
+            let name = quoted(Path::new(&skill.name));
+            let command = format!("`skills-runner skills check --fix {name}` does it");
+            problem.fix = Some(match problem.fix.take() {
+                Some(fix) => format!("{fix} ({command})"),
+                None => command,
+            });
+        }
+    }
+}
+
+/// Whether a rule judges the text, and not where it stands.
+fn is_of_text(rule: &str) -> bool {
+    !["ambiguous-document", "not-utf8"].contains(&rule)
+}
+
+/// A document that was read as text.
+struct Page<'a> {
+    file_name: &'a str,
+    text: &'a str,
+    front: Frontmatter,
+}
+
+impl<'a> Page<'a> {
+    fn new(file_name: &'a str, text: &'a str) -> Page<'a> {
+        let front = frontmatter::parse(text);
+        Page {
+            file_name,
+            text,
+            front,
+        }
+    }
+
+    fn body(&self) -> &'a str {
+        self.text.get(self.front.body_start..).unwrap_or_default()
+    }
+
+    /// The number of the body's first line.
+    fn body_line(&self) -> usize {
+        line_number(self.text, self.front.body_start.min(self.text.len()))
+    }
+
+    /// The YAML between the lines of dashes.
+    fn source(&self) -> &'a str {
+        self.text.get(self.front.source.clone()).unwrap_or_default()
+    }
+
+    /// The number of the first line of YAML.
+    fn source_line(&self) -> usize {
+        line_number(self.text, self.front.source.start.min(self.text.len()))
+    }
+
+    /// The line of a field, or that of the opening dashes.
+    fn line_of(&self, key: &str) -> usize {
+        let first = self.source_line();
+        let is_it = |line: &str| {
+            let line = line.strip_prefix(['"', '\'']).unwrap_or(line);
+            let rest = line.strip_prefix(key);
+            rest.is_some_and(|rest| rest.trim_start_matches(['"', '\'', ' ']).starts_with(':'))
+        };
+        let at = self.source().lines().position(is_it);
+        at.map_or(first.saturating_sub(1).max(1), |at| first + at)
+    }
+}
+
+/// Behind the last problem of a kind that is told.
+const MORE: &str = "; more of the kind are not told one by one";
+
+/// What was found so far.
+#[derive(Default)]
+struct Findings {
+    problems: Vec<Problem>,
+}
+
+impl Findings {
+    /// Adds a problem in a line of a file, with its remedy.
+    fn add(
+        &mut self,
+        rule: &'static str,
+        file: &str,
+        line: usize,
+        message: impl Into<String>,
+        fix: impl Into<Option<String>>,
+    ) {
+        let file = PathBuf::from(file);
+        self.push(rule, file, Some(line), message.into(), fix.into());
+    }
+
+    /// Adds a problem, unless the rule has been broken too often to be told
+    /// each time: then only the last one kept says that there are more.
+    fn push(
+        &mut self,
+        rule: &'static str,
+        file: PathBuf,
+        line: Option<usize>,
+        message: String,
+        fix: Option<String>,
+    ) {
+        let mut same = self.problems.iter_mut().filter(|p| p.rule == rule);
+        if let Some(last) = same.nth(limits::PROBLEMS - 1) {
+            if !last.message.ends_with(MORE) {
+                last.message.push_str(MORE);
+            }
+            return;
+        }
+        self.problems.push(Problem {
+            file,
+            line,
+            rule,
+            severity: rules::severity(rule),
+            message,
+            fix,
+        });
+    }
+
+    fn into_sorted(mut self) -> Vec<Problem> {
+        let key = |problem: &Problem| (problem.file.clone(), problem.line);
+        self.problems.sort_by_cached_key(key);
+        self.problems
+    }
+}

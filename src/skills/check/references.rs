@@ -1,0 +1,140 @@
+//! Whether the files that a document names are there.
+//!
+//! A link that leads nowhere is an error: nothing but a file can be meant. A
+//! path in code is a warning, since it may be a file of somebody else. Each
+//! path is looked for once and told at its first line.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use super::mentions::{Mention, mentions};
+use super::{Findings, Page};
+use crate::limits;
+use crate::skills::Skill;
+use crate::text;
+use crate::world::confined::{Kind, Refusal};
+
+/// Looks for every file that the document names.
+pub(super) fn check(skill: &Skill, page: &Page, findings: &mut Findings) {
+    let body = page.body();
+    let folders = folders(skill);
+    let mut seen = BTreeSet::new();
+    let mut names = None;
+    for mention in mentions(body, page.body_line(), &folders) {
+        if seen.len() >= limits::REFERENCES {
+            break;
+        }
+        if seen.insert((mention.is_link, mention.path.clone())) {
+            let names = &mut names;
+            look(skill, page, &mention, names, findings);
+        }
+    }
+}
+
+/// The folders directly in the skill.
+fn folders(skill: &Skill) -> Vec<String> {
+    let entries = skill.root.entries(limits::FOLDER_ENTRIES);
+    let list = entries.map(|entries| entries.list).unwrap_or_default();
+    let folders = list.into_iter().filter(|entry| entry.kind == Kind::Folder);
+    folders
+        .filter_map(|entry| entry.name.into_string().ok())
+        .filter(|name| !name.starts_with('.'))
+        .collect()
+}
+
+fn look(
+    skill: &Skill,
+    page: &Page,
+    mention: &Mention,
+    names: &mut Option<Vec<String>>,
+    findings: &mut Findings,
+) {
+    let path = decoded(&mention.path);
+    let shown = text::one_line(&path, limits::SUMMARY_CHARS);
+    let Some(inside) = normal(&path) else {
+        let message = format!("`{shown}` leads out of the skill; only what lies in it can be read");
+        let fix = "copy what is needed into the skill".to_owned();
+        return findings.add(
+            "outside-reference",
+            page.file_name,
+            mention.line,
+            message,
+            fix,
+        );
+    };
+    if !matches!(
+        skill.root.node(&inside),
+        Err(Refusal::NotFound | Refusal::NotAFolder)
+    ) {
+        return;
+    }
+    let names = names.get_or_insert_with(|| {
+        let files = skill.files().files;
+        let names = files.iter().map(|path| path.to_string_lossy().into_owned());
+        names.collect()
+    });
+    let (rule, what) = if mention.is_link {
+        ("dangling-link", "the link leads to")
+    } else {
+        ("dangling-mention", "the document names")
+    };
+    let message = format!("{what} `{shown}`, and the skill has no such file");
+    let fix = meant(&inside, names).map(|name| format!("did you mean `{name}`?"));
+    findings.push(
+        rule,
+        PathBuf::from(page.file_name),
+        Some(mention.line),
+        message,
+        fix,
+    );
+}
+
+/// The file that was most likely meant.
+fn meant(path: &str, names: &[String]) -> Option<String> {
+    let base = |name: &str| name.rsplit('/').next().unwrap_or(name).to_lowercase();
+    let is_same = |name: &&String| name.to_lowercase() == path.to_lowercase();
+    let wanted = base(path);
+    let found = names
+        .iter()
+        .find(is_same)
+        .or_else(|| names.iter().find(|name| base(name) == wanted));
+    let near = || text::nearest(path, names.iter().map(String::as_str), 1);
+    found
+        .cloned()
+        .or_else(|| near().first().map(|name| (*name).to_owned()))
+}
+
+/// The path without `.` and `..`; none where it leaves the skill.
+fn normal(path: &str) -> Option<String> {
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts.pop()?;
+            }
+            name => parts.push(name),
+        }
+    }
+    Some(parts.join("/"))
+}
+
+/// The path with `%20` and its like as the characters they stand for.
+fn decoded(path: &str) -> String {
+    let mut bytes = Vec::with_capacity(path.len());
+    let mut rest = path.as_bytes();
+    while let Some((&first, behind)) = rest.split_first() {
+        let digit = |at: usize| behind.get(at).and_then(|&b| char::from(b).to_digit(16));
+        match (first, digit(0), digit(1)) {
+            (b'%', Some(high), Some(low)) => {
+                bytes.extend(u8::try_from(high * 16 + low));
+                rest = &behind[2..];
+            }
+            _ => {
+                bytes.push(first);
+                rest = behind;
+            }
+        }
+    }
+    String::from_utf8(bytes).unwrap_or_else(|_| path.to_owned())
+}

@@ -1,0 +1,491 @@
+//! Every rule of the table, found where it is broken and nowhere else.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::time::Instant;
+
+use super::*;
+use crate::world::confined::Root;
+use crate::world::scratch::Scratch;
+
+/// A skill in a folder of its own, which is gone with it.
+pub(super) struct Bench {
+    scratch: Scratch,
+    name: &'static str,
+}
+
+impl Bench {
+    pub fn new(name: &'static str) -> Bench {
+        let scratch = Scratch::new(&std::env::temp_dir()).unwrap();
+        fs::create_dir(scratch.path().join(name)).unwrap();
+        Bench { scratch, name }
+    }
+
+    pub fn path(&self) -> std::path::PathBuf {
+        self.scratch.path().join(self.name)
+    }
+
+    pub fn write(self, file: &str, content: impl AsRef<[u8]>) -> Bench {
+        let path = self.path().join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
+        self
+    }
+
+    pub fn skill(&self) -> Skill {
+        Skill {
+            name: self.name.to_owned(),
+            path: self.path(),
+            root: Root::open(&self.path()).unwrap(),
+        }
+    }
+
+    /// What is found, each as `file:line rule`.
+    pub fn found(&self) -> Vec<String> {
+        let show = |problem: Problem| {
+            let line = problem.line.map_or("-".to_owned(), |line| line.to_string());
+            format!("{}:{line} {}", problem.file.display(), problem.rule)
+        };
+        check(&self.skill()).into_iter().map(show).collect()
+    }
+}
+
+/// A document of the skill `a` with these further lines in its frontmatter.
+fn with(lines: &str) -> String {
+    format!("---\nname: a\ndescription: does b\n{lines}---\nDo it.\n")
+}
+
+fn document(text: impl AsRef<[u8]>) -> Vec<String> {
+    Bench::new("a").write("SKILL.md", text).found()
+}
+
+#[test]
+fn a_good_skill_has_no_problem() {
+    let text = "---\r\nname: a\r\ndescription: >-\r\n  Does b: well.\r\nlicense: MIT\r\n\
+                compatibility: Python 3.9\r\nmetadata:\r\n  version: \"1.0\"\r\n\
+                allowed-tools: Bash(git:*, jq) Read\r\nargument-hint: [topic]\r\nversion: 2\r\n\
+                tags: [x]\r\nwhatever: 1\r\n---\r\nRead [it](references/x.md).\r\n";
+    let bench = Bench::new("a")
+        .write("SKILL.md", text)
+        .write("references/x.md", "x")
+        .write("assets/logo.png", b"\x89PNG\r\n\x1a\n\0\0")
+        .write("assets/form.docx", b"PK\x03\x04\0\0")
+        .write("notes.a", "notes that are text")
+        .write("__pycache__/x.pyc", b"\0\0")
+        .write("node_modules/b/SKILL.md", "---");
+    assert_eq!(bench.found(), [""; 0]);
+}
+
+/// What breaks each rule of the document and its fields: text, then findings.
+fn documents() -> Vec<(String, &'static [&'static str])> {
+    let long = |count| "é".repeat(count);
+    vec![
+        (format!("\u{feff}{}", with("")), &["1 byte-order-mark"]),
+        (format!("\n\n{}", with("")), &["1 late-frontmatter"]),
+        ("# A\nText\n".into(), &["1 no-frontmatter"]),
+        (
+            "---\nname: a\ndescription: b\n\nBody\n".into(),
+            &["1 unclosed-frontmatter"],
+        ),
+        (
+            "---\nname: a\ndescription: b\n---\n \n".into(),
+            &["5 empty-body"],
+        ),
+        (with("x: Use when: now\n"), &["4 unquoted-colon"]),
+        (with("x: @home\n"), &["4 reserved-character"]),
+        (with("x: *bold* words\n"), &["4 anchor-alias-tag"]),
+        (with("x: <<\n"), &["4 ambiguous-value"]),
+        (with("x: [a] [b]\n"), &["4 text-after-value"]),
+        (with("x: \"open\n"), &["4 unclosed-quote"]),
+        (with("x: [open\n"), &["4 unclosed-bracket"]),
+        (with("x: \"C:\\windows\"\n"), &["4 bad-escape"]),
+        (with("x: ]\n"), &["4 bad-flow"]),
+        (with("x: | text\n"), &["4 bad-block"]),
+        (with("x: ? y\n"), &["4 complex-key"]),
+        (with(&format!("{}: y\n", "k".repeat(2000))), &["4 long-key"]),
+        (with(&format!("x: {}\n", "[".repeat(100))), &["4 too-deep"]),
+        (with("x:\n\ty: z\n"), &["5 tab"]),
+        (with("x:\n    y: z\n  w: v\n"), &["6 indentation"]),
+        (with("license:MIT\n"), &["4 not-a-field"]),
+        (with("license: MIT\nlicense: MIT\n"), &["5 duplicate-key"]),
+        (with("x: y\u{7}\n"), &["4 control-character"]),
+        (with("x: y\u{2028}z\n"), &["4 odd-character"]),
+        ("---\ndescription: b\n---\nDo\n".into(), &["1 missing-name"]),
+        (
+            "---\nname: a\ndescription: ' '\n---\nDo\n".into(),
+            &["3 missing-description"],
+        ),
+        (
+            format!("---\nname: {}\ndescription: b\n---\nDo\n", "b".repeat(65)),
+            &["2 name-folder", "2 name-length"],
+        ),
+        (
+            "---\nname: My_Skill\ndescription: b\n---\nDo\n".into(),
+            &["2 name-characters", "2 name-folder"],
+        ),
+        (
+            "---\nname: a--b\ndescription: b\n---\nDo\n".into(),
+            &["2 name-folder", "2 name-hyphens"],
+        ),
+        (
+            "---\nname: -a\ndescription: b\n---\nDo\n".into(),
+            &["2 name-folder", "2 name-hyphens"],
+        ),
+        (
+            format!("---\nname: a\ndescription: {}\n---\nDo\n", long(1024)),
+            &[],
+        ),
+        (
+            format!("---\nname: a\ndescription: {}\n---\nDo\n", long(1025)),
+            &["3 description-length"],
+        ),
+        (
+            "---\nname: a\ndescription: [b, c]\n---\nDo\n".into(),
+            &["3 field-type"],
+        ),
+        (
+            "---\nname: [a]\ndescription: b\n---\nDo\n".into(),
+            &["2 field-type"],
+        ),
+        (with(&format!("compatibility: {}\n", long(500))), &[]),
+        (
+            with(&format!("compatibility: {}\n", long(501))),
+            &["4 compatibility-length"],
+        ),
+        (with("compatibility: ''\n"), &["4 compatibility-length"]),
+        (with("license: [MIT]\n"), &["4 optional-type"]),
+        (with("metadata: x\n"), &["4 metadata-type"]),
+        (with("metadata:\n  version: 1.0\n"), &["4 metadata-value"]),
+        (with("allowed-tools:\n- Read\n"), &["4 allowed-tools-type"]),
+        (with("allowed-tools: 5\n"), &["4 allowed-tools-type"]),
+        (
+            with("allowed-tools: Read, Bash(git:*)\n"),
+            &["4 allowed-tools-commas"],
+        ),
+        (with("allowed_tools: Read\n"), &["4 field-typo"]),
+        (
+            "---\nname: a\ndesciption: b\n---\nDo\n".into(),
+            &["1 missing-description", "3 field-typo"],
+        ),
+        (
+            format!("{}{}", with(""), "x\n".repeat(1001)),
+            &["- long-document"],
+        ),
+        (format!("{}[x](y.md)", with("")), &["6 dangling-link"]),
+        (
+            format!("{}`scripts/y.py`", with("")),
+            &["6 dangling-mention"],
+        ),
+        (
+            format!("{}[x](../y.md)", with("")),
+            &["6 outside-reference"],
+        ),
+    ]
+}
+
+#[test]
+fn every_rule_is_found_where_it_is_broken() {
+    let mut seen = BTreeSet::new();
+    let mut see = |found: &[String]| {
+        for line in found {
+            seen.insert(line.rsplit(' ').next().unwrap().to_owned());
+        }
+    };
+    for (text, expected) in documents() {
+        let mut found = document(&text);
+        found.sort();
+        let expected: Vec<String> = expected
+            .iter()
+            .map(|line| format!("SKILL.md:{line}"))
+            .collect();
+        let shown: String = text.chars().take(200).collect();
+        assert_eq!(found, expected, "{shown:?}");
+        see(&found);
+    }
+    for (bench, expected) in benches() {
+        let found = bench.found();
+        assert_eq!(found, expected);
+        see(&found);
+    }
+    // A second document cannot begin in frontmatter that ends at its marks;
+    // `...` in front of the end is the one way.
+    let found = document("---\nname: a\ndescription: b\n...\nx: y\n---\nDo\n");
+    assert!(
+        found.iter().any(|line| line.ends_with("several-documents")),
+        "{found:?}"
+    );
+    see(&found);
+    let all: BTreeSet<String> = RULES.iter().map(|rule| rule.name.to_owned()).collect();
+    // What needs another user, or a huge tree, has a test of its own below.
+    let mut rest: Vec<&String> = all.difference(&seen).collect();
+    rest.retain(|rule| !["unreadable-file", "many-files"].contains(&rule.as_str()));
+    assert_eq!(rest, [""; 0]);
+    assert_eq!(seen.difference(&all).collect::<Vec<_>>(), [""; 0]);
+    assert_eq!(all.len(), RULES.len(), "a rule stands in the table once");
+}
+
+/// What breaks each rule of files.
+fn benches() -> Vec<(Bench, Vec<&'static str>)> {
+    let good = || Bench::new("a").write("SKILL.md", with(""));
+    let linked = |bench: Bench, to: &str, name: &str| {
+        symlink(to, bench.path().join(name)).unwrap();
+        bench
+    };
+    let fifo = good();
+    let made = std::process::Command::new("mkfifo")
+        .arg(fifo.path().join("pipe"))
+        .status();
+    assert!(made.unwrap().success());
+    vec![
+        (Bench::new("a"), vec![":- no-document"]),
+        (
+            Bench::new("a").write("Skill.md", with("")),
+            vec!["Skill.md:- document-case"],
+        ),
+        (
+            good().write("skill.md", with("")),
+            vec!["skill.md:- ambiguous-document"],
+        ),
+        (
+            linked(Bench::new("a"), "/etc/hostname", "SKILL.md"),
+            vec!["SKILL.md:- unreadable-document", "SKILL.md:- link-outside"],
+        ),
+        (
+            Bench::new("a").write("SKILL.md", with(&" ".repeat(1 << 20))),
+            vec!["SKILL.md:- large-document"],
+        ),
+        (
+            Bench::new("a").write("SKILL.md", [with("").as_bytes(), b"\n\xff"].concat()),
+            vec!["SKILL.md:7 not-utf8"],
+        ),
+        (linked(good(), "/etc", "out"), vec!["out:- link-outside"]),
+        (
+            linked(good(), "nowhere", "lost"),
+            vec!["lost:- broken-link"],
+        ),
+        (linked(good(), "ring", "ring"), vec!["ring:- broken-link"]),
+        (linked(good(), "SKILL.md", "same.md"), vec![]),
+        (fifo, vec!["pipe:- special-file"]),
+        (
+            good().write("scripts/tool", b"\x7fELF\x02\x01\0\0"),
+            vec!["scripts/tool:- binary-file"],
+        ),
+        (
+            good().write("x.zip", b"PK\x03\x04"),
+            vec!["x.zip:- binary-file"],
+        ),
+        (
+            good().write("x.pyc", b"\x01\x02"),
+            vec!["x.pyc:- binary-file"],
+        ),
+        (
+            good().write("b/skill.md", with("")),
+            vec!["b/skill.md:- nested-skill"],
+        ),
+    ]
+}
+
+#[test]
+fn what_is_not_looked_at_is_said() {
+    let mut bench = Bench::new("a").write("SKILL.md", with(""));
+    let deep = "d/".repeat(limits::WALK_DEPTH);
+    bench = bench.write(&format!("{deep}x"), "x");
+    assert_eq!(bench.found(), [":- many-files"]);
+}
+
+/// Root may read everything, so the refusal itself is put in.
+#[test]
+fn what_cannot_be_opened_is_an_error() {
+    use std::os::unix::fs::PermissionsExt;
+    let bench = Bench::new("a").write("SKILL.md", with("")).write("x", "x");
+    let path = bench.path().join("x");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0)).unwrap();
+    let expected: &[&str] = match fs::read(&path) {
+        Ok(_) => &[],
+        Err(_) => &["x:- unreadable-file"],
+    };
+    assert_eq!(bench.found(), expected);
+    assert_eq!(rules::severity("unreadable-file"), Severity::Error);
+}
+
+#[test]
+fn too_many_of_a_kind_are_told_as_one() {
+    let links: String = (0..50).map(|n| format!("[x](n{n}.md)\n")).collect();
+    let bench = Bench::new("a").write("SKILL.md", format!("{}{links}", with("")));
+    let found = check(&bench.skill());
+    assert_eq!(found.len(), limits::PROBLEMS);
+    assert!(found.last().unwrap().message.ends_with(MORE), "{found:?}");
+}
+
+#[test]
+fn references_are_found_and_nothing_else_is() {
+    let missing = [
+        "[x](y.md)",
+        "![x](images/y.png \"title\")",
+        "[x](<a b.md>)",
+        "[x](y.md#part)",
+        "[x](a%20b.md)",
+        "[x]: y.md",
+        "see `scripts/x.py`",
+        "see `./references/x.md`",
+        "run `python scripts/x.py --a b`",
+        "```bash\npython3 -u scripts/x.py a\n```",
+        "```sh\n./scripts/x.sh\n```",
+        "```bash\nuv run {baseDir}/tool/x.py\n```",
+        "`${CLAUDE_SKILL_DIR}/tool/x.py`",
+        "~~~console\n$ cat references/x.md | less\n~~~",
+    ];
+    for text in missing {
+        let found = document(format!("{}{text}\n", with("")));
+        assert!(
+            found.len() == 1 && found[0].contains("dangling-"),
+            "{text}: {found:?}"
+        );
+    }
+    let quiet = [
+        "[x](https://a.b/y.md) [x](mailto:a@b.c) [x](#part) [x](/y.md) [x](~/y.md)",
+        "[x](path/to/y.md) [x](<name>.md) [x]({x}.md) [x](url) [x](LICENSE) [x](wiki/page)",
+        "`[x](y.md)` and ``[`x`](y.md)``",
+        "```md\n[x](y.md)\n```",
+        "```markdown\n```python\nx\n```\n[x](y.md)\n```",
+        "<!-- [x](y.md) -->",
+        "<!--\n[x](y.md)\n-->",
+        "`y.py` `output.xlsx` `src/x.py` `https://a.b/scripts/x.py` `scripts/` `scripts/*.py`",
+        "`scripts/<name>.py` `scripts/$X.py` `references/your-guide.md` `references/phaseN.md`",
+        "Save it to `assets/x.md`. For example `scripts/x.py`. Create `scripts/x.sh`.",
+        "The skill `b`'s `references/x.md`",
+        "```bash\npython tool.py -o assets/x.png scripts/y.py\n# scripts/z.py\n```",
+        "```bash\ncd /x && python scripts/y.py\n```",
+        "```python\nopen('assets/x.png')\n```",
+        "[^1]: y.md",
+        "![x](SKILL.md) `scripts/../SKILL.md`",
+    ];
+    for text in quiet {
+        assert_eq!(document(format!("{}{text}\n", with(""))), [""; 0], "{text}");
+    }
+}
+
+#[test]
+fn a_near_name_is_offered() {
+    let bench = Bench::new("a")
+        .write(
+            "SKILL.md",
+            format!("{}[x](reference/Guide.md) [y](rest.md)\n", with("")),
+        )
+        .write("references/guide.md", "x");
+    let found = check(&bench.skill());
+    assert_eq!(
+        found[0].fix.as_deref(),
+        Some("did you mean `references/guide.md`?")
+    );
+    assert_eq!(found[1].fix, None);
+}
+
+/// What can be mended names the command, and only that.
+#[test]
+fn a_promise_is_made_where_it_is_kept() {
+    let fix = |text: &str| {
+        let found = check(&Bench::new("a").write("SKILL.md", text).skill());
+        let is_promised = |problem: &Problem| {
+            let fix = problem.fix.as_deref().unwrap_or_default();
+            fix.contains("`skills-runner skills check --fix a` does it")
+        };
+        found.iter().map(is_promised).collect::<Vec<_>>()
+    };
+    assert_eq!(fix(&with("x: Use when: now\n")), [true]);
+    assert_eq!(fix(&with("x: [open\n")), [false]);
+    assert_eq!(
+        fix(&format!("\u{feff}{}", with("x: [open\n"))),
+        [false, false]
+    );
+    assert_eq!(fix("---\nname: b\ndescription: c\n---\nDo\n"), [false]);
+    assert_eq!(fix("---\nname: A\ndescription: c\n---\nDo\n"), [true, true]);
+}
+
+/// Neither time nor stack, whatever stands in a document of the full size.
+#[test]
+fn hostile_documents_are_checked_in_time() {
+    let size = limits::DOCUMENT_BYTES - 100;
+    for piece in [
+        "](",
+        "[x](y",
+        "[x](<",
+        "[x](y.md) ",
+        "`",
+        "` ``",
+        "`a` ``b ",
+        "![](",
+        "[",
+        "((((",
+        "](((",
+        "`scripts/x.py` ",
+        "<!--",
+        "```\n",
+        "```a\n",
+        "~~~\n",
+        "[a]: b\n",
+        "%",
+        "\r",
+        "\\",
+        "é",
+        "\u{feff}",
+        "---\n",
+        "../",
+        "[x](../y) ",
+        "\t",
+        "`` ` ",
+    ] {
+        for front in [with(""), "---\nname: a\ndescription: ".to_owned()] {
+            let text = format!("{front}{}", piece.repeat(size / piece.len()));
+            let bench = Bench::new("a").write("SKILL.md", text);
+            let start = Instant::now();
+            check(&bench.skill());
+            fix(&bench.skill()).unwrap();
+            // What is not linear would need minutes.
+            assert!(
+                start.elapsed().as_secs() < 20,
+                "{piece:?} {:?}",
+                start.elapsed()
+            );
+        }
+    }
+}
+
+#[test]
+fn any_bytes_are_checked() {
+    let pieces: [&[u8]; 12] = [
+        b"---\n",
+        b"name: a\n",
+        b"\xff",
+        b"\0",
+        b"description: [",
+        b"\r",
+        b"`",
+        b"](",
+        b"\t",
+        b"\xef\xbb\xbf",
+        b"x: 'y\n",
+        b"\xe2\x80\xa8",
+    ];
+    let mut seed = 1_u64;
+    for _ in 0..300 {
+        let mut text = Vec::new();
+        for _ in 0..30 {
+            seed = seed
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            text.extend_from_slice(pieces[usize::try_from(seed >> 33).unwrap() % pieces.len()]);
+        }
+        let bench = Bench::new("a").write("SKILL.md", &text);
+        let before = check(&bench.skill());
+        if fix(&bench.skill()).unwrap().is_empty() {
+            assert_eq!(
+                fs::read(Path::new(&bench.path()).join("SKILL.md")).unwrap(),
+                text
+            );
+            assert_eq!(check(&bench.skill()), before);
+        }
+    }
+}

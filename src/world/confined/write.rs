@@ -1,0 +1,150 @@
+//! Changing a file that lies directly in a folder: all of it, or its name.
+//!
+//! A change is there as a whole or not at all, whenever the program or the
+//! machine stops: the new content is written beside the file and takes its name
+//! in one step. Links are never written through, and nothing is overwritten
+//! that is not what the caller has read.
+
+use std::ffi::{CStr, CString};
+use std::fs::{File, Permissions};
+use std::io::{self, Write};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::process;
+
+use super::open::{Found, LOOK, look, open_name};
+use super::path::Below;
+use super::{Refusal, Root, read_whole};
+use crate::limits;
+
+impl Root {
+    /// Replaces the content of the file `name`, which was read as `old`; its
+    /// mode stays. Refused where it is a link, may not be written, or has
+    /// changed since.
+    pub fn replace(&self, name: &str, old: &[u8], new: &[u8]) -> Result<(), Refusal> {
+        let name = one_name(name)?;
+        let folder = self.as_fd();
+        regular(folder, &name)?;
+        let flags = libc::O_RDWR | libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_CLOEXEC;
+        let file = File::from(open_name(folder, &name, flags)?);
+        let before = file.metadata()?;
+        let (temporary, mut draft) = draft(folder, &name)?;
+        let written = write_draft(&mut draft, &file, new).and_then(|()| {
+            // As late as can be: what somebody saved meanwhile must not be lost.
+            let now = regular(folder, &name)?;
+            let piece = read_whole(&file, old.len())?;
+            let is_same = (now.dev(), now.ino()) == (before.dev(), before.ino());
+            if !is_same || piece.more || piece.bytes != old {
+                return Err(Refusal::Changing);
+            }
+            Ok(rename(folder, &temporary, &name)?)
+        });
+        if written.is_err() {
+            remove(folder, &temporary);
+        }
+        written
+    }
+
+    /// Gives the file `from` the name `to`, which nothing has yet, unless the
+    /// file system takes the two for one.
+    pub fn rename(&self, from: &str, to: &str) -> Result<(), Refusal> {
+        let (from, to) = (one_name(from)?, one_name(to)?);
+        let folder = self.as_fd();
+        let file = regular(folder, &from)?;
+        match regular(folder, &to) {
+            Ok(other) if (other.dev(), other.ino()) == (file.dev(), file.ino()) => {
+                Ok(rename(folder, &from, &to)?)
+            }
+            Err(Refusal::NotFound) => {
+                // A second name first, which never replaces anything.
+                link(folder, &from, &to)?;
+                remove(folder, &from);
+                Ok(())
+            }
+            Ok(_) => Err(io::Error::from(io::ErrorKind::AlreadyExists).into()),
+            Err(refusal) => Err(refusal),
+        }
+    }
+}
+
+/// A name directly in the folder.
+fn one_name(name: &str) -> Result<CString, Refusal> {
+    let below = Below::parse(name.as_ref())?;
+    match below.names.as_slice() {
+        [only] if only.as_bytes() == name.as_bytes() => Ok(only.clone()),
+        _ => Err(Refusal::NotFound),
+    }
+}
+
+/// What the system says of a regular file that is no link.
+fn regular(folder: BorrowedFd<'_>, name: &CStr) -> Result<std::fs::Metadata, Refusal> {
+    let flags = LOOK | libc::O_NOFOLLOW | libc::O_CLOEXEC;
+    match look(open_name(folder, name, flags)?)? {
+        (file, Found::File { .. }) => Ok(File::from(file).metadata()?),
+        (_, Found::Link) => Err(Refusal::Link),
+        (_, Found::Folder) => Err(Refusal::NotAFile("a folder")),
+        (_, Found::Other(kind)) => Err(Refusal::NotAFile(kind)),
+    }
+}
+
+/// A new, empty file beside the one that it is to replace.
+fn draft(folder: BorrowedFd<'_>, name: &CStr) -> Result<(CString, File), Refusal> {
+    let mut number = 0;
+    loop {
+        let mut text = b".".to_vec();
+        text.extend_from_slice(name.to_bytes());
+        text.extend_from_slice(format!(".{}.{number}", process::id()).as_bytes());
+        let temporary = CString::new(text).map_err(|_| Refusal::Nul)?;
+        let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC;
+        let mode: libc::c_uint = 0o600;
+        // SAFETY: the descriptor is open and the name ends with NUL for the
+        // whole call; the mode that O_CREAT reads is passed.
+        let answer = unsafe { libc::openat(folder.as_raw_fd(), temporary.as_ptr(), flags, mode) };
+        if answer >= 0 {
+            // SAFETY: a new descriptor that nobody else owns.
+            let descriptor = unsafe { OwnedFd::from_raw_fd(answer) };
+            return Ok((temporary, File::from(descriptor)));
+        }
+        let error = io::Error::last_os_error();
+        number += 1;
+        if error.kind() != io::ErrorKind::AlreadyExists || number > limits::OPEN_TRIES {
+            return Err(error.into());
+        }
+    }
+}
+
+/// Fills the draft and gives it the owner, if that can be, and the mode.
+fn write_draft(draft: &mut File, like: &File, content: &[u8]) -> Result<(), Refusal> {
+    let metadata = like.metadata()?;
+    draft.write_all(content)?;
+    // Only a superuser may, and for everybody else it is right already.
+    let owner = std::os::unix::fs::fchown(&*draft, Some(metadata.uid()), Some(metadata.gid()));
+    let mode = metadata.mode() & if owner.is_ok() { 0o7777 } else { 0o777 };
+    draft.set_permissions(Permissions::from_mode(mode))?;
+    Ok(draft.sync_all()?)
+}
+
+fn rename(folder: BorrowedFd<'_>, from: &CStr, to: &CStr) -> io::Result<()> {
+    let folder = folder.as_raw_fd();
+    // SAFETY: the descriptor is open, and both names end with NUL for the call.
+    done(unsafe { libc::renameat(folder, from.as_ptr(), folder, to.as_ptr()) })
+}
+
+fn link(folder: BorrowedFd<'_>, from: &CStr, to: &CStr) -> io::Result<()> {
+    let folder = folder.as_raw_fd();
+    // SAFETY: the descriptor is open, and both names end with NUL for the call.
+    done(unsafe { libc::linkat(folder, from.as_ptr(), folder, to.as_ptr(), 0) })
+}
+
+/// Takes a name away; where that fails, a file more is left.
+fn remove(folder: BorrowedFd<'_>, name: &CStr) {
+    // SAFETY: the descriptor is open, and the name ends with NUL for the call.
+    unsafe { libc::unlinkat(folder.as_raw_fd(), name.as_ptr(), 0) };
+}
+
+fn done(answer: libc::c_int) -> io::Result<()> {
+    match answer {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
