@@ -14,6 +14,7 @@ import sys
 sys.path = [entry for entry in sys.path if entry not in ("", ".", "/")]
 
 import ast
+import gc
 import importlib.machinery
 import importlib.util
 import json
@@ -25,7 +26,6 @@ warnings.simplefilter("ignore")
 CATCHES = {"ImportError", "ModuleNotFoundError", "Exception", "BaseException"}
 # Of the standard library somewhere, or no module at all.
 ELSEWHERE = {"__future__", "__main__", "_winapi", "msvcrt", "nt", "winreg", "winsound", "_typeshed"}
-BLOCK = re.compile(r"(?m)^# /// (?P<type>[a-zA-Z0-9-]+)$\s(?P<content>(^#(| .*)$\s)+)^# ///$")
 # Characters of anything that is told: names and messages have no bound of their own.
 LONGEST = 500
 CLAUSE = re.compile(r"^(~=|===?|!=|<=|>=|<|>)\s*([0-9]+(?:\.[0-9]+)*)(\.\*)?$")
@@ -191,6 +191,28 @@ def version_fits(specifier):
     return True
 
 
+def blocks_of(lines):
+    """The blocks `script` of PEP 723, (line, content) each, and the line of one that does not end."""
+    blocks = []
+    at = 0
+    while at < len(lines):
+        begin = at
+        at += 1
+        if lines[begin] != "# /// script":
+            continue
+        end = None
+        while at < len(lines) and (lines[at] == "#" or lines[at].startswith("# ")):
+            # The last one ends it.
+            end = at if lines[at] == "# ///" else end
+            at += 1
+        if end is None:
+            return blocks, begin + 1
+        content = [line[2:] if line.startswith("# ") else line[1:] for line in lines[begin + 1:end]]
+        blocks.append((begin + 1, "\n".join(content)))
+        at = end + 1
+    return blocks, None
+
+
 class Skill:
     """What one skill's files say."""
 
@@ -238,21 +260,16 @@ class Skill:
             self.tell("imports", *row)
 
     def read_block(self, index, source):
-        text = source.decode("utf-8", "replace").replace("\r\n", "\n")
-        blocks = [match for match in BLOCK.finditer(text) if match.group("type") == "script"]
-        if not blocks:
-            line = text[:text.index("# /// script")].count("\n") + 1
-            self.tell("faults", index, line, "the block `# /// script` does not end in a line `# ///`, or holds a line that is no comment")
-            return
-        line = text[:blocks[0].start()].count("\n") + 1
-        if len(blocks) > 1:
-            self.tell("faults", index, text[:blocks[1].start()].count("\n") + 1, "a second block `# /// script`")
-            return
-        lines = blocks[0].group("content").splitlines()
-        content = "\n".join(each[2:] if each.startswith("# ") else each[1:] for each in lines)
-        read = self.read_toml(index, content, line)
-        if read is not None:
-            self.declare(index, content, line, read, "dependencies", "requires-python")
+        blocks, unclosed = blocks_of(source.decode("utf-8", "replace").replace("\r\n", "\n").split("\n"))
+        if unclosed is not None:
+            self.tell("faults", index, unclosed, "the block `# /// script` has a line that is no comment, or does not end in a line `# ///`")
+        elif len(blocks) > 1:
+            self.tell("faults", index, blocks[1][0], "a second block `# /// script`")
+        elif blocks:
+            line, content = blocks[0]
+            read = self.read_toml(index, content, line)
+            if read is not None:
+                self.declare(index, content, line, read)
 
     def read_project(self, index, source):
         content = source.decode("utf-8", "replace").replace("\r\n", "\n")
@@ -260,7 +277,7 @@ class Skill:
         if read is not None:
             project = read.get("project", {})
             if isinstance(project, dict):
-                self.declare(index, content, 0, project, "dependencies", "requires-python")
+                self.declare(index, content, 0, project)
             else:
                 self.tell("faults", index, None, "`project` is no table")
 
@@ -279,7 +296,9 @@ class Skill:
             self.tell("faults", index, before + line, "its TOML is broken: " + what.replace(" (at end of document)", " at its end"))
         return None
 
-    def declare(self, index, content, before, table, dependencies, python):
+    def declare(self, index, content, before, table):
+        dependencies, python = "dependencies", "requires-python"
+
         def line_of(text, fallback):
             for number, line in enumerate(content.split("\n"), 1):
                 if text in line:
@@ -310,6 +329,8 @@ def main():
     say({"python": "%d.%d.%d" % sys.version_info[:3]})
     given = sys.stdin.buffer
     asked = json.loads(given.readline().decode("utf-8"))
+    # Trees hold no circles: there is nothing to collect.
+    gc.disable()
     reader = toml()
     # Only to look for modules in: all that this program needs is imported.
     sys.path += asked["python_path"]

@@ -265,7 +265,7 @@ fn a_broken_declaration_is_told_with_its_line() {
         (
             "a.py",
             block("dependencies = []"),
-            "a.py line 1: the block `# /// script` does not end",
+            "a.py line 1: the block `# /// script` has a line that is no comment",
         ),
         (
             "a.py",
@@ -444,7 +444,7 @@ fn a_file_that_ends_the_interpreter_costs_its_skill_alone() {
             "Python died of signal 11 over them",
         ),
         (
-            "print(\"last words\", file=sys.stderr); os._exit(3)",
+            "print(\"last words\", file=sys.stderr, flush=True); os._exit(3)",
             "Python ended over them: last words",
         ),
     ] {
@@ -493,9 +493,10 @@ fn an_interpreter_that_dies_over_everything_is_given_up() {
 #[test]
 fn what_is_too_much_at_once_is_asked_again() {
     let long = "x".repeat(450);
-    let source: String = (0..1100)
-        .map(|number| format!("import m{number}_{long}\n"))
+    let lines: Vec<String> = (0..1100)
+        .map(|number| format!("import m{number}_{long}"))
         .collect();
+    let source = lines.join("\n");
     let names: Vec<String> = (0..12).map(|number| format!("s{number:02}")).collect();
     let mut test = Test::new().file("skills/s03/large.py", "#".repeat(2 << 20));
     for name in &names {
