@@ -31,6 +31,15 @@ LONGEST = 500
 CLAUSE = re.compile(r"^(~=|===?|!=|<=|>=|<|>)\s*([0-9]+(?:\.[0-9]+)*)(\.\*)?$")
 
 
+# What imports, or holds statements; those of later versions where there are any.
+NESTING = {getattr(ast, name, None) for name in (
+    "Import ImportFrom FunctionDef AsyncFunctionDef ClassDef If For AsyncFor While "
+    "With AsyncWith Try TryStar ExceptHandler Match match_case"
+).split()}
+LAZY = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ExceptHandler)
+PARTS = ("handlers", "orelse", "finalbody", "cases")
+
+
 def names_in(node):
     """The last words of all names in an expression."""
     found = set()
@@ -65,41 +74,37 @@ def forgives(node):
     return False
 
 
-def is_main(test):
-    return "__name__" in names_in(test)
-
-
 def imports_of(tree):
     """(dotted name, line, is optional) of each import that is not relative."""
-    left = [(statement, False) for statement in reversed(tree.body)]
+    left = [(tree, False)]
     while left:
         node, optional = left.pop()
-        if isinstance(node, ast.Import):
+        kind = type(node)
+        if kind is ast.Import:
             for alias in node.names:
                 yield alias.name, node.lineno, optional
             continue
-        if isinstance(node, ast.ImportFrom):
+        if kind is ast.ImportFrom:
             if not node.level and node.module:
                 for alias in node.names:
                     yield node.module + "." + alias.name, node.lineno, optional
             continue
-        inside = optional
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ExceptHandler)):
-            inside = True
-        elif isinstance(node, ast.If):
+        body = inside = optional
+        if kind in LAZY:
+            body = inside = True
+        elif kind is ast.If and not optional:
             # What depends on a platform or a version is not always needed.
-            inside = optional or not is_main(node.test)
-        elif isinstance(node, ast.With):
-            items = [item.context_expr for item in node.items]
-            inside = optional or any(CATCHES & names_in(item) for item in items)
-        body = inside
-        if hasattr(node, "handlers"):
-            body = optional or forgives(node)
-        below = [(inner, body) for inner in getattr(node, "body", None) or () if isinstance(inner, ast.AST)]
-        for part in ("handlers", "orelse", "finalbody", "cases"):
-            below += [(inner, inside) for inner in getattr(node, part, None) or () if isinstance(inner, ast.AST)]
-        if isinstance(node, (ast.stmt, ast.ExceptHandler)) or hasattr(node, "body"):
-            left.extend(reversed(below))
+            body = inside = "__name__" not in names_in(node.test)
+        elif kind is ast.With and not optional:
+            body = any(CATCHES & names_in(item.context_expr) for item in node.items)
+        elif hasattr(node, "handlers") and not optional:
+            body = forgives(node)
+        below = [(inner, body) for inner in getattr(node, "body", ()) if type(inner) in NESTING]
+        for part in PARTS:
+            for inner in getattr(node, part, ()):
+                if type(inner) in NESTING:
+                    below.append((inner, inside))
+        left.extend(reversed(below))
 
 
 class Finder:
