@@ -195,7 +195,12 @@ fn requirements_are_found_wherever_they_are_declared() {
             "skills/s/requirements.txt",
             "openpyxl # tables\n-r more.txt\n",
         )
-        .file("skills/s/scripts/requirements.txt", "\npillow\n");
+        .file("skills/s/scripts/requirements.txt", "\npillow\n")
+        .file("skills/s/assets/template.py", block.replace("3.6", "4.6"))
+        .file(
+            "skills/s/tests/test_a.py",
+            "# /// script\n# dependencies = {{ all }}\n# ///\n",
+        );
     let probed = ask(&test);
     assert_eq!(
         rows(&probed.declared),

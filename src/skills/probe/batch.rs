@@ -225,17 +225,31 @@ impl Material {
                 file,
             });
         }
-        let declared = |rows: &[(usize, Option<usize>, String)]| {
-            let rows = rows.iter().map(|(index, line, requirement)| Declared {
-                file: path(*index),
+        self.add_declared(answer, version);
+        if answer.cut {
+            let message = "it imports or declares more than is looked at".to_string();
+            self.probed.fault(Path::new(""), None, "unprobed", message);
+        }
+    }
+
+    /// What scripts and projects declare. Material declares it for what is made
+    /// of it, not for the skill.
+    fn add_declared(&mut self, answer: &Answer, version: &str) {
+        let (files, probed) = (&self.files, &mut self.probed);
+        let path = |index: usize| {
+            let (path, _, _) = files.get(index)?;
+            Some(path.clone()).filter(|path| !is_material(path))
+        };
+        for (index, line, requirement) in &answer.declared {
+            let Some(file) = path(*index) else { continue };
+            probed.declared.push(Declared {
+                file,
                 line: *line,
                 requirement: requirement.clone(),
             });
-            rows.collect::<Vec<_>>()
-        };
-        self.probed.declared.extend(declared(&answer.declared));
+        }
         for (index, line, asked, fits) in &answer.pythons {
-            let file = path(*index);
+            let Some(file) = path(*index) else { continue };
             let message = match fits {
                 Some(true) => None,
                 Some(false) => Some(format!(
@@ -244,26 +258,18 @@ impl Material {
                 None => Some(format!("`{asked}` names no versions of Python")),
             };
             if let Some(message) = message {
-                self.probed.fault(&file, *line, "python-version", message);
+                probed.fault(&file, *line, "python-version", message);
             }
-            self.probed.requires_python.push(Declared {
+            probed.requires_python.push(Declared {
                 file,
                 line: *line,
                 requirement: asked.clone(),
             });
         }
-        for (file, line, message) in answer
-            .faults
-            .iter()
-            .map(|(index, line, message)| (path(*index), *line, message.clone()))
-            .collect::<Vec<_>>()
-        {
-            self.probed
-                .fault(&file, line, "unreadable-requirements", message);
-        }
-        if answer.cut {
-            let message = "it imports or declares more than is looked at".to_string();
-            self.probed.fault(Path::new(""), None, "unprobed", message);
+        for (index, line, message) in &answer.faults {
+            let Some(file) = path(*index) else { continue };
+            let message = message.clone();
+            probed.fault(&file, *line, "unreadable-requirements", message);
         }
     }
 }
