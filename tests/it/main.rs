@@ -14,6 +14,7 @@
 
 mod ask;
 mod chat;
+mod check;
 mod config;
 mod conversation;
 mod demo;

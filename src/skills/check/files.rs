@@ -108,7 +108,6 @@ fn look(skill: &Skill, entry: &Entry, path: PathBuf, depth: usize, findings: &mu
                 findings.push("binary-file", path, None, what.to_owned(), Some(fix));
             }
         }
-        Ok(Node::Folder(_)) => {}
         Err(Refusal::Outside) => {
             let message = "a link that leads out of the skill: nothing is read through it, and \
                            it leads elsewhere on other machines"
@@ -123,7 +122,7 @@ fn look(skill: &Skill, entry: &Entry, path: PathBuf, depth: usize, findings: &mu
             findings.push("broken-link", path, None, message, None);
         }
         // Removed or replaced since its name was read.
-        Err(Refusal::NotFound | Refusal::Changing) => {}
+        Ok(Node::Folder(_)) | Err(Refusal::NotFound | Refusal::Changing) => {}
         Err(Refusal::NotAFile(kind)) => {
             let message = format!("{kind}, which nobody can read as a file");
             findings.push("special-file", path, None, message, None);

@@ -63,7 +63,7 @@ const PLACEHOLDERS: [&str; 15] = [
 
 /// Words that make the line around a path in code an example, or a thing to be
 /// made.
-const EXAMPLES: [&str; 25] = [
+const EXAMPLES: [&str; 34] = [
     "example",
     "e.g.",
     "such as",
@@ -75,6 +75,8 @@ const EXAMPLES: [&str; 25] = [
     "saving",
     "generate",
     "output",
+    "append",
+    "into ",
     "add ",
     "adding",
     "new ",
@@ -84,11 +86,18 @@ const EXAMPLES: [&str; 25] = [
     "if present",
     "if it exists",
     "if exists",
+    "if available",
     "may contain",
+    "would be",
     "like ",
     "your ",
     "codebase",
     "plugin_root",
+    "plugin root",
+    "plugin-level",
+    "preferred",
+    "✅",
+    "❌",
 ];
 
 /// The files that a body names; `first_line` is its first line's number in the
@@ -109,6 +118,8 @@ pub(super) fn mentions(body: &str, first_line: usize, folders: &[String]) -> Vec
         if is_comment {
             is_comment = !line.contains("-->");
         } else if fence.takes(line) {
+            // `# From the root of the repository`: no place of the skill.
+            fence.is_shell &= !(line.trim_start().starts_with('#') && is_example(line));
             if fence.is_shell {
                 in_command(line, folders, &mut |path| note(false, path));
             }
@@ -169,10 +180,17 @@ fn in_prose(line: &str, above: &str, folders: &[String], note: &mut dyn FnMut(bo
     }
     let is_example = is_example(line);
     let mut before = above;
-    for (is_code, text) in spans(line) {
+    let spans = spans(line);
+    for (at, (is_code, text)) in spans.iter().enumerate() {
+        let is_last = at + 2 >= spans.len();
+        let after = spans.get(at + 1).map_or("", |(_, after)| after);
         if !is_code {
             in_text(text, &mut |path| note(true, path));
-        } else if !is_example && !is_owned(before) {
+        } else if !is_example
+            && !is_owned(before)
+            && !after.starts_with("](")
+            && (is_last || !is_elsewhere(after))
+        {
             in_code(text, folders, &mut |path| note(false, path));
         }
         if !text.trim().is_empty() {
@@ -181,17 +199,27 @@ fn in_prose(line: &str, above: &str, folders: &[String], note: &mut dyn FnMut(bo
     }
 }
 
-/// Whether what follows this text is somebody's: "the skill's", "that one's".
-fn is_owned(before: &str) -> bool {
-    let before = before.trim_end();
-    ["'s", "\u{2019}s", " its"]
-        .iter()
-        .any(|end| before.ends_with(end))
-}
-
 fn is_example(line: &str) -> bool {
     let line = line.to_lowercase();
     EXAMPLES.iter().any(|word| line.contains(word))
+}
+
+/// Whether what follows this text is somebody else's ("the skill's", "its
+/// own"), or is said not to be there.
+fn is_owned(before: &str) -> bool {
+    let before = before.trim_end();
+    let ends = ["'s", "\u{2019}s", " its", " own", "No", " no"];
+    ends.iter().any(|end| before.ends_with(end))
+}
+
+/// Whether the text behind a path says that it lies elsewhere: "in `other`".
+fn is_elsewhere(after: &str) -> bool {
+    let after = after.trim_start();
+    let rest = after
+        .strip_prefix("in ")
+        .or_else(|| after.strip_prefix("of "));
+    let rest = rest.map(|rest| rest.strip_prefix("the ").unwrap_or(rest));
+    rest.is_some_and(|rest| rest.trim().is_empty() || rest.trim() == "skill")
 }
 
 /// `[label]: path`, which is no footnote.
@@ -286,7 +314,9 @@ fn is_target(target: &str) -> bool {
     // A word without an extension is as often a page of a wiki, or of nothing.
     let last = path.rsplit('/').next().unwrap_or_default();
     let is_path = (last.is_empty() || last.contains('.')) && !path.starts_with(['/', '~', '\\']);
-    !has_scheme && is_path && !path.is_empty() && !is_placeholder(path)
+    // What begins with a dot is made by tools, in the user's folder.
+    let is_hidden = path.starts_with('.') && !path.starts_with("./") && !path.starts_with("../");
+    !has_scheme && is_path && !is_hidden && !path.is_empty() && !is_placeholder(path)
 }
 
 /// A target without fragment and query.

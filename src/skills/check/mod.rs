@@ -20,12 +20,14 @@ mod fields;
 mod files;
 mod fix;
 mod mentions;
+mod python;
 mod references;
 mod rules;
 #[cfg(test)]
 mod tests;
 
 pub use fix::{Fixed, fix};
+pub use python::python;
 pub use rules::{RULES, Rule};
 
 /// All that is wrong with a skill, but for its Python; in the order of files

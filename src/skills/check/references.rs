@@ -14,6 +14,9 @@ use crate::skills::Skill;
 use crate::text;
 use crate::world::confined::{Kind, Refusal};
 
+/// From a skill up to the root of a repository with plugins.
+const FOLDERS_ABOVE: usize = 4;
+
 /// Looks for every file that the document names.
 pub(super) fn check(skill: &Skill, page: &Page, findings: &mut Findings) {
     let body = page.body();
@@ -68,6 +71,17 @@ fn look(
     ) {
         return;
     }
+    if is_beside(skill, &inside) {
+        let message = format!("`{shown}` lies beside the skill; only what lies in it can be read");
+        let fix = "put it into the skill".to_owned();
+        return findings.add(
+            "outside-reference",
+            page.file_name,
+            mention.line,
+            message,
+            fix,
+        );
+    }
     let names = names.get_or_insert_with(|| {
         let files = skill.files().files;
         let names = files.iter().map(|path| path.to_string_lossy().into_owned());
@@ -79,6 +93,7 @@ fn look(
         ("dangling-mention", "the document names")
     };
     let message = format!("{what} `{shown}`, and the skill has no such file");
+    names.retain(|name| name != page.file_name);
     let fix = meant(&inside, names).map(|name| format!("did you mean `{name}`?"));
     findings.push(
         rule,
@@ -87,6 +102,13 @@ fn look(
         message,
         fix,
     );
+}
+
+/// Whether the path leads to a file from a folder above the skill: a plugin's
+/// or a repository's. It is only asked whether it is there.
+fn is_beside(skill: &Skill, path: &str) -> bool {
+    let above = skill.path.ancestors().skip(1).take(FOLDERS_ABOVE);
+    above.into_iter().any(|folder| folder.join(path).is_file())
 }
 
 /// The file that was most likely meant.

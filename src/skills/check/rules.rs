@@ -194,7 +194,7 @@ pub const RULES: &[Rule] = &[
     ),
     warning(
         "outside-reference",
-        "A link leaves the skill, where nothing can be read and little is installed.",
+        "A file outside of the skill is named, where nothing can be read and little is installed.",
     ),
     // The files.
     error(
@@ -219,6 +219,45 @@ pub const RULES: &[Rule] = &[
         "many-files",
         "The skill has more files, or deeper folders, than are looked at.",
     ),
+    // Python, as the interpreter that runs the scripts has it.
+    error(
+        "no-python",
+        "The skill has Python files, and no interpreter runs them.",
+    ),
+    error("broken-venv", "The skill's venv has no Python that starts."),
+    error(
+        "unfinished-venv",
+        "The setup of the skill's venv was interrupted.",
+    ),
+    warning(
+        "missing-venv",
+        "The skill lacks packages, and has no venv that holds them.",
+    ),
+    error(
+        "python-syntax",
+        "A Python file does not parse; in templates and tests it is a warning.",
+    ),
+    error(
+        "missing-import",
+        "A script imports a module that is not installed.",
+    ),
+    warning(
+        "optional-import",
+        "A module is missing that a script can do without.",
+    ),
+    warning(
+        "undeclared-import",
+        "A package is installed here, and the skill declares it nowhere.",
+    ),
+    warning(
+        "python-version",
+        "The skill asks for another version of Python than the one that runs it.",
+    ),
+    warning(
+        "unreadable-requirements",
+        "What a skill declares cannot be read.",
+    ),
+    warning("unprobed", "Python files that could not be looked at."),
 ];
 
 /// How bad a rule's findings are.

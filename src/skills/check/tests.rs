@@ -79,6 +79,7 @@ fn a_good_skill_has_no_problem() {
 }
 
 /// What breaks each rule of the document and its fields: text, then findings.
+#[allow(clippy::too_many_lines, reason = "a table, told in order")]
 fn documents() -> Vec<(String, &'static [&'static str])> {
     let long = |count| "é".repeat(count);
     vec![
@@ -218,9 +219,17 @@ fn every_rule_is_found_where_it_is_broken() {
     );
     see(&found);
     let all: BTreeSet<String> = RULES.iter().map(|rule| rule.name.to_owned()).collect();
-    // What needs another user, or a huge tree, has a test of its own below.
+    // These have tests of their own: below, and with a real Python in tests/it.
+    let elsewhere = |rule: &str| {
+        let at = RULES.iter().position(|row| row.name == rule).unwrap();
+        let first = RULES
+            .iter()
+            .position(|row| row.name == "no-python")
+            .unwrap();
+        ["unreadable-file", "many-files"].contains(&rule) || at >= first
+    };
     let mut rest: Vec<&String> = all.difference(&seen).collect();
-    rest.retain(|rule| !["unreadable-file", "many-files"].contains(&rule.as_str()));
+    rest.retain(|rule| !elsewhere(rule));
     assert_eq!(rest, [""; 0]);
     assert_eq!(seen.difference(&all).collect::<Vec<_>>(), [""; 0]);
     assert_eq!(all.len(), RULES.len(), "a rule stands in the table once");
@@ -301,7 +310,7 @@ fn what_cannot_be_opened_is_an_error() {
     use std::os::unix::fs::PermissionsExt;
     let bench = Bench::new("a").write("SKILL.md", with("")).write("x", "x");
     let path = bench.path().join("x");
-    fs::set_permissions(&path, fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
     let expected: &[&str] = match fs::read(&path) {
         Ok(_) => &[],
         Err(_) => &["x:- unreadable-file"],
@@ -312,7 +321,8 @@ fn what_cannot_be_opened_is_an_error() {
 
 #[test]
 fn too_many_of_a_kind_are_told_as_one() {
-    let links: String = (0..50).map(|n| format!("[x](n{n}.md)\n")).collect();
+    let links: Vec<String> = (0..50).map(|n| format!("[x](n{n}.md)\n")).collect();
+    let links = links.concat();
     let bench = Bench::new("a").write("SKILL.md", format!("{}{links}", with("")));
     let found = check(&bench.skill());
     assert_eq!(found.len(), limits::PROBLEMS);
@@ -355,7 +365,11 @@ fn references_are_found_and_nothing_else_is() {
         "`y.py` `output.xlsx` `src/x.py` `https://a.b/scripts/x.py` `scripts/` `scripts/*.py`",
         "`scripts/<name>.py` `scripts/$X.py` `references/your-guide.md` `references/phaseN.md`",
         "Save it to `assets/x.md`. For example `scripts/x.py`. Create `scripts/x.sh`.",
-        "The skill `b`'s `references/x.md`",
+        "The skill `b`'s `references/x.md`, its own `references/y.md`",
+        "See `references/x.md` in the `b` skill; no `references/y.md` is there",
+        "[`references/x.md`](https://a.b) [`references/y.md`](SKILL.md)",
+        "```bash\n# From the root of the project\npython scripts/x.py\n```",
+        "[x](.wiki/x.md) and the script `scripts/x.py` of the plugin root",
         "```bash\npython tool.py -o assets/x.png scripts/y.py\n# scripts/z.py\n```",
         "```bash\ncd /x && python scripts/y.py\n```",
         "```python\nopen('assets/x.png')\n```",
@@ -365,6 +379,14 @@ fn references_are_found_and_nothing_else_is() {
     for text in quiet {
         assert_eq!(document(format!("{}{text}\n", with(""))), [""; 0], "{text}");
     }
+}
+
+#[test]
+fn a_file_beside_the_skill_is_told_as_such() {
+    let bench = Bench::new("a").write("SKILL.md", format!("{}`scripts/x.py`\n", with("")));
+    fs::create_dir(bench.path().with_file_name("scripts")).unwrap();
+    fs::write(bench.path().with_file_name("scripts").join("x.py"), "").unwrap();
+    assert_eq!(bench.found(), ["SKILL.md:6 outside-reference"]);
 }
 
 #[test]
@@ -407,7 +429,6 @@ fn a_promise_is_made_where_it_is_kept() {
 /// Neither time nor stack, whatever stands in a document of the full size.
 #[test]
 fn hostile_documents_are_checked_in_time() {
-    let size = limits::DOCUMENT_BYTES - 100;
     for piece in [
         "](",
         "[x](y",
@@ -438,6 +459,10 @@ fn hostile_documents_are_checked_in_time() {
         "`` ` ",
     ] {
         for front in [with(""), "---\nname: a\ndescription: ".to_owned()] {
+            // The full size where Markdown is taken apart; less is enough for
+            // the rest, and quicker.
+            let is_full = ["](", "`", "[x](y.md) "].contains(&piece);
+            let size = limits::DOCUMENT_BYTES / if is_full { 1 } else { 8 } - 100;
             let text = format!("{front}{}", piece.repeat(size / piece.len()));
             let bench = Bench::new("a").write("SKILL.md", text);
             let start = Instant::now();

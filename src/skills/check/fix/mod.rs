@@ -14,9 +14,11 @@ use crate::skills::Skill;
 use crate::world::confined::{self, Kind};
 
 mod entry;
+mod fields;
 mod mend;
 #[cfg(test)]
 mod tests;
+mod values;
 
 pub(super) use mend::mend;
 

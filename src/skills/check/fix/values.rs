@@ -1,0 +1,129 @@
+//! Values that stop a strict reader, put in quotes or rid of tabs.
+
+use serde_json::Value;
+
+use super::entry::{Entry, entries, scalar};
+use super::mend::Work;
+use crate::limits;
+use crate::skills::yaml::lines::{as_text, is_idle, split_key, untab};
+use crate::skills::yaml::{self, Fault};
+
+/// Faults of YAML that are mended by quotes: what the value says is plain to
+/// see. What is left out (an open bracket, an unknown escape) is not.
+const QUOTABLE: [&str; 6] = [
+    "unquoted-colon",
+    "reserved-character",
+    "ambiguous-value",
+    "anchor-alias-tag",
+    "text-after-value",
+    "not-a-field",
+];
+
+impl Work<'_> {
+    /// Values that stop a strict reader, until it reads to the end. None: it
+    /// cannot be brought there.
+    pub(super) fn values(&mut self) -> Option<()> {
+        for _ in 0..limits::MENDED_VALUES {
+            if yaml::parse(&yaml::normalize(self.source())).is_ok_and(|it| !it.value.is_string()) {
+                return Some(());
+            }
+            let (entry, fault) = self.first_fault()?;
+            self.value(&entry, &fault)?;
+        }
+        None
+    }
+
+    /// The first field that a strict reader refuses for itself; its fault has
+    /// the line of the source.
+    fn first_fault(&self) -> Option<(Entry, Fault)> {
+        let source = self.source();
+        entries(source).into_iter().find_map(|entry| {
+            let text = yaml::normalize(source.get(entry.all.clone())?);
+            let fault = match yaml::parse(&text) {
+                Ok(reading) if reading.value.is_object() => return None,
+                Ok(_) => Fault {
+                    line: 1,
+                    rule: "not-a-field",
+                    message: String::new(),
+                },
+                Err(fault) => fault,
+            };
+            let line = fault.line + entry.line;
+            Some((entry, Fault { line, ..fault }))
+        })
+    }
+
+    fn value(&mut self, entry: &Entry, fault: &Fault) -> Option<()> {
+        let index = fault.line - 1;
+        let source = self.source();
+        if fault.rule == "tab" {
+            let lines = source.get(entry.all.clone())?;
+            let before = lines.split('\t').next()?.matches('\n').count();
+            let new = untab(lines);
+            if new == lines {
+                return None;
+            }
+            self.fixed.push((self.number(entry.line + before), "tab"));
+            self.edit(entry.all.clone(), &new);
+            return Some(());
+        }
+        if !QUOTABLE.contains(&fault.rule) {
+            return None;
+        }
+        let (key, at) = entry.key(source)?;
+        let value = source.get(at..entry.content.end)?;
+        let first = value.lines().next().unwrap_or_default();
+        if is_idle(first.trim_start()) {
+            return self.nested(fault);
+        }
+        let Some(Value::String(text)) = self.fields.get(key) else {
+            return None;
+        };
+        let new = format!(" {}", scalar(text));
+        if entry.has_comment(source) || new == value {
+            return None;
+        }
+        self.fixed.push((self.number(index), fault.rule));
+        self.edit(at..entry.content.end, &new);
+        Some(())
+    }
+
+    /// A value on one line below a field: in a map or a list.
+    fn nested(&mut self, fault: &Fault) -> Option<()> {
+        let source = self.source();
+        let index = fault.line - 1;
+        let mut at = 0;
+        let mut lines = source.split_inclusive('\n');
+        for line in lines.by_ref().take(index) {
+            at += line.len();
+        }
+        let line = lines.next()?.trim_end_matches(['\n', '\r']);
+        let indent = |line: &str| line.len() - line.trim_start_matches(' ').len();
+        if lines
+            .next()
+            .is_some_and(|next| !is_idle(next.trim_start()) && indent(next) > indent(line))
+        {
+            return None;
+        }
+        let content = line.trim_start_matches(' ');
+        let item = content.strip_prefix("- ").map_or(content, str::trim_start);
+        let rest = split_key(item).map_or(item, |(_, rest)| rest);
+        let text = as_text(rest)?;
+        let new = format!(
+            "{}{}",
+            if rest.starts_with(' ') || rest.len() < item.len() {
+                " "
+            } else {
+                ""
+            },
+            scalar(&text)
+        );
+        if rest.contains(" # ") || rest == new {
+            return None;
+        }
+        let range = at + line.len() - rest.len()..at + line.len();
+        self.fixed.push((self.number(index), fault.rule));
+        self.edit(range, &new);
+        Some(())
+    }
+}

@@ -1,0 +1,242 @@
+//! What the probe tells of a skill's Python, as problems with their remedy.
+//!
+//! A module is told once, at the file that needs it first. What a script does
+//! without is a warning; a package is named only where it is well known, since
+//! installing whatever bears a module's name is how strangers' code gets in.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use super::Findings;
+use crate::config::Scripts;
+use crate::limits;
+use crate::skills::probe::{self, Declared, Import, Probed};
+use crate::skills::python::{INCOMPLETE, Interpreter, setup_command};
+use crate::skills::{Problem, Skill};
+use crate::text;
+use crate::world::patience::Patience;
+
+/// What is wrong with the Python of skills, in their order: every interpreter
+/// is started once for all the skills that it runs. The error says why the run
+/// is to end.
+pub fn python(
+    skills: &[&Skill],
+    scripts: &Scripts,
+    patience: &Patience,
+) -> Result<Vec<Vec<Problem>>, String> {
+    let groups = probe::group_by_interpreter(skills, scripts);
+    let mut found: BTreeMap<PathBuf, Vec<Problem>> = BTreeMap::new();
+    for (skill, reason) in groups.refused {
+        found.insert(skill.path.clone(), refused(skill, &reason));
+    }
+    for group in groups.groups {
+        let probed = probe::probe(&group.interpreter, &group.skills, scripts, patience);
+        patience.check().map_err(|stop| stop.to_string())?;
+        for (at, skill) in group.skills.iter().enumerate() {
+            let problems = match &probed {
+                Ok(probed) => match probed.get(at) {
+                    Some(probed) => check(skill, probed, &group.interpreter),
+                    None => continue,
+                },
+                Err(reason) => refused(skill, reason),
+            };
+            found.insert(skill.path.clone(), problems);
+        }
+    }
+    let of = |skill: &&Skill| found.get(&skill.path).cloned().unwrap_or_default();
+    Ok(skills.iter().map(of).collect())
+}
+
+/// Nothing runs the skill's scripts; the reason names the remedy.
+pub(super) fn refused(skill: &Skill, reason: &str) -> Vec<Problem> {
+    let mut findings = Findings::default();
+    let venv = ["venv", ".venv"]
+        .into_iter()
+        .find(|name| skill.path.join(name).symlink_metadata().is_ok());
+    let is_begun = |name: &str| {
+        let mark = skill.path.join(name).join(INCOMPLETE);
+        mark.symlink_metadata().is_ok()
+    };
+    let rule = match venv {
+        Some(name) if is_begun(name) => "unfinished-venv",
+        Some(_) => "broken-venv",
+        None => "no-python",
+    };
+    let fix = venv.map(|_| format!("`{}`", setup_command(&skill.name, &[])));
+    let file = venv.map(PathBuf::from).unwrap_or_default();
+    findings.push(rule, file, None, reason.to_owned(), fix);
+    findings.problems
+}
+
+/// What was probed, put in words.
+pub(super) fn check(skill: &Skill, probed: &Probed, interpreter: &Interpreter) -> Vec<Problem> {
+    let mut findings = Findings::default();
+    findings
+        .problems
+        .extend(probed.syntax.iter().take(limits::PROBLEMS).cloned());
+    findings
+        .problems
+        .extend(probed.faults.iter().take(limits::PROBLEMS).cloned());
+    for ((module, is_missing), imports) in by_module(probed) {
+        let declared = probed.declares(imports[0]);
+        if is_missing {
+            missing(skill, module, &imports, declared, &mut findings);
+        } else if let Some(package) = imports[0].package
+            && declared == Declares::No
+            && !imports[0].is_optional
+        {
+            let message = format!(
+                "`{module}` is installed here, and the skill declares its package `{package}` \
+                 nowhere: elsewhere it will be missing"
+            );
+            let fix = Some(format!("add `{package}` to requirements.txt"));
+            let (file, line) = (imports[0].file.clone(), Some(imports[0].line));
+            findings.push("undeclared-import", file, line, message, fix);
+        }
+    }
+    venv(skill, probed, interpreter, &mut findings);
+    findings.into_sorted()
+}
+
+/// Imports by module, what is needed first, and by whether they are missing.
+fn by_module(probed: &Probed) -> BTreeMap<(&str, bool), Vec<&Import>> {
+    let mut found: BTreeMap<(&str, bool), Vec<&Import>> = BTreeMap::new();
+    for import in &probed.imports {
+        let key = (import.module.as_str(), import.is_missing);
+        found.entry(key).or_default().push(import);
+    }
+    for imports in found.values_mut() {
+        imports.sort_by_key(|import| import.is_optional);
+    }
+    found
+}
+
+fn missing(
+    skill: &Skill,
+    module: &str,
+    imports: &[&Import],
+    declared: Declares,
+    findings: &mut Findings,
+) {
+    let first = imports[0];
+    let mut files: Vec<_> = imports.iter().map(|import| &import.file).collect();
+    files.sort_unstable();
+    files.dedup();
+    let elsewhere = match files.len() - 1 {
+        0 => String::new(),
+        1 => ", as in one more file".to_owned(),
+        more => format!(", as in {more} more files"),
+    };
+    let what = match (first.package, declared) {
+        (_, Declares::Yes) => "the skill declares it, and it is not installed".to_owned(),
+        (_, Declares::Perhaps) => "it is not installed".to_owned(),
+        (Some(package), Declares::No) => {
+            format!("its package `{package}` is neither installed nor declared")
+        }
+        (None, Declares::No) => "which package brings it is not known here".to_owned(),
+    };
+    let shown = text::one_line(module, limits::SUMMARY_CHARS);
+    let (rule, message) = if first.is_optional {
+        let message = format!("`{shown}` is missing{elsewhere}, and can be done without: {what}");
+        ("optional-import", message)
+    } else {
+        (
+            "missing-import",
+            format!("`{shown}` is missing{elsewhere}: {what}"),
+        )
+    };
+    let fix = if first.package.is_some() || declared != Declares::No {
+        format!("`{}`", setup_command(&skill.name, &[]))
+    } else {
+        let command = setup_command(&skill.name, &[]);
+        format!("`{command} PACKAGE`, with the package that brings it")
+    };
+    findings.push(
+        rule,
+        first.file.clone(),
+        Some(first.line),
+        message,
+        Some(fix),
+    );
+}
+
+/// A skill without a venv, which lacks something that one would hold. Where
+/// all is there, the machine's own packages do.
+fn venv(skill: &Skill, probed: &Probed, interpreter: &Interpreter, findings: &mut Findings) {
+    let lacks =
+        |import: &Import| import.is_missing && (!import.is_optional || probed.has_declared());
+    if interpreter.venv.is_some() || !probed.imports.iter().any(lacks) {
+        return;
+    }
+    let message = if probed.has_declared() {
+        "the skill declares what it needs, and has no venv that holds it"
+    } else {
+        "the skill needs packages, and has no venv that holds them"
+    };
+    let fix = Some(format!("`{}`", setup_command(&skill.name, &[])));
+    findings.push(
+        "missing-venv",
+        PathBuf::new(),
+        None,
+        message.to_owned(),
+        fix,
+    );
+}
+
+/// Whether the package of an import is declared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Declares {
+    Yes,
+    /// There are requirements that do not tell what they bring.
+    Perhaps,
+    No,
+}
+
+impl Probed {
+    fn has_declared(&self) -> bool {
+        !self.declared.is_empty()
+    }
+
+    fn declares(&self, import: &Import) -> Declares {
+        let module = plain(&import.module);
+        let package = import.package.map(plain);
+        let names: Vec<Option<String>> = self.declared.iter().map(package_name).collect();
+        let is_it = |name: &Option<String>| {
+            name.as_ref()
+                .is_some_and(|name| *name == module || Some(name) == package.as_ref())
+        };
+        if names.iter().any(is_it) {
+            Declares::Yes
+        } else if names.contains(&None) {
+            Declares::Perhaps
+        } else {
+            Declares::No
+        }
+    }
+}
+
+/// The name in a requirement; none in an option, a path or an address.
+fn package_name(declared: &Declared) -> Option<String> {
+    let text = declared.requirement.trim();
+    let is_part = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    let end = text.find(|c| !is_part(c)).unwrap_or(text.len());
+    let (name, rest) = text.split_at(end);
+    let is_name = name.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && !rest.starts_with(['/', ':', '+', '\\'])
+        && ![".whl", ".zip", ".gz"]
+            .iter()
+            .any(|end| name.ends_with(end));
+    is_name.then(|| plain(name))
+}
+
+/// A name as indexes compare it.
+fn plain(name: &str) -> String {
+    let mut plain = String::new();
+    for part in name.split(['-', '_', '.']).filter(|part| !part.is_empty()) {
+        if !plain.is_empty() {
+            plain.push('-');
+        }
+        plain.push_str(&part.to_lowercase());
+    }
+    plain
+}

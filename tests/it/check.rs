@@ -1,0 +1,151 @@
+//! The linter's rules about Python, told by the machine's real Python.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use skills_runner::config::{Python, Scripts};
+use skills_runner::skills::check::{self, RULES};
+use skills_runner::skills::python::INCOMPLETE;
+use skills_runner::skills::{Problem, Skill, Skills};
+use skills_runner::world::patience::Patience;
+
+use crate::harness::{Test, interpreter, seconds};
+
+fn scripts(test: &Test, python: Python) -> Scripts {
+    Scripts {
+        limit: seconds(30.0),
+        python,
+        keep_leftovers: false,
+        environment: vec![("PATH".into(), "/usr/bin:/bin".into())],
+        user_folder: test.path(""),
+        temporary_folder: PathBuf::from("/tmp"),
+    }
+}
+
+/// What is wrong with the Python of these skills.
+fn problems(test: &Test, python: Python, names: &[&str]) -> Vec<Vec<Problem>> {
+    let skills = Skills::new(vec![test.path("skills")]);
+    let open = |name: &&str| skills.find(name).expect("the test wrote it");
+    let skills: Vec<Skill> = names.iter().map(open).collect();
+    let skills: Vec<&Skill> = skills.iter().collect();
+    let scripts = scripts(test, python);
+    check::python(&skills, &scripts, &Patience::endless()).expect("nobody interrupts")
+}
+
+/// Each as `file:line rule`.
+fn shown(problems: &[Problem]) -> Vec<String> {
+    let show = |problem: &Problem| {
+        let line = problem.line.map_or("-".into(), |line| line.to_string());
+        format!("{}:{line} {}", problem.file.display(), problem.rule)
+    };
+    problems.iter().map(show).collect()
+}
+
+fn real() -> Python {
+    Python::Program(interpreter().to_path_buf())
+}
+
+#[test]
+fn every_rule_about_python_is_found() {
+    let wide = "# /// script\n# requires-python = \">=9\"\n# ///\n";
+    let test = Test::new()
+        .file("skills/none/SKILL.md", "no Python")
+        .file("skills/good/a.py", "import json, b\n")
+        .file("skills/good/b.py", "")
+        .file("skills/syntax/scripts/a.py", "x = 1\ndef f(:\n")
+        .file("skills/missing/scripts/a.py", "import docxtpl\n")
+        .file("skills/missing/scripts/b.py", "x = 1\nimport docxtpl\n")
+        .file("skills/optional/a.py", "def f():\n    import docxtpl\n")
+        .file("skills/unknown/a.py", "import nobody_a\n")
+        .file("skills/declared/a.py", "import docxtpl\n")
+        .file(
+            "skills/declared/requirements.txt",
+            "DocxTpl>=0.16 ; python_version > '3'\n",
+        )
+        .file("skills/perhaps/a.py", "import nobody_a\n")
+        .file("skills/perhaps/requirements.txt", "-r more.txt\n")
+        .file("skills/own/a.py", "import docxtpl, nobody_b, yaml\n")
+        .file("skills/own/requirements.txt", "PyYAML\n")
+        .venv("own")
+        .venv_module("own", "docxtpl.py", "")
+        .venv_module("own", "nobody_b.py", "")
+        .venv_module("own", "yaml.py", "")
+        .file("skills/half/a.py", "")
+        .venv("half")
+        .file(&format!("skills/half/venv/{INCOMPLETE}"), "")
+        .file("skills/broken/a.py", "")
+        .link("skills/broken/venv", "/nowhere")
+        .file("skills/version/a.py", wide)
+        .file("skills/bad/pyproject.toml", "[project\n")
+        .file("skills/large/a.py", vec![b'#'; (1 << 20) + 1]);
+    let table: [(&str, &[&str]); 14] = [
+        ("none", &[]),
+        ("good", &[]),
+        ("syntax", &["scripts/a.py:2 python-syntax"]),
+        (
+            "missing",
+            &[":- missing-venv", "scripts/a.py:1 missing-import"],
+        ),
+        ("optional", &["a.py:2 optional-import"]),
+        ("unknown", &[":- missing-venv", "a.py:1 missing-import"]),
+        ("declared", &[":- missing-venv", "a.py:1 missing-import"]),
+        ("perhaps", &[":- missing-venv", "a.py:1 missing-import"]),
+        ("own", &["a.py:1 undeclared-import"]),
+        ("half", &["venv:- unfinished-venv"]),
+        ("broken", &["venv:- broken-venv"]),
+        ("version", &["a.py:2 python-version"]),
+        ("bad", &["pyproject.toml:1 unreadable-requirements"]),
+        ("large", &["a.py:- unprobed"]),
+    ];
+    let names = table.map(|(name, _)| name);
+    let found = problems(&test, real(), &names);
+    let mut seen = BTreeSet::new();
+    for ((name, expected), problems) in table.iter().zip(&found) {
+        assert_eq!(shown(problems), *expected, "{name}");
+        seen.extend(problems.iter().map(|problem| problem.rule));
+    }
+    let none = problems(&test, Python::Program("/nowhere".into()), &["good", "none"]);
+    assert_eq!(shown(&none[0]), [":- no-python"]);
+    assert_eq!(shown(&none[1]), [""; 0]);
+    let no_python = problems(&test, Python::Program("/bin/true".into()), &["good"]);
+    assert_eq!(shown(&no_python[0]), [":- no-python"]);
+    seen.insert("no-python");
+    let mut rows = RULES.iter().skip_while(|rule| rule.name != "no-python");
+    assert!(rows.all(|rule| seen.contains(rule.name)), "{seen:?}");
+    for problem in found.iter().flatten() {
+        assert!(
+            RULES.iter().any(|rule| rule.name == problem.rule),
+            "{problem:?}"
+        );
+    }
+}
+
+/// Packages are named only where they are known, and commands can be run.
+#[test]
+fn a_missing_import_names_its_remedy() {
+    let test = Test::new()
+        .file("skills/my skill/a.py", "import docxtpl\nimport nobody_a\n")
+        .file("skills/my skill/b.py", "import docxtpl\n")
+        .file("skills/told/a.py", "import docxtpl\n")
+        .file("skills/told/requirements.txt", "docxtpl\n");
+    let found = problems(&test, real(), &["my skill", "told"]);
+    let told = |problem: &Problem| {
+        let fix = problem.fix.clone().unwrap_or_default();
+        format!("{} | {fix}", problem.message)
+    };
+    let mine: Vec<_> = found[0].iter().skip(1).map(told).collect();
+    assert_eq!(
+        mine,
+        [
+            "`docxtpl` is missing, as in one more file: its package `docxtpl` is neither installed \
+             nor declared | `skills-runner skills setup 'my skill'`",
+            "`nobody_a` is missing: which package brings it is not known here | \
+             `skills-runner skills setup 'my skill' PACKAGE`, with the package that brings it",
+        ]
+    );
+    assert_eq!(
+        told(&found[1][1]),
+        "`docxtpl` is missing: the skill declares it, and it is not installed | \
+         `skills-runner skills setup told`"
+    );
+}
