@@ -30,12 +30,14 @@ check:
 	$(CARGO) clippy --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --no-deps --document-private-items
 
-# Compares the reader of .env with the real python-dotenv on generated files.
+# Compares the readers of .env and of frontmatter with the real python-dotenv
+# and PyYAML on generated files.
 oracle:
-	$(CARGO) build --release --example dotenv_dump
+	$(CARGO) build --release --example dotenv_dump --example frontmatter_dump
 	python3 -m venv target/oracle
-	target/oracle/bin/pip install --quiet python-dotenv
+	target/oracle/bin/pip install --quiet python-dotenv pyyaml
 	target/oracle/bin/python tests/oracle/dotenv_oracle.py target/release/examples/dotenv_dump
+	target/oracle/bin/python tests/oracle/yaml_oracle.py target/release/examples/frontmatter_dump
 
 install: build
 	install -D -m 755 $(BINARY) $(DESTDIR)$(PREFIX)/bin/skills-runner

@@ -91,9 +91,12 @@ impl Reader<'_> {
             if self.column() > column {
                 return self.block_node(column + 1, false);
             }
-            // A list may stand at its key's own column.
-            if self.column() == column && self.peek() == Some(b'-') && self.is_blank_at(1) {
-                return self.block_list(column, true);
+            // A list may stand at its key's own column, and so may `|` and `>`.
+            match self.peek() {
+                _ if self.column() < column => {}
+                Some(b'-') if self.is_blank_at(1) => return self.block_list(column, true),
+                Some(b'|' | b'>') => return self.block_node(column + 1, false),
+                _ => {}
             }
         }
         Ok(Node {

@@ -83,6 +83,8 @@ pub fn parse(text: &str) -> Result<Reading, Fault> {
         if reader.next_token()? {
             return Err(reader.fault("indentation", "text after the end of the document"));
         }
+    } else if reader.peek().is_some() {
+        return Err(reader.fault("several-documents", "`...` without a document in front"));
     }
     reader.end_of_document()?;
     reading.written = reader.written;

@@ -15,13 +15,20 @@ use super::{Diagnostic, Fault, Reading, Severity, insert, note, parse};
 use crate::limits;
 
 /// Reads what it can of a map whose strict reading failed. Lines must end in
-/// LF. The value is null where nothing was found.
+/// LF. The value is null where nothing was found, and there is always a finding.
 pub fn mend(text: &str) -> Reading {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut mender = Mender {
         reading: Reading::default(),
     };
     let value = mender.block(&unindent(text), 1, 0);
+    // Entries that are sound one by one can still be unsound together.
+    if mender.reading.findings.is_empty()
+        && let Err(fault) = parse(text)
+    {
+        let message = format!("{}; read all the same", fault.message);
+        mender.warn(fault.line, fault.rule, message);
+    }
     mender.reading.value = value.filter(Value::is_object).unwrap_or_default();
     mender.reading
 }

@@ -4,6 +4,8 @@
 //! surprises: `on` is true, `012` is 10, `1:30` is 90, `1e3` is text. What JSON
 //! cannot hold as a value stays text: dates, `.inf`, `.nan`, big integers.
 
+use std::ops::RangeInclusive;
+
 use serde_json::{Number, Value};
 
 /// The value of plain text, or none where it is text.
@@ -160,19 +162,24 @@ fn sexagesimal<'a>(
     Some(value + first * base)
 }
 
-/// Whether this is `YYYY-MM-DD` with a month or day that does not exist.
+/// Whether this is a date, alone or with a time behind it, that no calendar or
+/// no clock has.
 fn is_impossible_date(text: &str) -> bool {
-    let bytes = text.as_bytes();
-    let is_date = bytes.len() == 10
-        && bytes.iter().enumerate().all(|(at, b)| match at {
-            4 | 7 => *b == b'-',
-            _ => b.is_ascii_digit(),
-        });
-    if !is_date {
+    let (date, time) = match text.find(['T', 't', ' ']) {
+        Some(at) if text[at..].starts_with(' ') => (&text[..at], Some(text[at..].trim_start())),
+        Some(at) => (&text[..at], Some(&text[at + 1..])),
+        None => (text, None),
+    };
+    let mut parts = date.split('-');
+    // Alone, a date has two digits for month and day.
+    let least = if time.is_some() { 1 } else { 2 };
+    let mut next = |least, most| parts.next().and_then(|part| number(part, least..=most));
+    let (Some(year), Some(month), Some(day)) = (next(4, 4), next(least, 2), next(least, 2)) else {
+        return false;
+    };
+    if parts.next().is_some() {
         return false;
     }
-    let number = |range: std::ops::Range<usize>| text[range].parse::<u32>().unwrap_or(0);
-    let (year, month, day) = (number(0..4), number(5..7), number(8..10));
     let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
     let days = match month {
         2 if is_leap => 29,
@@ -181,5 +188,41 @@ fn is_impossible_date(text: &str) -> bool {
         1..=12 => 31,
         _ => 0,
     };
-    year == 0 || day == 0 || day > days
+    let is_no_day = year == 0 || day == 0 || day > days;
+    match time.map(is_possible_time) {
+        None => is_no_day,
+        Some(None) => false,
+        Some(Some(is_possible)) => is_no_day || !is_possible,
+    }
+}
+
+/// Whether a clock shows this time of day, with its zone; none where it is no
+/// time at all.
+fn is_possible_time(text: &str) -> Option<bool> {
+    let end = text.find([' ', 'Z', '+', '-']).unwrap_or(text.len());
+    let (clock, zone) = (&text[..end], text[end..].trim_start());
+    let mut parts = clock.split(':');
+    let mut next = || parts.next();
+    let (hour, minute, rest) = (next()?, next()?, next()?);
+    let (second, fraction) = rest.split_once('.').unwrap_or((rest, ""));
+    if next().is_some() || !fraction.bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    let (hour, minute) = (number(hour, 1..=2)?, number(minute, 2..=2)?);
+    let second = number(second, 2..=2)?;
+    let ahead = match zone.strip_prefix(['+', '-']) {
+        None if zone.is_empty() || zone == "Z" => 0,
+        None => return None,
+        Some(zone) => {
+            let (hours, minutes) = zone.split_once(':').unwrap_or((zone, "00"));
+            number(hours, 1..=2)? * 60 + number(minutes, 2..=2)?
+        }
+    };
+    Some(hour < 24 && minute < 60 && second < 60 && ahead < 24 * 60)
+}
+
+/// The value of so many decimal digits and nothing else.
+fn number(text: &str, digits: RangeInclusive<usize>) -> Option<u32> {
+    let is_number = digits.contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());
+    is_number.then(|| text.parse().ok()).flatten()
 }

@@ -83,6 +83,8 @@ fn types_plain_text_as_yaml_1_1() {
         (".NaN", json!(".NaN")),
         ("2024-02-29", json!("2024-02-29")),
         ("2024-01-02 10:00:00Z", json!("2024-01-02 10:00:00Z")),
+        ("2024-02-30 1:0:0", json!("2024-02-30 1:0:0")),
+        ("2024-2-30", json!("2024-2-30")),
     ] {
         check(&[(&format!("a: {text}"), json!({ "a": expected }))]);
         check(&[(&format!("- \"{text}\""), json!([text]))]);
@@ -146,6 +148,10 @@ fn reads_block_text() {
             json!({"a": "---\nkey: value\n"}),
         ),
         ("- |\n one\n- >\n  two", json!(["one\n", "two"])),
+        (
+            "a:\n|-\n  one\nb:\n\n>\n two",
+            json!({"a": "one", "b": "two"}),
+        ),
     ]);
 }
 
@@ -211,6 +217,9 @@ fn refuses_with_rule_and_line() {
         ("[a]: b", "complex-key", 1),
         ("a:\n  <<: {b: c}", "ambiguous-value", 2),
         ("a: 2023-02-29", "ambiguous-value", 1),
+        ("a: 2023-2-29 1:00:00", "ambiguous-value", 1),
+        ("a: 2024-01-02T24:00:00Z", "ambiguous-value", 1),
+        ("a: 2024-01-02 10:00:00.5 -24", "ambiguous-value", 1),
         ("a: [b, c\nd: e", "bad-flow", 2),
         ("a: [b, c\n", "unclosed-bracket", 1),
         ("a: [b,, c]", "bad-flow", 1),
@@ -231,6 +240,7 @@ fn refuses_with_rule_and_line() {
         ("\ta: 1", "tab", 1),
         ("a: 1\t", "tab", 1),
         ("a: 1\n---\nb: 2", "several-documents", 2),
+        ("\n...", "several-documents", 2),
         ("a: 1\n...\nb: 2", "several-documents", 3),
     ] {
         let fault = parse(text).expect_err(text);
@@ -341,6 +351,7 @@ fn mends_entry_by_entry() {
             json!({"name": "x", "description": "y z"}),
         ),
         ("  a: b: c\n  d: 1", json!({"a": "b: c", "d": 1})),
+        ("  a: b\n c: 1", json!({"a": "b", "c": 1})),
         ("my key: 1\nb: c: d", json!({"my key": 1, "b": "c: d"})),
         ("nothing here", json!(null)),
         ("- a\n- b: c: d", json!(null)),

@@ -1,0 +1,64 @@
+//! Reads skills' documents from standard input and prints what the reader of
+//! frontmatter makes of each as one line of JSON. It exists for
+//! `tests/oracle/yaml_oracle.py`, so that the product needs no hidden command.
+//!
+//! A document is a length (four bytes, little-endian) and as many bytes.
+
+use std::io::{self, BufReader, BufWriter, Read, Write};
+
+use serde_json::{Value, json};
+use skills_runner::skills::frontmatter;
+use skills_runner::skills::yaml::{self, fence};
+
+fn main() -> io::Result<()> {
+    let mut input = BufReader::new(io::stdin().lock());
+    let mut output = BufWriter::new(io::stdout().lock());
+    while let Some(document) = read_block(&mut input)? {
+        let front = frontmatter::parse_head(&document, true).unwrap_or_default();
+        let diagnostics: Vec<Value> = front
+            .diagnostics
+            .iter()
+            .map(|found| json!([found.line, found.rule, found.message]))
+            .collect();
+        let line = json!({
+            "strict": strict(&document),
+            "fields": front.fields,
+            "name": front.name(),
+            "description": front.description(),
+            "body_start": front.body_start,
+            "diagnostics": diagnostics,
+        });
+        writeln!(output, "{line}")?;
+    }
+    output.flush()
+}
+
+/// What the strict reader alone makes of the YAML between the lines of dashes:
+/// its value, or the rule that it breaks. Null where there is no such YAML.
+fn strict(document: &[u8]) -> Value {
+    let block = std::str::from_utf8(document).ok().and_then(|text| {
+        let start = fence::find_opening(text)?;
+        let (end, _) = fence::find_fence(text, start, "---", true)?;
+        Some(yaml::normalize(&text[start..end]))
+    });
+    match block.map(|text| yaml::parse(&text)) {
+        None => Value::Null,
+        Some(Ok(reading)) => json!({"value": reading.value}),
+        Some(Err(fault)) => json!({"refused": fault.rule, "message": fault.message}),
+    }
+}
+
+/// One block, or nothing at the clean end of the input.
+fn read_block(input: &mut impl Read) -> io::Result<Option<Vec<u8>>> {
+    let mut length = [0; 4];
+    if input.read(&mut length[..1])? == 0 {
+        return Ok(None);
+    }
+    input.read_exact(&mut length[1..])?;
+    let length = u64::from(u32::from_le_bytes(length));
+    let mut block = Vec::new();
+    if input.take(length).read_to_end(&mut block)? as u64 != length {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    Ok(Some(block))
+}
