@@ -165,16 +165,14 @@ impl Frontmatter {
     }
 
     fn find(&mut self, line: usize, severity: Severity, rule: &'static str, message: &str) {
-        let message = message.to_owned();
-        yaml::note(
-            &mut self.diagnostics,
-            Diagnostic {
-                line,
-                severity,
-                rule,
-                message,
-            },
-        );
+        // Not counted against what the YAML's reader found: these matter most,
+        // and they are few.
+        self.diagnostics.push(Diagnostic {
+            line,
+            severity,
+            rule,
+            message: message.to_owned(),
+        });
     }
 
     /// A document in front of which nothing usable stands: all of it is body.

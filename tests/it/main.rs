@@ -20,6 +20,7 @@ mod conversation;
 mod demo;
 mod dialects;
 mod doctor;
+mod documents;
 mod endpoint;
 mod faults;
 mod harness;

@@ -128,7 +128,7 @@ fn insert(
     findings: &mut Vec<Diagnostic>,
 ) {
     if fields.contains_key(&key) {
-        let message = format!("key `{key}` stands here again; the last one wins");
+        let message = format!("key `{}` stands here again; the last one wins", shown(&key));
         let (severity, rule) = (Severity::Warning, "duplicate-key");
         note(
             findings,
@@ -141,6 +141,11 @@ fn insert(
         );
     }
     fields.insert(key, value);
+}
+
+/// A key for a message: on one line, and not for ever.
+fn shown(key: &str) -> String {
+    crate::text::one_line(key, limits::SUMMARY_CHARS)
 }
 
 /// A value and, where its text is not the value, how it was written.

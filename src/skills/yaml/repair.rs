@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use serde_json::{Map, Value};
 
 use super::lines::{as_text, is_idle, is_item_line, is_key_line, split_key, unindent, untab};
-use super::{Diagnostic, Fault, Reading, Severity, insert, note, parse};
+use super::{Diagnostic, Fault, Reading, Severity, insert, note, parse, shown};
 use crate::limits;
 
 /// Reads what it can of a map whose strict reading failed. Lines must end in
@@ -93,7 +93,7 @@ impl Mender {
         let Some((key, rest)) = split_key(&entry.text) else {
             return self.stray(&entry.text, entry.line);
         };
-        let what = format!("`{key}`");
+        let what = format!("`{}`", shown(key));
         if let Some(value) = self.save(rest, entry.line, &fault, &what, depth) {
             self.keep(fields, (key.to_owned(), entry.line), value, depth);
         }
