@@ -29,6 +29,7 @@ mod invocation;
 mod masking;
 mod network;
 mod network_settings;
+mod office;
 mod output;
 mod paths;
 mod probe;
