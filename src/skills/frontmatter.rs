@@ -12,7 +12,8 @@ use std::ops::Range;
 use serde_json::{Map, Value};
 
 use super::yaml::fence::{
-    begins_with_key, find_fence, find_lost_end, find_opening, line_number, trim_start,
+    begins_with_key, find_fence, find_lost_end, find_opening, in_code_fence, line_number,
+    trim_start,
 };
 use super::yaml::{self, Reading};
 pub use super::yaml::{Diagnostic, Severity};
@@ -258,12 +259,17 @@ fn find_block(document: &str, front: &mut Frontmatter) -> Option<Block> {
     let start = find_opening(document)?;
     let line = line_number(document, start) - 1;
     if line > 1 {
-        front.find(
-            1,
-            Severity::Warning,
-            "late-frontmatter",
-            "empty lines in front of the frontmatter",
-        );
+        let (rule, message) = match in_code_fence(trim_start(document)) {
+            Some(_) => (
+                "fenced-frontmatter",
+                "the frontmatter stands in a code fence",
+            ),
+            None => (
+                "late-frontmatter",
+                "empty lines in front of the frontmatter",
+            ),
+        };
+        front.find(1, Severity::Warning, rule, message);
     }
     if let Some((end, body_start)) = find_fence(document, start, "---", true) {
         return Some(Block {
@@ -449,6 +455,22 @@ mod tests {
         assert_eq!(lost.name().as_deref(), Some("a"));
         let odd = parse("---\nname: a\ndescription: b\u{2028}c\n---\n");
         assert_eq!(findings(&odd), ["3 Warning odd-character"]);
+    }
+
+    #[test]
+    fn finds_frontmatter_in_a_code_fence() {
+        let document = "```markdown\n---\nname: a\ndescription: b\n---\nBody\n```\n";
+        let front = parse(document);
+        assert_eq!(findings(&front), ["1 Warning fenced-frontmatter"]);
+        assert_eq!(front.description().as_deref(), Some("b"));
+        assert_eq!(&document[front.body_start..], "Body\n```\n");
+        for document in [
+            "```\n---\nprose\n---\n",
+            "text\n---\nname: a\n---\n",
+            "```\n",
+        ] {
+            assert_eq!(parse(document).diagnostics[0].rule, "no-frontmatter");
+        }
     }
 
     #[test]

@@ -121,13 +121,14 @@ pub(super) fn check(page: &Page, findings: &mut Findings) {
 
 /// What stops a strict reader, should the tolerant one have passed over it.
 fn strictly(page: &Page, source: &str, findings: &mut Findings) {
-    const HARMLESS: [&str; 8] = [
+    const HARMLESS: [&str; 9] = [
         "missing-name",
         "missing-description",
         "field-type",
         "duplicate-key",
         "odd-character",
         "late-frontmatter",
+        "fenced-frontmatter",
         "unclosed-frontmatter",
         "not-utf8",
     ];
@@ -169,6 +170,7 @@ fn remedy(rule: &str) -> Option<&'static str> {
     Some(match rule {
         "no-frontmatter" => "begin the document with `---`, `name: …`, `description: …`, `---`",
         "late-frontmatter" => "remove the empty lines",
+        "fenced-frontmatter" => "remove the lines of ``` at the start and at the end",
         "unclosed-frontmatter" => "put a line of `---` behind the last field",
         "unquoted-colon" | "reserved-character" | "ambiguous-value" | "text-after-value"
         | "anchor-alias-tag" | "field-type" => "put the value in double quotes",

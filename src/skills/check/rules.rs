@@ -75,6 +75,10 @@ pub const RULES: &[Rule] = &[
         "Empty lines stand in front of the frontmatter.",
     ),
     error(
+        "fenced-frontmatter",
+        "The frontmatter stands in a code fence, where other clients do not look.",
+    ),
+    error(
         "unclosed-frontmatter",
         "No line of --- closes the frontmatter.",
     ),

@@ -85,6 +85,10 @@ fn documents() -> Vec<(String, &'static [&'static str])> {
     vec![
         (format!("\u{feff}{}", with("")), &["1 byte-order-mark"]),
         (format!("\n\n{}", with("")), &["1 late-frontmatter"]),
+        (
+            format!("```markdown\n{}```\n", with("")),
+            &["1 fenced-frontmatter"],
+        ),
         ("# A\nText\n".into(), &["1 no-frontmatter"]),
         (
             "---\nname: a\ndescription: b\n\nBody\n".into(),

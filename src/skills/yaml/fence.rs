@@ -9,6 +9,7 @@ use super::lines::is_key_line;
 /// Where the line after the opening `---` begins.
 pub fn find_opening(document: &str) -> Option<usize> {
     let rest = trim_start(document);
+    let rest = in_code_fence(rest).unwrap_or(rest);
     let line = rest.split_inclusive('\n').next()?;
     let is_opening = line.trim_end() == "---" && line.ends_with('\n');
     is_opening.then(|| document.len() - rest.len() + line.len())
@@ -20,6 +21,15 @@ pub fn trim_start(document: &str) -> &str {
     let blank = text.len() - text.trim_start().len();
     let indent_start = text[..blank].rfind('\n').map_or(0, |at| at + 1);
     &text[indent_start..]
+}
+
+/// What stands in a code fence that begins with frontmatter: documents that
+/// were copied out of a chat, fence and all.
+pub fn in_code_fence(text: &str) -> Option<&str> {
+    let (fence, inside) = text.split_once('\n')?;
+    let (dashes, source) = inside.split_once('\n')?;
+    let is_it = fence.starts_with("```") && dashes.trim_end() == "---" && begins_with_key(source);
+    is_it.then_some(inside)
 }
 
 /// The end of the YAML that begins at `start`, and of the line of `marks` that
