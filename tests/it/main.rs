@@ -34,6 +34,7 @@ mod output;
 mod paths;
 mod probe;
 mod scripts;
+mod setup;
 mod skills;
 mod skills_commands;
 mod standard_input;

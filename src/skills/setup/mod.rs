@@ -111,7 +111,7 @@ impl Setup<'_> {
                         "no setup made it, so it is left alone; remove it and run the setup again: rm -r {}",
                         quoted(&venv)
                     );
-                    Err(Error::new(Kind::Config, text).with_hint(hint))
+                    Err(Error::new(Kind::Io, text).with_hint(hint))
                 }
             };
         }

@@ -34,7 +34,7 @@ impl Needs {
         let failure = |cause: &str| {
             let name = &order.skill.name;
             Error::new(
-                Kind::Config,
+                Kind::Io,
                 format!("failed to find out what the skill `{name}` needs: {cause}"),
             )
         };
@@ -66,7 +66,7 @@ impl Needs {
                 let text = format!(
                     "failed to install `{what}`: {file} declares an option where a requirement belongs"
                 );
-                return Err(Error::new(Kind::Config, text));
+                return Err(Error::new(Kind::Io, text));
             } else if !needs.declared.contains(&declared.requirement) {
                 needs.declared.push(declared.requirement);
             }

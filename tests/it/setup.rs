@@ -1,0 +1,510 @@
+//! `skills setup`: whatever ends it, and however often it is run, a skill has
+//! no venv, its old one, or a whole new one; and its scripts run in it.
+//!
+//! No network: packages are wheels that the tests write. Most tests make their
+//! venvs quickly, with pip out of Python's own bundle; one goes the long way.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::harness::{Outcome, Test, interpreter, seconds, wait_until};
+
+const DOCUMENT: &str = "---\nname: s\ndescription: Needs modules.\n---\n";
+const VENV: &str = "skills/s/venv";
+const MARKER: &str = "skills/s/venv/.skills-runner-incomplete";
+const WORK: &str = "skills/s/.skills-runner-setup";
+
+/// Writes a wheel: folder, name, version, module, and what it requires.
+const WHEEL: &str = r#"
+import sys, zipfile
+folder, name, version, module, *requires = sys.argv[1:]
+info = "%s-%s.dist-info/" % (name, version)
+with zipfile.ZipFile("%s/%s-%s-py3-none-any.whl" % (folder, name, version), "w") as wheel:
+    wheel.writestr(module + ".py", "VERSION = %r\n" % version)
+    wheel.writestr(info + "METADATA", "Metadata-Version: 2.1\nName: %s\nVersion: %s\n" % (name, version)
+        + "".join("Requires-Dist: %s\n" % each for each in requires))
+    wheel.writestr(info + "WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+    wheel.writestr(info + "RECORD", "")
+"#;
+
+/// `-m venv` without the seconds that it takes to unpack pip: the interpreter's
+/// own is linked to, or imported from the archive that Python brings. Anything
+/// else is Python's own.
+const QUICK: &str = r#"#!/bin/sh
+case "$*" in
+*"-m venv "*)
+    echo "$*" >> "$HOME/made"
+    while [ -e "$HOME/slow" ]; do sleep 0.05; done
+    PYTHON -I -m venv --without-pip "$5" && exec PYTHON -I -c '
+import glob, os, sys
+[site] = glob.glob(os.path.join(sys.argv[1], "lib", "python3*", "site-packages"))
+try:
+    import pip
+    os.symlink(os.path.dirname(pip.__file__), os.path.join(site, "pip"))
+except ImportError:
+    import ensurepip
+    [pip] = glob.glob(os.path.join(os.path.dirname(ensurepip.__file__), "_bundled", "pip-*.whl"))
+    open(os.path.join(site, "pip.pth"), "w").write(pip + "\n")' "$5";;
+esac
+exec PYTHON "$@"
+"#;
+
+/// A skill `s`, wheels to install, and nothing else to install from.
+fn bench() -> Test {
+    let test = Test::new().skill("s", DOCUMENT).folder("wheels");
+    let wheels = test.path("wheels");
+    for words in [
+        ["alpha", "1.0", "alpha"].as_slice(),
+        &["alpha", "2.0", "alpha"],
+        &["beta", "1.0", "beta", "gamma"],
+        &["gamma", "1.0", "gamma"],
+        &["openpyxl", "3.1", "openpyxl"],
+    ] {
+        let mut python = Command::new(interpreter());
+        python.args(["-I", "-c", WHEEL]).arg(&wheels).args(words);
+        assert!(python.status().expect("it starts").success());
+    }
+    test.env("PIP_NO_INDEX", "1")
+        .env("PIP_FIND_LINKS", &wheels)
+        .env("PIP_CONFIG_FILE", "/dev/null")
+        .env("UV_NO_INDEX", "1")
+        .env("UV_FIND_LINKS", &wheels)
+        .env("SCRIPT_PYTHON", interpreter())
+        .env("PATH", "/usr/bin:/bin")
+        .timeout(seconds(60.0))
+}
+
+/// The same, with venvs that are made quickly.
+fn quick() -> Test {
+    let python = interpreter().display().to_string();
+    let test = bench().executable("python", &QUICK.replace("PYTHON", &python));
+    let program = test.path("python");
+    test.env("SCRIPT_PYTHON", program)
+}
+
+/// How many venvs were made.
+fn made(test: &Test) -> usize {
+    let list = fs::read_to_string(test.path("home/made"));
+    list.unwrap_or_default().lines().count()
+}
+
+fn command(test: &Test, requirements: &[&str]) -> Test {
+    let words = ["skills", "setup", "s"];
+    test.again().args(words).args(requirements)
+}
+
+#[track_caller]
+fn setup(test: &Test, requirements: &[&str]) -> Outcome {
+    let run = command(test, requirements).run();
+    run.demand(test.processes().is_empty(), "a process is left");
+    run.demand(!test.exists(WORK), "the working folder is left");
+    run.demand(!test.exists(MARKER), "a marked venv is left");
+    run
+}
+
+/// What a script prints in the skill.
+#[track_caller]
+fn script(test: &Test, source: &str) -> Value {
+    let arguments = json!({"skill_name": "s", "script": source}).to_string();
+    let run = test.again().args(["tool", "run_python_script", &arguments]);
+    let result = run.run().stdout_json();
+    assert_eq!(result["returncode"], 0, "{result}");
+    result["stdout"].clone()
+}
+
+fn identity(test: &Test) -> (u64, i64) {
+    let metadata = fs::metadata(test.path(VENV)).expect("there is a venv");
+    (metadata.ino(), metadata.ctime())
+}
+
+/// The long way: everything that declares something is installed, by
+/// `python -m venv` and the pip that it brings; the second run does nothing.
+#[test]
+fn what_is_declared_is_installed_once() {
+    let test = bench()
+        .file("skills/s/requirements.txt", "# all\n-r more.txt\n")
+        .file("skills/s/more.txt", "alpha<2  # not the newest\n")
+        .file(
+            "skills/s/pyproject.toml",
+            "[project]\nname = \"x\"\nversion = \"1\"\ndependencies = [\"beta\"]\n",
+        )
+        .file(
+            "skills/s/scripts/a.py",
+            "# /// script\n# dependencies = [\"openpyxl>=3\"]\n# ///\nimport openpyxl\n",
+        );
+    let run = setup(&test, &[]).success();
+    let run = run.stderr_has("installs what requirements.txt lists, beta, openpyxl>=3");
+    // The installer's own lines.
+    run.stderr_has("Successfully installed").stderr_has("gamma");
+    let source = "import alpha, beta, gamma, openpyxl, sys; print(alpha.VERSION, sys.prefix)";
+    let prefix = test.path(VENV);
+    let expected = format!("1.0 {}\n", prefix.display());
+    assert_eq!(script(&test, source), expected);
+    let before = identity(&test);
+    setup(&test, &[])
+        .success()
+        .stderr_lacks("installs")
+        .took_at_most(seconds(3.0));
+    assert_eq!(identity(&test), before);
+    // Beside pip, nothing of the user's place is needed to go on with.
+    assert!(test.exists("skills/s/venv/bin/pip"));
+}
+
+/// Standard library only: no venv.
+#[test]
+fn nothing_is_made_where_nothing_is_needed() {
+    let test = quick()
+        .file("skills/s/scripts/a.py", "import json, helper\n")
+        .file("skills/s/scripts/helper.py", "")
+        .file("skills/s/requirements.txt", "# none\n");
+    setup(&test, &[]).success();
+    assert!(!test.exists(VENV) && made(&test) == 0);
+}
+
+/// Requirements of the command line stand in the skill's file afterwards, once,
+/// and only if they could be installed.
+#[test]
+fn extra_requirements_are_recorded() {
+    let file = "skills/s/requirements.txt";
+    let test = quick();
+    setup(&test, &["alpha<2", "beta"]).success();
+    assert_eq!(test.read(file), "alpha<2\nbeta\n");
+    assert_eq!(script(&test, "import alpha; print(alpha.VERSION)"), "1.0\n");
+    // Named already, in whatever way.
+    setup(&test, &["ALPHA < 2", "Beta", "beta"]).success();
+    assert_eq!(
+        (test.read(file).as_str(), made(&test)),
+        ("alpha<2\nbeta\n", 1)
+    );
+    let test = test.file(file, "beta\r\nalpha<2").mode(file, 0o640);
+    setup(&test, &["openpyxl"]).success();
+    assert_eq!(test.read(file), "beta\r\nalpha<2\r\nopenpyxl\r\n");
+    assert_eq!(fs::metadata(test.path(file)).unwrap().mode() & 0o777, 0o640);
+    script(&test, "import alpha, gamma, openpyxl");
+    let before = identity(&test);
+    setup(&test, &["nothing-of-that-name"])
+        .status(1)
+        .stderr_has("No matching distribution found for nothing-of-that-name");
+    assert_eq!(test.read(file), "beta\r\nalpha<2\r\nopenpyxl\r\n");
+    assert_eq!(identity(&test).0, before.0, "the old venv is back");
+    script(&test, "import alpha, gamma, openpyxl");
+    setup(&test, &[]).success();
+    assert_eq!(made(&test), 3);
+}
+
+/// An option would do anything, as would a line break in the file.
+#[test]
+fn what_is_no_requirement_is_refused() {
+    let test = quick().file(
+        "skills/s/pyproject.toml",
+        "[project]\ndependencies = [\"--index-url=http://127.0.0.1:9/\"]\n",
+    );
+    for bad in ["--index-url=x", " -e.", "a\nb", "", "#a", "a\u{1b}[2J"] {
+        let run = test.again().args(["skills", "setup", "s", "--", bad]).run();
+        run.status(2).stderr_has("hint: ");
+    }
+    setup(&test, &[]).status(1).stderr_has("an option");
+    assert!(!test.exists(VENV) && !test.exists("skills/s/requirements.txt"));
+}
+
+/// A wheel that lies where the person is, not where the skill is.
+#[test]
+fn a_file_is_found_from_where_the_person_is() {
+    let test = quick();
+    let skills = test.path("skills");
+    let test = test.env("SKILLS_FOLDER_PATH", skills).cwd("wheels");
+    setup(&test, &["./gamma-1.0-py3-none-any.whl"]).success();
+    let path = test.path("wheels/gamma-1.0-py3-none-any.whl");
+    let expected = format!("{}\n", path.display());
+    assert_eq!(test.read("skills/s/requirements.txt"), expected);
+    script(&test, "import gamma");
+}
+
+/// A well-known import is installed, and told; an unknown one is told; one that
+/// a script does without is left alone.
+#[test]
+fn imports_that_nobody_declared_are_found() {
+    let test = quick().file(
+        "skills/s/scripts/a.py",
+        "import json\nimport openpyxl\nimport nobody_knows_it\ntry:\n    import lxml\nexcept ImportError:\n    pass\n",
+    );
+    setup(&test, &[])
+        .status(1)
+        .stderr_has("`nobody_knows_it` (scripts/a.py line 3)")
+        .stderr_has(
+            "not declared by the skill, found in its imports: openpyxl (scripts/a.py line 2)",
+        )
+        .stderr_lacks("lxml");
+    assert!(
+        !test.exists("skills/s/requirements.txt"),
+        "the skill's files stay"
+    );
+    script(&test, "import openpyxl");
+    setup(&test, &[]).status(1).stderr_lacks("installs");
+    // Another import: the venv is made anew, with both.
+    let test = test.file("skills/s/requirements.txt", "alpha\n");
+    setup(&test, &[]).status(1);
+    script(&test, "import openpyxl, alpha");
+    assert_eq!(made(&test), 2);
+}
+
+/// A changed declaration makes the venv anew; what is gone from it is gone.
+#[test]
+fn a_change_makes_the_venv_anew_and_a_failure_keeps_the_old_one() {
+    let test = quick().file("skills/s/requirements.txt", "-r more.txt\n");
+    let test = test.file("skills/s/more.txt", "alpha==1.0\n");
+    setup(&test, &[]).success();
+    let test = test.file("skills/s/more.txt", "alpha==3.0\n");
+    let before = identity(&test);
+    setup(&test, &[]).status(1).stderr_has("failed to install");
+    assert_eq!(identity(&test).0, before.0);
+    assert_eq!(script(&test, "import alpha; print(alpha.VERSION)"), "1.0\n");
+    let test = test.file("skills/s/more.txt", "beta\n");
+    setup(&test, &[]).success();
+    assert_ne!(identity(&test).0, before.0);
+    script(
+        &test,
+        "import beta\ntry:\n    import alpha\n    raise SystemExit(1)\nexcept ImportError:\n    pass",
+    );
+    // An interpreter that has gone takes the venv with it.
+    fs::remove_file(test.path("skills/s/venv/bin/python")).expect("a link");
+    setup(&test, &[]).success();
+    script(&test, "import beta");
+}
+
+/// A venv that people made is added to, never thrown away; also a `.venv`.
+#[test]
+fn what_people_made_stays() {
+    for name in ["venv", ".venv"] {
+        let path = format!("skills/s/{name}");
+        let test = quick().file("skills/s/requirements.txt", "alpha\n");
+        let test = if name == "venv" {
+            // Without pip, which is then got first.
+            test.venv_at(&path)
+        } else {
+            let mut python = Command::new(test.path("python"));
+            python
+                .args(["-I", "-u", "-m", "venv"])
+                .arg(test.path(&path));
+            python.env("HOME", test.path("wheels"));
+            assert!(python.status().expect("it starts").success());
+            test
+        };
+        let test = test.file(&format!("{path}/mine"), "");
+        setup(&test, &[])
+            .success()
+            .stderr_has("was not made by a setup");
+        script(&test, "import alpha");
+        setup(&test, &[]).success().stderr_lacks("installs");
+        let test = test.file("skills/s/requirements.txt", "beta\n");
+        setup(&test, &[]).success();
+        script(&test, "import alpha, beta");
+        setup(&test, &["nothing-of-that-name"]).status(1);
+        assert!(test.exists(&format!("{path}/mine")) && made(&test) == 0);
+        assert!(!test.exists("skills/s/venv") || name == "venv");
+    }
+    let test = quick().file("skills/s/requirements.txt", "alpha\n");
+    let test = test.file("skills/s/venv/mine", "");
+    setup(&test, &[])
+        .status(1)
+        .stderr_has("hint: ")
+        .stderr_has("rm -r");
+    assert!(test.exists("skills/s/venv/mine"));
+    // A broken `.venv` is no reason against a `venv`, which comes first.
+    let test = quick().file("skills/s/requirements.txt", "alpha\n");
+    let test = test.file("skills/s/.venv/mine", "");
+    setup(&test, &[]).success();
+    script(&test, "import alpha");
+    assert!(test.exists("skills/s/.venv/mine"));
+}
+
+/// A setup that waits for something, with an old venv in place.
+fn stuck() -> Test {
+    let test = quick().file("skills/s/requirements.txt", "alpha<2\n");
+    setup(&test, &[]).success();
+    test.file("skills/s/requirements.txt", "alpha\n")
+        .file("home/slow", "")
+}
+
+#[track_caller]
+fn wait_for_marker(test: &Test) {
+    let marked = || test.exists(MARKER) && made(test) > 0;
+    assert!(wait_until(seconds(20.0), marked), "no venv was begun");
+}
+
+/// A second setup waits for the first, and then has nothing to do.
+#[test]
+fn two_setups_take_turns() {
+    let test = stuck();
+    let first = command(&test, &[]).spawn();
+    wait_for_marker(&test);
+    let mut second = command(&test, &[]).spawn();
+    second.read_stderr_until("waits for another setup");
+    let mut impatient = command(&test, &[]).args(["--timeout", "0.3"]).spawn();
+    impatient.read_stderr_until("waits for another setup");
+    impatient.wait().status(3).took_at_most(seconds(3.0));
+    let interrupted = command(&test, &[]).spawn();
+    std::thread::sleep(seconds(0.3));
+    interrupted.signal(libc::SIGTERM);
+    interrupted
+        .wait()
+        .status(-libc::SIGTERM)
+        .took_at_most(seconds(3.0));
+    fs::remove_file(test.path("home/slow")).expect("it is there");
+    first.wait().success().stderr_has("Successfully installed");
+    second.wait().success().stderr_lacks("installs");
+    assert_eq!(made(&test), 2);
+    assert_eq!(script(&test, "import alpha; print(alpha.VERSION)"), "2.0\n");
+}
+
+/// Ctrl+C, SIGTERM and the time limit leave nothing behind, and the old venv.
+#[test]
+fn a_setup_that_is_stopped_leaves_the_old_venv() {
+    let test = stuck();
+    let before = identity(&test).0;
+    let ends: [(i32, Option<i32>); 3] = [
+        (-libc::SIGINT, Some(libc::SIGINT)),
+        (-libc::SIGTERM, Some(libc::SIGTERM)),
+        (3, None),
+    ];
+    for (status, signal) in ends {
+        let limit: &[&str] = if signal.is_none() {
+            &["--timeout", "1"]
+        } else {
+            &[]
+        };
+        let running = command(&test, &[]).args(limit).spawn();
+        wait_for_marker(&test);
+        if let Some(signal) = signal {
+            running.signal(signal);
+        }
+        running.wait().status(status).took_at_most(seconds(10.0));
+        assert!(test.processes().is_empty(), "a process is left");
+        assert!(!test.exists(WORK) && !test.exists(MARKER));
+        assert_eq!(identity(&test).0, before);
+        assert_eq!(script(&test, "import alpha; print(alpha.VERSION)"), "1.0\n");
+    }
+}
+
+/// Killed at many moments: no half-made venv is ever used, and the next setup
+/// finishes, with nothing left of those before.
+#[test]
+fn a_killed_setup_is_never_seen() {
+    let test = quick().file("skills/s/requirements.txt", "alpha<2\n");
+    let started = std::time::Instant::now();
+    setup(&test, &[]).success();
+    let whole = started.elapsed();
+    let versions = ["alpha\n", "alpha<2\n"];
+    for round in 0..12u32 {
+        let test = test
+            .clone()
+            .file("skills/s/requirements.txt", versions[round as usize % 2]);
+        let running = command(&test, &[]).spawn();
+        std::thread::sleep(whole * (round + 1) / 13);
+        if test.processes().is_empty() {
+            // It was quicker than the first.
+            running.wait().success();
+            continue;
+        }
+        running.kill9();
+        running.wait();
+        let gone = wait_until(Duration::from_secs(5), || test.processes().is_empty());
+        assert!(gone, "a process is left");
+        if test.exists(MARKER) {
+            let arguments = json!({"skill_name": "s", "script": "print(1)"}).to_string();
+            let run = test
+                .again()
+                .args(["tool", "run_python_script", &arguments])
+                .run();
+            run.status(1).stdout_has("skills setup");
+        } else if test.exists(VENV) {
+            script(&test, "import alpha");
+        }
+    }
+    setup(&test.file("skills/s/requirements.txt", "beta\n"), &[]).success();
+}
+
+/// What the machine lacks is named.
+#[test]
+fn a_python_without_venv_is_told() {
+    let python = "#!/bin/sh\ncase \"$*\" in *'-m venv '*)\n\
+        echo 'The virtual environment was not created successfully because ensurepip is not available.'; exit 1;; esac\n\
+        exec PYTHON \"$@\"\n";
+    let python = python.replace("PYTHON", &interpreter().display().to_string());
+    let test = bench().executable("python", &python);
+    let program = test.path("python");
+    let test = test.env("SCRIPT_PYTHON", program);
+    setup(&test, &["alpha"])
+        .status(1)
+        .stderr_has("failed to make")
+        .stderr_has("hint: apt install python3-venv");
+    assert!(!test.exists(VENV) && !test.exists("skills/s/requirements.txt"));
+    // Switched off for scripts, not for whoever asks for a venv.
+    let test = bench().env("SCRIPT_PYTHON", "off");
+    let missing = test
+        .again()
+        .env("PATH", "/nonexistent")
+        .args(["skills", "setup", "s", "alpha"]);
+    missing.run().status(78).stderr_has("no Python was found");
+}
+
+/// A folder that cannot be written, and one that is a stranger's trap.
+#[test]
+fn a_folder_that_cannot_be_written_is_told() {
+    let test = quick().file(WORK, "");
+    let run = command(&test, &["alpha"]).run();
+    run.status(1)
+        .stderr_has("failed to write in")
+        .stderr_has("hint: ");
+    let test = quick().file("elsewhere/before/mine", "");
+    let elsewhere = test.path("elsewhere");
+    let test = test.link(WORK, elsewhere);
+    command(&test, &["alpha"])
+        .run()
+        .status(1)
+        .stderr_has("remove it");
+    assert!(test.exists("elsewhere/before/mine"));
+    assert!(!test.exists(VENV) && !test.exists("skills/s/requirements.txt"));
+}
+
+/// `uv` is used where it is on the path: a stand-in notes what it is asked for.
+#[test]
+fn uv_is_asked_where_it_is_there() {
+    let uv = "#!/bin/sh\necho \"$*\" >> \"$HOME/asked\"\n\
+        case $1 in venv) for venv; do :; done; exec \"$SCRIPT_PYTHON\" -I -m venv --without-pip \"$venv\";; esac\n";
+    let test = bench().executable("bin/uv", uv);
+    let path = format!("{}:/usr/bin:/bin", test.path("bin").display());
+    let test = test.env("PATH", path);
+    let venv = test.path(VENV);
+    setup(&test, &["alpha"]).success();
+    let (venv, python) = (venv.display(), interpreter().display());
+    let expected = format!(
+        "venv --quiet --allow-existing --no-project --seed --python {python} {venv}\n\
+         pip install --compile-bytecode --python {venv}/bin/python alpha\n"
+    );
+    assert_eq!(test.read("home/asked"), expected);
+}
+
+/// The real `uv`, where the machine has one.
+#[test]
+fn the_real_uv_installs() {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    if !std::env::split_paths(&path).any(|folder| folder.join("uv").is_file()) {
+        return;
+    }
+    let test = bench().env("PATH", path);
+    let test = test.file("skills/s/requirements.txt", "alpha<2\n");
+    setup(&test, &["beta"]).success().stderr_has("with uv and");
+    script(&test, "import alpha, beta, gamma");
+    let before = identity(&test).0;
+    setup(&test, &["nothing-of-that-name"])
+        .status(1)
+        .stderr_has("failed to install")
+        .stderr_has("nothing-of-that-name");
+    assert_eq!(identity(&test).0, before);
+    setup(&test, &[]).success().stderr_lacks("installs");
+}
