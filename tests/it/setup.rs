@@ -270,6 +270,20 @@ fn a_change_makes_the_venv_anew_and_a_failure_keeps_the_old_one() {
         &test,
         "import beta\ntry:\n    import alpha\n    raise SystemExit(1)\nexcept ImportError:\n    pass",
     );
+    // So does a module that somebody has taken out.
+    let test = test.file("skills/s/scripts/a.py", "import beta\n");
+    let before = identity(&test);
+    setup(&test, &[]).success();
+    assert_eq!(identity(&test), before);
+    let packages = fs::read_dir(test.path("skills/s/venv/lib"))
+        .expect("a venv")
+        .next();
+    let packages = packages.expect("a version").expect("readable").path();
+    fs::remove_file(packages.join("site-packages/beta.py")).expect("it was installed");
+    setup(&test, &[])
+        .success()
+        .stderr_has("modules are missing");
+    script(&test, "import beta");
     // An interpreter that has gone takes the venv with it.
     fs::remove_file(test.path("skills/s/venv/bin/python")).expect("a link");
     setup(&test, &[]).success();

@@ -125,9 +125,13 @@ impl Setup<'_> {
 
     /// The interpreter of a venv, if it can be started.
     fn working(&self, venv: &Path) -> Result<Option<PathBuf>, Error> {
-        let python = venv.join("bin/python");
-        let works = python.is_file() && self.bench.works(&python)?;
-        Ok(works.then_some(python))
+        for name in ["bin/python", "bin/python3"] {
+            let python = venv.join(name);
+            if python.is_file() && self.bench.works(&python)? {
+                return Ok(Some(python));
+            }
+        }
+        Ok(None)
     }
 
     /// The interpreter that venvs are made with.
@@ -216,14 +220,7 @@ impl Setup<'_> {
         self.bench.make_venv(base, &venv, tell)?;
         let python = venv.join("bin/python");
         let mut done = self.fill(&venv, &python, needs, &[], outcome, tell)?;
-        let record = Record {
-            made: true,
-            tool: self.bench.tool().into(),
-            python: base.display().to_string(),
-            declared: done.declared.clone(),
-            undeclared: done.undeclared.clone(),
-        };
-        let written = record.write(&venv);
+        let written = self.record(true, base, &done).write(&venv);
         written.map_err(|error| unwritable(&venv, &error))?;
         done.recorded = self.record_extra()?;
         making.finish().map_err(|error| unwritable(&venv, &error))?;
@@ -235,13 +232,7 @@ impl Setup<'_> {
         let needs = self.needs(python, Some(venv))?;
         needs.tell_faults(tell);
         let declared = self.declared(&needs);
-        let record = Record::of(venv).unwrap_or(Record {
-            made: false,
-            tool: String::new(),
-            python: python.display().to_string(),
-            declared: Vec::new(),
-            undeclared: Vec::new(),
-        });
+        let record = Record::of(venv).unwrap_or_default();
         if declared == record.declared && self.added.is_empty() && needs.are_known_to(&record) {
             return Ok(up_to_date(
                 &record,
@@ -259,21 +250,25 @@ impl Setup<'_> {
             Outcome::Added,
             tell,
         )?;
-        let record = Record {
-            made: false,
-            tool: self.bench.tool().into(),
-            declared: done.declared.clone(),
-            undeclared: done.undeclared.clone(),
-            ..record
-        };
-        record
-            .write(venv)
-            .map_err(|error| unwritable(venv, &error))?;
+        let written = self.record(false, python, &done).write(venv);
+        written.map_err(|error| unwritable(venv, &error))?;
         let recorded = self.record_extra();
         // Nothing is under way here: only the working folder goes.
         let _ = self.place.recover();
         done.recorded = recorded?;
         Ok(done)
+    }
+
+    fn record(&self, made: bool, python: &Path, done: &Done) -> Record {
+        let missing = done.missing.iter().map(|import| import.module.clone());
+        Record {
+            made,
+            tool: self.bench.tool().into(),
+            python: python.display().to_string(),
+            declared: done.declared.clone(),
+            undeclared: done.undeclared.clone(),
+            missing: missing.collect(),
+        }
     }
 
     /// Installs what is declared, then what the imports still lack.

@@ -19,7 +19,9 @@ pub(super) struct Needs {
     pub(super) declared: Vec<String>,
     /// Missing, not declared, and in a package that is known.
     pub(super) known: Vec<Undeclared>,
-    /// Missing for any other reason.
+    /// Missing although it is declared.
+    pub(super) lost: Vec<Import>,
+    /// Missing, and nobody knows what brings it.
     pub(super) unknown: Vec<Import>,
     /// What is wrong with the skill besides.
     pub(super) faults: Vec<Problem>,
@@ -50,6 +52,7 @@ impl Needs {
             files: Vec::new(),
             declared: Vec::new(),
             known: Vec::new(),
+            lost: Vec::new(),
             unknown: Vec::new(),
             faults: probed.faults,
         };
@@ -80,17 +83,14 @@ impl Needs {
                 file: import.file,
                 line: import.line,
             };
+            let is_declared = projects.contains(&project(&place.module))
+                || import
+                    .package
+                    .is_some_and(|package| projects.contains(&project(package)));
             match import.package {
-                // Declared and still missing is not to be mended by the same again.
-                Some(package) if !projects.contains(&project(package)) => {
-                    if !needs.known.iter().any(|known| known.requirement == package) {
-                        needs.known.push(Undeclared {
-                            requirement: package.into(),
-                            import: place,
-                        });
-                    }
-                }
-                _ => needs.unknown.push(place),
+                _ if is_declared => needs.lost.push(place),
+                Some(package) => needs.know(package, place),
+                None => needs.unknown.push(place),
             }
         }
         Ok(needs)
@@ -101,10 +101,22 @@ impl Needs {
         self.files.is_empty() && self.declared.is_empty() && self.known.is_empty()
     }
 
-    /// Whether a setup has already done for it what it could.
+    /// A package is missing; the first import of it stands for all.
+    fn know(&mut self, package: &str, import: Import) {
+        if !self.known.iter().any(|known| known.requirement == package) {
+            self.known.push(Undeclared {
+                requirement: package.into(),
+                import,
+            });
+        }
+    }
+
+    /// Whether a setup has already done what it could for all that is missing.
     pub(super) fn are_known_to(&self, record: &Record) -> bool {
-        let is_recorded = |found: &Undeclared| record.undeclared.contains(&found.requirement);
-        self.known.iter().all(is_recorded)
+        let known = self.known.iter().map(|found| &found.import);
+        known
+            .chain(&self.lost)
+            .all(|import| record.missing.contains(&import.module))
     }
 
     pub(super) fn tell_faults(&self, tell: &mut Tell<'_>) {
@@ -116,6 +128,6 @@ impl Needs {
     /// All that is missing.
     pub(super) fn into_missing(self) -> Vec<Import> {
         let known = self.known.into_iter().map(|found| found.import);
-        known.chain(self.unknown).collect()
+        known.chain(self.lost).chain(self.unknown).collect()
     }
 }

@@ -144,3 +144,97 @@ fn remove(path: &Path) -> io::Result<()> {
         result => result,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::world::scratch::Scratch;
+
+    /// What a killed setup can leave, and which venv there is after it: `old`,
+    /// `new`, or none. A path ends in what its file `name` says.
+    #[test]
+    fn whatever_was_left_is_put_right() {
+        let marker = format!("venv/{INCOMPLETE}");
+        type Files<'f> = &'f [(&'f str, &'f str)];
+        let table: [(Files<'_>, Option<&str>); 9] = [
+            (&[], None),
+            (&[("venv/name", "old")], Some("old")),
+            (
+                &[
+                    ("venv/name", "old"),
+                    (".skills-runner-setup/new/name", "new"),
+                ],
+                Some("old"),
+            ),
+            (
+                &[
+                    (".skills-runner-setup/before/name", "old"),
+                    (".skills-runner-setup/new/name", "new"),
+                ],
+                Some("old"),
+            ),
+            (
+                &[
+                    (&marker, ""),
+                    ("venv/name", "new"),
+                    (".skills-runner-setup/before/name", "old"),
+                ],
+                Some("old"),
+            ),
+            (&[(&marker, ""), ("venv/name", "new")], None),
+            (
+                &[
+                    ("venv/name", "new"),
+                    (".skills-runner-setup/before/name", "old"),
+                ],
+                Some("new"),
+            ),
+            (
+                &[
+                    ("venv/name", "new"),
+                    (".skills-runner-setup/dead-0/name", "old"),
+                ],
+                Some("new"),
+            ),
+            (
+                &[
+                    (&marker, ""),
+                    (".skills-runner-setup/dead-0/name", "new"),
+                    (".skills-runner-setup/before/name", "old"),
+                ],
+                Some("old"),
+            ),
+        ];
+        for (files, expected) in table {
+            let scratch = Scratch::new(Path::new("/tmp")).unwrap();
+            for (path, text) in files {
+                let path = scratch.path().join(path);
+                fs::create_dir_all(path.parent().unwrap()).unwrap();
+                fs::write(path, text).unwrap();
+            }
+            let place = Place::new(scratch.path());
+            for _ in 0..2 {
+                place.recover().unwrap();
+                let name = fs::read_to_string(place.venv().join("name")).ok();
+                assert_eq!(name.as_deref(), expected, "{files:?}");
+                assert_eq!(exists(&place.venv()), expected.is_some());
+                assert!(!place.is_unfinished(), "{files:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_venv_under_way_is_marked_and_gives_way_when_dropped() {
+        let scratch = Scratch::new(Path::new("/tmp")).unwrap();
+        let place = Place::new(scratch.path());
+        for old in [false, true] {
+            let making = place.begin().unwrap();
+            assert!(exists(&place.venv().join(INCOMPLETE)));
+            drop(making);
+            assert_eq!(exists(&place.venv()), old);
+            let making = place.begin().unwrap();
+            making.finish().unwrap();
+            assert!(exists(&place.venv()) && !place.is_unfinished());
+        }
+    }
+}

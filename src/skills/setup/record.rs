@@ -13,7 +13,7 @@ use crate::world::files;
 const NAME: &str = ".skills-runner.json";
 
 /// What was installed, and by what.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Record {
     /// A setup made the venv, and may make it anew; otherwise it is somebody's
     /// own, and only ever added to.
@@ -26,6 +26,8 @@ pub(super) struct Record {
     pub(super) declared: Vec<String>,
     /// Requirements that it does not declare, found in its imports.
     pub(super) undeclared: Vec<String>,
+    /// Modules that were missing all the same: no reason to try again.
+    pub(super) missing: Vec<String>,
 }
 
 impl Record {

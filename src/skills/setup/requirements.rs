@@ -221,3 +221,38 @@ pub(super) fn project(requirement: &str) -> String {
     let name = requirement[..end.unwrap_or(requirement.len())].to_lowercase();
     name.replace(['_', '.'], "-")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(text: &str) -> RequirementsFile {
+        RequirementsFile { text: text.into() }
+    }
+
+    #[test]
+    fn lines_are_compared_as_pip_reads_them() {
+        let root = Root::open(Path::new("/")).unwrap();
+        let text =
+            "\u{feff}# c\na==1 # why\nb \\\r\n  >=2\r\n\nhttps://x/y#egg=z\n-r missing.txt\n";
+        let expected = ["a==1", "b   >=2", "https://x/y#egg=z", "-r missing.txt"];
+        assert_eq!(file(text).lines(&root), expected);
+    }
+
+    #[test]
+    fn what_is_named_already_is_not_added() {
+        let root = Root::open(Path::new("/")).unwrap();
+        let file = file("PyYAML >= 6\nruamel.yaml\nlxml==5\n");
+        for (requirement, is_named) in [
+            ("pyyaml", true),
+            ("PyYAML>=6", true),
+            ("pyyaml>=6.1", false),
+            ("ruamel-yaml", true),
+            ("lxml==6", false),
+            ("yaml", false),
+            ("lxml[html]", false),
+        ] {
+            assert_eq!(file.names(&root, requirement), is_named, "{requirement}");
+        }
+    }
+}
