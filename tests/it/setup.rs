@@ -39,7 +39,7 @@ case "$*" in
 *"-m venv "*)
     echo "$*" >> "$HOME/made"
     while [ -e "$HOME/slow" ]; do sleep 0.05; done
-    PYTHON -I -m venv --without-pip "$5" && exec PYTHON -I -c '
+    PYTHON -I -m venv --without-pip "$6" && exec PYTHON -I -c '
 import glob, os, sys
 [site] = glob.glob(os.path.join(sys.argv[1], "lib", "python3*", "site-packages"))
 try:
@@ -48,7 +48,7 @@ try:
 except ImportError:
     import ensurepip
     [pip] = glob.glob(os.path.join(os.path.dirname(ensurepip.__file__), "_bundled", "pip-*.whl"))
-    open(os.path.join(site, "pip.pth"), "w").write(pip + "\n")' "$5";;
+    open(os.path.join(site, "pip.pth"), "w").write(pip + "\n")' "$6";;
 esac
 exec PYTHON "$@"
 "#;
@@ -71,8 +71,6 @@ fn bench() -> Test {
     test.env("PIP_NO_INDEX", "1")
         .env("PIP_FIND_LINKS", &wheels)
         .env("PIP_CONFIG_FILE", "/dev/null")
-        .env("UV_NO_INDEX", "1")
-        .env("UV_FIND_LINKS", &wheels)
         .env("SCRIPT_PYTHON", interpreter())
         .env("PATH", "/usr/bin:/bin")
         .timeout(seconds(60.0))
@@ -302,7 +300,7 @@ fn what_people_made_stays() {
         } else {
             let mut python = Command::new(test.path("python"));
             python
-                .args(["-I", "-u", "-m", "venv"])
+                .args(["-I", "-u", "-m", "venv", "--without-pip"])
                 .arg(test.path(&path));
             python.env("HOME", test.path("wheels"));
             assert!(python.status().expect("it starts").success());
@@ -498,7 +496,7 @@ fn uv_is_asked_where_it_is_there() {
     let (venv, python) = (venv.display(), interpreter().display());
     let expected = format!(
         "venv --quiet --allow-existing --no-project --seed --python {python} {venv}\n\
-         pip install --compile-bytecode --python {venv}/bin/python alpha\n"
+         pip install --compile-bytecode --python {venv}/bin/python --no-index alpha\n"
     );
     assert_eq!(test.read("home/asked"), expected);
 }
@@ -510,7 +508,8 @@ fn the_real_uv_installs() {
     if !std::env::split_paths(&path).any(|folder| folder.join("uv").is_file()) {
         return;
     }
-    let test = bench().env("PATH", path);
+    // Seeding a venv asks an index, and must find none.
+    let test = bench().env("PATH", path).env("UV_OFFLINE", "1");
     let test = test.file("skills/s/requirements.txt", "alpha<2\n");
     setup(&test, &["beta"]).success().stderr_has("with uv and");
     script(&test, "import alpha, beta, gamma");

@@ -7,9 +7,10 @@ use crate::skills::Problem;
 use crate::skills::probe::{self, Probed};
 use crate::skills::python::Interpreter;
 use crate::skills::setup::record::Record;
-use crate::skills::setup::requirements::{FILE, project};
+use crate::skills::setup::requirements::{self, FILE, project};
 use crate::skills::setup::tool::Tell;
 use crate::skills::setup::{Import, Order, Progress, Undeclared};
+use crate::world::confined::Root;
 
 /// What an interpreter has to have, and what of it it lacks.
 pub(super) struct Needs {
@@ -44,10 +45,10 @@ impl Needs {
         probed
             .pop()
             .ok_or_else(|| failure("no answer"))
-            .and_then(Needs::sorted)
+            .and_then(|probed| Needs::sorted(probed, &order.skill.root))
     }
 
-    fn sorted(probed: Probed) -> Result<Needs, Error> {
+    fn sorted(probed: Probed, root: &Root) -> Result<Needs, Error> {
         let mut needs = Needs {
             files: Vec::new(),
             declared: Vec::new(),
@@ -62,6 +63,9 @@ impl Needs {
             if declared.file.file_name().is_some_and(|name| name == FILE) {
                 let file = declared.file.to_string_lossy().into_owned();
                 if !needs.files.contains(&file) {
+                    // Also what stands in the files that it names.
+                    let lines = requirements::lines_of(root, &file);
+                    projects.extend(lines.iter().map(|line| project(line)));
                     needs.files.push(file);
                 }
             } else if declared.requirement.trim_start().starts_with('-') {

@@ -150,12 +150,13 @@ mod tests {
     use super::*;
     use crate::world::scratch::Scratch;
 
+    type Files<'f> = &'f [(&'f str, &'f str)];
+
     /// What a killed setup can leave, and which venv there is after it: `old`,
     /// `new`, or none. A path ends in what its file `name` says.
     #[test]
     fn whatever_was_left_is_put_right() {
         let marker = format!("venv/{INCOMPLETE}");
-        type Files<'f> = &'f [(&'f str, &'f str)];
         let table: [(Files<'_>, Option<&str>); 9] = [
             (&[], None),
             (&[("venv/name", "old")], Some("old")),

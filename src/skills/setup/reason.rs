@@ -65,16 +65,6 @@ impl Failure {
     }
 }
 
-/// Whether pip is missing in a venv that has none.
-pub(super) fn lacks_pip(outcome: &Outcome) -> bool {
-    outcome.ending == Ending::Exited(1)
-        && outcome
-            .stderr
-            .text()
-            .trim_end()
-            .ends_with("No module named pip")
-}
-
 /// The last error of pip's, all of uv's, or the last line.
 fn last_words(output: &str) -> Option<String> {
     let plain = text::sendable(output);

@@ -12,7 +12,7 @@ use crate::config::{Scripts, find_program};
 use crate::error::{Error, Kind};
 use crate::limits;
 use crate::skills::setup::Progress;
-use crate::skills::setup::reason::{self, Failure};
+use crate::skills::setup::reason::Failure;
 use crate::text;
 use crate::world::capture::Caps;
 use crate::world::lock::FolderLock;
@@ -44,6 +44,8 @@ pub(super) struct Bench<'s> {
     patience: &'s Patience,
     environment: Vec<(OsString, OsString)>,
     uv: Option<PathBuf>,
+    /// Nothing is asked but `--find-links`.
+    no_index: bool,
     lock: &'s FolderLock,
 }
 
@@ -58,13 +60,17 @@ impl<'s> Bench<'s> {
         environment.retain(|(name, _)| !NOT_PASSED_ON.iter().any(|each| name == each));
         // A `user = true` in pip's own settings cannot be obeyed in a venv.
         environment.push(("PIP_USER".into(), "0".into()));
-        let path = environment.iter().find(|(name, _)| name == "PATH");
-        let uv = find_program(OsStr::new("uv"), path.map(|(_, value)| value.as_os_str()));
+        let uv = find_program(OsStr::new("uv"), variable(&environment, "PATH"));
+        if uv.is_some() {
+            speak_uv(&mut environment);
+        }
+        let no_index = uv.is_some() && is_on(variable(&environment, "PIP_NO_INDEX"));
         Bench {
             folder,
             patience,
             environment,
             uv,
+            no_index,
             lock,
         }
     }
@@ -88,9 +94,12 @@ impl<'s> Bench<'s> {
         });
         let what = format!("make `{}`", venv.display());
         let Some(uv) = &self.uv else {
-            let args = words(["-I", "-u", "-m", "venv"], [venv.as_os_str()]);
+            // In two steps, so that it shows why the second one fails.
+            let options = ["-I", "-u", "-m", "venv", "--without-pip"];
+            let args = words(options, [venv.as_os_str()]);
             let outcome = self.run(python, &args, limits::SETUP_COMMAND, tell)?;
-            return demand(&what, &outcome);
+            demand(&what, &outcome)?;
+            return self.ensure_pip(&venv.join("bin/python"), &what);
         };
         let venv_with = |seed: &[&'static str], tell: &mut Tell<'_>| {
             let options = ["venv", "--quiet", "--allow-existing", "--no-project"];
@@ -134,6 +143,7 @@ impl<'s> Bench<'s> {
                     ["pip", "install", "--compile-bytecode", "--python"],
                     [python.as_os_str()],
                 );
+                args.extend(self.no_index.then(|| "--no-index".into()));
                 args.extend(packages(files, requirements));
                 self.run(uv, &args, limits::SETUP_COMMAND, tell)?
             }
@@ -146,19 +156,26 @@ impl<'s> Bench<'s> {
                 let mut args = words(["-I", "-u", "-m", "pip", "install"], []);
                 args.extend(options.map(OsString::from));
                 args.extend(packages(files, requirements));
-                let outcome = self.run(python, &args, limits::SETUP_COMMAND, tell)?;
-                if !reason::lacks_pip(&outcome) {
-                    return demand(&what, &outcome);
-                }
-                let ensure = words(["-I", "-u", "-m", "ensurepip", "--default-pip"], []);
-                demand(
-                    &what,
-                    &self.run(python, &ensure, limits::SETUP_COMMAND, tell)?,
-                )?;
+                self.ensure_pip(python, &what)?;
                 self.run(python, &args, limits::SETUP_COMMAND, tell)?
             }
         };
         demand(&what, &outcome)
+    }
+
+    /// Unpacks the pip that Python brings into a venv that has none.
+    fn ensure_pip(&self, python: &Path, what: &str) -> Result<(), Error> {
+        let find = "import importlib.util, sys; sys.exit(not importlib.util.find_spec('pip'))";
+        let quiet: &mut Tell<'_> = &mut |_| {};
+        let find = words(["-I", "-c", find], []);
+        if self.run(python, &find, limits::PYTHON_START, quiet)?.ending == Ending::Exited(0) {
+            return Ok(());
+        }
+        let ensure = words(["-I", "-u", "-m", "ensurepip", "--default-pip"], []);
+        demand(
+            what,
+            &self.run(python, &ensure, limits::SETUP_COMMAND, quiet)?,
+        )
     }
 
     /// Whether an interpreter can be started.
@@ -220,6 +237,45 @@ impl<'s> Bench<'s> {
     }
 }
 
+/// What pip's variables say of the index, in those of `uv`, which heeds only its
+/// own. One that is set already stays.
+fn speak_uv(environment: &mut Vec<(OsString, OsString)>) {
+    let commas = |value: &OsStr| {
+        let text = value.to_string_lossy();
+        text.split_whitespace().collect::<Vec<_>>().join(",").into()
+    };
+    for (pips, uvs) in [
+        ("PIP_INDEX_URL", "UV_INDEX_URL"),
+        ("PIP_EXTRA_INDEX_URL", "UV_EXTRA_INDEX_URL"),
+        ("PIP_FIND_LINKS", "UV_FIND_LINKS"),
+        ("PIP_CERT", "SSL_CERT_FILE"),
+    ] {
+        let is_told = |name: &str| variable(environment, name).is_some();
+        if is_told(uvs) || (uvs == "UV_INDEX_URL" && is_told("UV_DEFAULT_INDEX")) {
+            continue;
+        }
+        let Some(value) = variable(environment, pips) else {
+            continue;
+        };
+        let value = match uvs {
+            "UV_FIND_LINKS" => commas(value),
+            _ => value.to_owned(),
+        };
+        environment.push((uvs.into(), value));
+    }
+}
+
+fn variable<'e>(environment: &'e [(OsString, OsString)], name: &str) -> Option<&'e OsStr> {
+    let found = environment.iter().find(|(known, _)| known == name);
+    found.map(|(_, value)| value.as_os_str())
+}
+
+/// As pip reads a switch.
+fn is_on(value: Option<&OsStr>) -> bool {
+    let value = value.map(|value| value.to_string_lossy().to_lowercase());
+    value.is_some_and(|value| ["1", "true", "yes", "on", "t", "y"].contains(&value.as_str()))
+}
+
 fn demand(what: &str, outcome: &Outcome) -> Result<(), Error> {
     if outcome.ending == Ending::Exited(0) {
         return Ok(());
@@ -275,6 +331,38 @@ impl Lines {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn uv_hears_what_pip_was_told_and_nothing_is_overruled() {
+        let variables = |list: &[(&str, &str)]| -> Vec<(OsString, OsString)> {
+            list.iter()
+                .map(|(name, value)| (name.into(), value.into()))
+                .collect()
+        };
+        let pips = [
+            ("PIP_INDEX_URL", "http://i"),
+            ("PIP_FIND_LINKS", "/a  /b"),
+            ("PIP_CERT", "/c"),
+        ];
+        let mut environment = variables(&pips);
+        speak_uv(&mut environment);
+        let uvs = [
+            ("UV_INDEX_URL", "http://i"),
+            ("UV_FIND_LINKS", "/a,/b"),
+            ("SSL_CERT_FILE", "/c"),
+        ];
+        assert_eq!(environment[3..], variables(&uvs));
+        let told = [
+            ("PIP_INDEX_URL", "x"),
+            ("UV_DEFAULT_INDEX", "y"),
+            ("PIP_CERT", "x"),
+            ("SSL_CERT_FILE", "y"),
+        ];
+        let mut environment = variables(&told);
+        speak_uv(&mut environment);
+        assert_eq!(environment, variables(&told));
+        assert!(is_on(Some(OsStr::new("True"))) && !is_on(Some(OsStr::new("0"))) && !is_on(None));
+    }
 
     #[test]
     fn lines_are_told_whole_however_they_come() {
