@@ -6,12 +6,11 @@
 use std::collections::BinaryHeap;
 use std::ffi::{CStr, CString, OsString};
 use std::io;
-use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
+use std::os::fd::{AsFd, IntoRawFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::ptr::NonNull;
 
-use super::open::open_name;
+use super::open::{open_name, status};
 use super::{Refusal, Root};
 
 /// What kind of thing an entry is. A link is not followed to find out.
@@ -87,7 +86,10 @@ fn describe(root: &Root, name: Vec<u8>, kind: u8) -> Entry {
         libc::DT_DIR => Kind::Folder,
         libc::DT_LNK => Kind::Link,
         // Some file systems do not say what an entry is; a file's size is asked for.
-        libc::DT_REG | libc::DT_UNKNOWN => match status(root.as_fd(), &name) {
+        libc::DT_REG | libc::DT_UNKNOWN => match CString::new(name.as_slice())
+            .ok()
+            .and_then(|name| status(root.as_fd(), &name))
+        {
             Some(status) => match status.st_mode & libc::S_IFMT {
                 libc::S_IFREG => {
                     size = u64::try_from(status.st_size).ok();
@@ -106,23 +108,6 @@ fn describe(root: &Root, name: Vec<u8>, kind: u8) -> Entry {
         name: OsString::from_vec(name),
         kind,
         size,
-    }
-}
-
-/// The status of the entry itself, not of what a link leads to.
-fn status(folder: BorrowedFd<'_>, name: &[u8]) -> Option<libc::stat> {
-    let name = CString::new(name).ok()?;
-    let mut status = MaybeUninit::<libc::stat>::uninit();
-    // SAFETY: the name ends with NUL, `status` has room for the answer, and it
-    // is taken as written only where the call says so.
-    unsafe {
-        let answer = libc::fstatat(
-            folder.as_raw_fd(),
-            name.as_ptr(),
-            status.as_mut_ptr(),
-            libc::AT_SYMLINK_NOFOLLOW,
-        );
-        (answer == 0).then(|| status.assume_init())
     }
 }
 

@@ -9,6 +9,7 @@
 use std::ffi::CStr;
 use std::fs::File;
 use std::io;
+use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::FileTypeExt;
 #[cfg(target_os = "linux")]
@@ -83,8 +84,27 @@ impl Mechanism {
     ) -> Result<OwnedFd, Refusal> {
         match self {
             #[cfg(target_os = "linux")]
-            Mechanism::Openat2 => Ok(open_beneath(folder, &path.joined(), purpose.flags())?),
+            Mechanism::Openat2 => {
+                let resolve = libc::RESOLVE_BENEATH | libc::RESOLVE_NO_MAGICLINKS;
+                let flags = purpose.flags();
+                Ok(open_beneath(folder, &path.joined(), flags, resolve)?)
+            }
             Mechanism::Walk => walk(folder, path, purpose),
+        }
+    }
+
+    /// Opens what was just seen to be a regular file, with no link anywhere on
+    /// the way. `None`: it is not so, or this is not the mechanism to tell.
+    pub(super) fn open_plain(self, folder: BorrowedFd<'_>, path: &CStr) -> Option<OwnedFd> {
+        match self {
+            #[cfg(target_os = "linux")]
+            Mechanism::Openat2 => {
+                let is_file = status(folder, path)?.st_mode & libc::S_IFMT == libc::S_IFREG;
+                let resolve = libc::RESOLVE_BENEATH | libc::RESOLVE_NO_SYMLINKS;
+                let flags = Purpose::Read.flags();
+                is_file.then(|| open_beneath(folder, path, flags, resolve).ok())?
+            }
+            Mechanism::Walk => None,
         }
     }
 }
@@ -139,13 +159,34 @@ pub(super) fn open_name(folder: BorrowedFd<'_>, name: &CStr, flags: i32) -> io::
     })
 }
 
+/// The status of the entry itself, not of what a link at its end leads to.
+pub(super) fn status(folder: BorrowedFd<'_>, path: &CStr) -> Option<libc::stat> {
+    let mut status = MaybeUninit::<libc::stat>::uninit();
+    // SAFETY: the path ends with NUL, `status` has room for the answer, and it
+    // is taken as written only where the call says so.
+    unsafe {
+        let answer = libc::fstatat(
+            folder.as_raw_fd(),
+            path.as_ptr(),
+            status.as_mut_ptr(),
+            libc::AT_SYMLINK_NOFOLLOW,
+        );
+        (answer == 0).then(|| status.assume_init())
+    }
+}
+
 #[cfg(target_os = "linux")]
-fn open_beneath(folder: BorrowedFd<'_>, path: &CStr, flags: i32) -> io::Result<OwnedFd> {
+fn open_beneath(
+    folder: BorrowedFd<'_>,
+    path: &CStr,
+    flags: i32,
+    resolve: u64,
+) -> io::Result<OwnedFd> {
     // SAFETY: `open_how` is three integers, for which zero is a valid value.
     let mut how: libc::open_how = unsafe { std::mem::zeroed() };
     // No flag is the sign bit.
     how.flags = u64::from(flags.unsigned_abs());
-    how.resolve = libc::RESOLVE_BENEATH | libc::RESOLVE_NO_MAGICLINKS;
+    how.resolve = resolve;
     patiently(|| {
         // SAFETY: the descriptor is open, `path` ends with NUL and `how` has the
         // size that is passed; all outlive the call, which writes to none.

@@ -27,12 +27,9 @@ pub fn read_whole(file: &File, bytes_max: usize) -> Result<Piece, Refusal> {
 
 /// The file from `offset` on; behind its end there is nothing, and no error.
 pub fn read_range(file: &File, offset: u64, bytes_max: usize) -> Result<Piece, Refusal> {
+    let size = file.metadata()?.len();
     let wanted = bytes_max.saturating_add(1);
-    let left = file
-        .metadata()?
-        .len()
-        .saturating_sub(offset)
-        .saturating_add(1);
+    let left = size.saturating_sub(offset).saturating_add(1);
     let first = left.clamp(limits::LEAST_READ_BYTES, limits::FIRST_READ_BYTES);
     let mut room = usize::try_from(first).unwrap_or(wanted);
     let mut bytes = Vec::new();
@@ -51,7 +48,14 @@ pub fn read_range(file: &File, offset: u64, bytes_max: usize) -> Result<Piece, R
         };
         match file.read_at(&mut bytes[filled..], position) {
             Ok(0) => break,
-            Ok(count) => filled += count,
+            Ok(count) => {
+                filled += count;
+                // Less than was asked for, and just what it said it has: its end.
+                let end = offset.saturating_add(filled as u64);
+                if filled < bytes.len() && end == size {
+                    break;
+                }
+            }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error.into()),
         }
@@ -59,6 +63,24 @@ pub fn read_range(file: &File, offset: u64, bytes_max: usize) -> Result<Piece, R
     let more = filled > bytes_max;
     bytes.truncate(filled.min(bytes_max));
     Ok(Piece { bytes, more })
+}
+
+/// Fills `room` with the beginning of a file whose size was seen a moment ago,
+/// for whoever reads thousands of them; how much there was of it.
+pub fn read_head(file: &File, size: u64, room: &mut [u8]) -> Result<usize, Refusal> {
+    let mut filled = 0;
+    while filled < room.len() {
+        match file.read_at(&mut room[filled..], filled as u64) {
+            Ok(0) => break,
+            Ok(count) => filled += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error.into()),
+        }
+        if filled as u64 == size {
+            break;
+        }
+    }
+    Ok(filled)
 }
 
 /// The place of the next byte, unless the system cannot count to the end of the

@@ -818,3 +818,38 @@ fn leaks_nothing_while_links_are_swapped() {
         race(mechanism, 20_000);
     }
 }
+
+/// What is opened at the least cost is opened under the strictest rules.
+#[test]
+fn plain_files_are_regular_files_behind_no_link() {
+    let dir = hostile_skill();
+    dir.node("skill/pipe", libc::S_IFIFO, 0);
+    let root = Root::open_with(&dir.path("skill"), Mechanism::Openat2).unwrap();
+    let plain = |path: &str| root.plain_file(&CString::new(path).unwrap());
+    for path in ["a.md", "docs/b.md", "docs/deep/c.md"] {
+        let open = plain(path).unwrap();
+        let mut head = [0; 100];
+        let length = read_head(&open.file, open.size, &mut head).unwrap();
+        assert_eq!(&head[..length], INSIDE.as_bytes(), "{path}");
+        let mut little = [0; 3];
+        assert_eq!(read_head(&open.file, open.size, &mut little).unwrap(), 3);
+    }
+    for path in [
+        "",
+        ".",
+        "docs",
+        "nothing",
+        "pipe",
+        "link-in",
+        "folder-in/b.md",
+        "link-out",
+        "folder-out/secret",
+        "../secret",
+        "docs/../a.md/",
+        "/etc/passwd",
+    ] {
+        assert!(plain(path).is_none(), "{path}");
+    }
+    let walk = Root::open_with(&dir.path("skill"), Mechanism::Walk).unwrap();
+    assert!(walk.plain_file(c"a.md").is_none());
+}
