@@ -13,59 +13,112 @@ use crate::text;
 
 const WITHOUT_SKILLS: &str = "You are a helpful assistant. Answer briefly and exactly.";
 
-const WITH_SKILLS: &str = "\
-You are an assistant with skills: folders of instructions, files and Python scripts for particular tasks.
-- When a skill fits the request, read it with get_skill before anything else and follow it. When none fits, answer directly.
-- Read the files a skill names with read_file_in_skill when you need them.
-- Where a skill shows a command such as `python scripts/x.py a b`, call run_python_script with file_path \"scripts/x.py\" and args [\"a\", \"b\"]. Run other commands from a Python `script` with subprocess.
-- Do exact work (arithmetic, counting, data) with scripts, not in your head.
-- When a call fails, read its error and change something before you try again.
-- At the end answer the user in your own words.
+const BEGIN: &str = "\
+You have skills: folders with instructions, files and Python scripts.
+- When a skill fits the request, first read it with get_skill and follow it; when none fits, answer directly.
+- Read files it names with read_file_in_skill when needed.
+";
+
+const WITH_SCRIPTS: &str = "\
+- `python scripts/x.py a b` or `python -m scripts.x a b` means run_python_script with file_path \"scripts/x.py\", args [\"a\", \"b\"]. Run other commands by subprocess in a `script`.
+- Calculate, count and process data with scripts, not in your head.
+";
+
+const WITHOUT_SCRIPTS: &str = "\
+- Scripts and commands cannot be run here: where a skill needs one, say so.
+";
+
+const END: &str = "\
+- When a call fails, change something before you try again.
+- At the end answer in your own words.
 ";
 
 /// Makes the system message. `custom` replaces the built-in instructions; the
-/// catalogue is still added.
-pub fn build(custom: Option<&str>, catalogue: &Catalogue, user_folder: &Path) -> String {
-    let usable: Vec<&Summary> = catalogue
-        .skills
-        .iter()
-        .filter(|skill| skill.fault.is_none())
-        .collect();
+/// catalogue is still added. `runs_scripts`: the model is offered to run them.
+pub fn build(
+    custom: Option<&str>,
+    catalogue: &Catalogue,
+    user_folder: &Path,
+    runs_scripts: bool,
+) -> String {
+    let is_usable = catalogue.usable().next().is_some();
+    let scripts = if runs_scripts {
+        WITH_SCRIPTS
+    } else {
+        WITHOUT_SCRIPTS
+    };
     let mut text = match custom {
         Some(custom) => custom.trim_end().to_string(),
-        None if usable.is_empty() => WITHOUT_SKILLS.to_string(),
-        None => WITH_SKILLS.to_string(),
+        None if is_usable => [BEGIN, scripts, END].concat(),
+        None => WITHOUT_SKILLS.to_string(),
     };
-    if usable.is_empty() {
+    if !is_usable {
         return text;
     }
     if custom.is_some() {
         text.push('\n');
     }
-    let folder = user_folder.display();
-    let _ = write!(
+    let folder = text::one_name(&user_folder.to_string_lossy());
+    let (start, absolute) = if runs_scripts {
+        (
+            ", where scripts start",
+            ": make these absolute in args and scripts",
+        )
+    } else {
+        ("", "")
+    };
+    let _ = writeln!(
         text,
-        "\nScripts start in their skill's folder. The user works in {folder}: give scripts absolute paths of the user's files.\n\nSkills:\n"
+        "\nPaths in a skill are relative to its folder{start}; the user's are relative to {folder}{absolute}."
     );
-    text.push_str(&list(&usable, limits::CATALOGUE_BYTES));
+    let listed: Vec<&Summary> = catalogue
+        .usable()
+        .filter(|skill| skill.is_for_model)
+        .collect();
+    if !listed.is_empty() {
+        text.push_str("\nSkills:\n");
+        text.push_str(&list(&listed, limits::CATALOGUE_BYTES));
+    }
     text
 }
 
 /// One line a skill, within the budget.
 fn list(skills: &[&Summary], budget: usize) -> String {
-    // The longest description that lets all of them in.
-    for most in [limits::DESCRIPTION_BYTES, 400, 200, 100, 50] {
-        let lines = skills
-            .iter()
-            .map(|skill| line(skill, most))
-            .collect::<String>();
-        if lines.len() <= budget {
-            return lines;
+    let lines = |most: usize| -> String { skills.iter().map(|skill| line(skill, most)).collect() };
+    let all_fit = |most: usize| {
+        let mut bytes = 0;
+        skills.iter().all(|skill| {
+            bytes += line(skill, most).len();
+            bytes <= budget
+        })
+    };
+    if all_fit(limits::DESCRIPTION_BYTES) {
+        return lines(limits::DESCRIPTION_BYTES);
+    }
+    let budget = budget.saturating_sub(SHORTENED.len());
+    if !all_fit(limits::DESCRIPTION_BYTES_LEAST) {
+        return names(skills, budget);
+    }
+    // The longest descriptions that let all of them in: `fits` does, `beyond` does not.
+    let (mut fits, mut beyond) = (limits::DESCRIPTION_BYTES_LEAST, limits::DESCRIPTION_BYTES);
+    while beyond - fits > 1 {
+        let middle = usize::midpoint(fits, beyond);
+        if all_fit(middle) {
+            fits = middle;
+        } else {
+            beyond = middle;
         }
     }
+    SHORTENED.to_string() + &lines(fits)
+}
+
+const SHORTENED: &str = "(shortened; list_skills gives whole descriptions)\n";
+
+/// The names alone, as many as fit.
+fn names(skills: &[&Summary], budget: usize) -> String {
     let mut lines = String::from("(names only; list_skills with a query gives descriptions)\n");
     for (index, skill) in skills.iter().enumerate() {
-        if lines.len() + skill.name.len() + 4 > budget {
+        if lines.len() + skill.name.len() + "- \n".len() > budget {
             let left = skills.len() - index;
             let _ = writeln!(
                 lines,
@@ -79,7 +132,7 @@ fn list(skills: &[&Summary], budget: usize) -> String {
 }
 
 fn line(skill: &Summary, most: usize) -> String {
-    let description = text::cut(&skill.description, most);
+    let description = text::cut_words(&skill.description, most);
     if description.is_empty() {
         format!("- {}\n", skill.name)
     } else {
@@ -100,39 +153,60 @@ mod tests {
             alias: None,
             path: PathBuf::new(),
             problems: Vec::new(),
+            is_for_model: true,
             fault: None,
         };
         Catalogue {
             skills: (0..count).map(skill).collect(),
-            faults: Vec::new(),
+            ..Catalogue::default()
         }
     }
 
     #[test]
     fn the_catalogue_keeps_to_its_budget_and_says_what_it_left_out() {
         let folder = Path::new("/home/u");
-        let few = build(None, &catalogue(3, "Does things."), folder);
+        let few = build(None, &catalogue(3, "Does things."), folder, true);
         assert!(few.contains("- skill-00002: Does things.\n"), "{few}");
-        let many = build(None, &catalogue(60, &"word ".repeat(60)), folder);
-        assert!(many.contains("- skill-00059: word") && many.contains('…'));
-        let most = build(None, &catalogue(10_000, "x"), folder);
+        assert!(!few.contains("shortened"), "{few}");
+        let many = build(None, &catalogue(60, &"word ".repeat(60)), folder, true);
+        assert!(many.contains("(shortened;") && many.contains("- skill-00059: word word"));
+        assert!(many.contains("word…\n") && !many.contains("wor…"), "{many}");
+        // What fits is used: the next word would be too much.
+        assert!(many.len() + 60 * "word ".len() > limits::CATALOGUE_BYTES);
+        let most = build(None, &catalogue(10_000, "x"), folder, true);
         assert!(most.contains("more: list_skills with a query"));
+        let head = build(None, &catalogue(1, ""), folder, true).len();
         for text in [&few, &many, &most] {
-            assert!(text.len() < WITH_SKILLS.len() + limits::CATALOGUE_BYTES + 300);
+            assert!(text.len() < head + limits::CATALOGUE_BYTES + 100);
         }
     }
 
     #[test]
     fn own_instructions_replace_ours_but_not_the_catalogue() {
-        let text = build(Some("Speak Latin."), &catalogue(1, "d"), Path::new("/"));
+        let latin = Some("Speak Latin.");
+        let text = build(latin, &catalogue(1, "d"), Path::new("/"), true);
         assert!(text.starts_with("Speak Latin.\n") && text.contains("- skill-00000: d"));
-        assert_eq!(
-            build(Some("Speak Latin."), &catalogue(0, ""), Path::new("/")),
-            "Speak Latin."
-        );
-        assert_eq!(
-            build(None, &catalogue(0, ""), Path::new("/")),
-            WITHOUT_SKILLS
+        assert!(text.contains("relative to /: make"));
+        let build = |custom| build(custom, &catalogue(0, ""), Path::new("/"), true);
+        assert_eq!(build(latin), "Speak Latin.");
+        assert_eq!(build(None), WITHOUT_SKILLS);
+    }
+
+    #[test]
+    fn only_what_the_model_can_do_is_spoken_of() {
+        let mut catalogue = catalogue(2, "d");
+        let folder = Path::new("/u");
+        let text = build(None, &catalogue, folder, false);
+        assert!(!text.contains("run_python_script") && text.contains("cannot be run here"));
+        assert!(!build(Some("x"), &catalogue, folder, false).contains("cripts"));
+        catalogue.skills[0].is_for_model = false;
+        let text = build(None, &catalogue, folder, true);
+        assert!(text.ends_with("Skills:\n- skill-00001: d\n"), "{text}");
+        catalogue.skills[1].is_for_model = false;
+        let text = build(None, &catalogue, folder, true);
+        assert!(
+            text.contains("get_skill") && !text.contains("Skills:"),
+            "{text}"
         );
     }
 }

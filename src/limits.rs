@@ -148,8 +148,19 @@ pub const QUERY_SECRET_BYTES: usize = 16;
 pub const SKILLS: usize = 20_000;
 /// Characters of a skill's name, by the specification.
 pub const SKILL_NAME_CHARS: usize = 64;
-/// Read of each document for the catalogue.
-pub const FRONTMATTER_BYTES: usize = 16 << 10;
+/// Folders without a document that are searched for skills further below.
+pub const NESTED_FOLDERS: usize = 100;
+/// Levels of such a folder that are searched, its own files included.
+pub const NESTED_DEPTH: usize = 4;
+/// Entries of such a folder that are looked at.
+pub const NESTED_ENTRIES: usize = 500;
+/// Names of skills that are offered to the model as an `enum`.
+pub const ENUM_NAMES: usize = 20;
+/// Bytes of these names in all tools that take one. With ten skills that is one
+/// tool: the first request is to stay below 3 KB.
+pub const ENUM_BYTES: usize = 190;
+/// Read of each document for the catalogue; more only where the frontmatter is longer.
+pub const FRONTMATTER_BYTES: usize = 4 << 10;
 /// A document: more does not fit any model's context.
 pub const DOCUMENT_BYTES: usize = 1 << 20;
 /// Deepest nesting of maps and lists; real skills reach 6.
@@ -173,6 +184,8 @@ pub const ARGUMENT_NAME_BYTES: usize = 64;
 pub const CHAT_SKILLS: usize = 100;
 /// See [`CHAT_SKILLS`].
 pub const CHAT_DESCRIPTION_BYTES: usize = 80;
+/// A description says nothing below this: then names alone are told.
+pub const DESCRIPTION_BYTES_LEAST: usize = 40;
 /// The catalogue in the system prompt.
 pub const CATALOGUE_BYTES: usize = 6 << 10;
 /// The result of `list_skills`.

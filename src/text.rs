@@ -6,7 +6,7 @@ use std::borrow::Cow;
 /// White space folded into single blanks, cut after `most_bytes` at a
 /// character's boundary.
 pub fn one_line(text: &str, most_bytes: usize) -> String {
-    let mut line = String::new();
+    let mut line = String::with_capacity(text.len().min(most_bytes));
     for word in text.split_whitespace() {
         if !line.is_empty() {
             line.push(' ');
@@ -30,6 +30,23 @@ pub fn cut(text: &str, most_bytes: usize) -> Cow<'_, str> {
         "{}…",
         text[..text.floor_char_boundary(most_bytes)].trim_end()
     ))
+}
+
+/// The same, cut between two words where there is a blank.
+pub fn cut_words(text: &str, most_bytes: usize) -> Cow<'_, str> {
+    if text.len() <= most_bytes {
+        return Cow::Borrowed(text);
+    }
+    let end = text.floor_char_boundary(most_bytes);
+    // A word that ends just there is whole.
+    let is_whole = text[end..].starts_with(char::is_whitespace);
+    let end = match text[..end].rfind(char::is_whitespace) {
+        // Writing without blanks, and words that take up most of the room.
+        Some(at) if !is_whole && at >= end / 2 => at,
+        _ => end,
+    };
+    let kept = text[..end].trim_end_matches(|c: char| c.is_whitespace() || ",;:-–—(".contains(c));
+    Cow::Owned(format!("{kept}…"))
 }
 
 /// A file's name as one line of a list, whatever a stranger called it.
@@ -176,6 +193,15 @@ mod tests {
         );
         assert_eq!(cut("äää", 3), "ä…");
         assert_eq!(cut("abc", 3), "abc");
+        assert_eq!(cut_words("abc", 3), "abc");
+        assert_eq!(cut_words("one two three", 11), "one two…");
+        assert_eq!(cut_words("one two three", 7), "one two…");
+        assert_eq!(cut_words("one, two", 6), "one…");
+        assert_eq!(
+            cut_words("a descriptionwithoutblanks", 16),
+            "a descriptionwit…"
+        );
+        assert_eq!(cut_words("äää", 3), "ä…");
     }
 
     #[test]

@@ -13,7 +13,8 @@ use crate::error::{Error, Kind, Result};
 use crate::instructions;
 use crate::limits;
 use crate::settings::{EnvFile, Settings};
-use crate::skills::Skills;
+use crate::skills::python::Interpreter;
+use crate::skills::{Catalogue, Problem, Skills};
 use crate::tools::{Tools, Workbench};
 use crate::world::files;
 use crate::world::output::Output;
@@ -136,36 +137,26 @@ impl Run {
     /// here on wrong usage cannot be found any more: the start is told.
     pub fn equip(&self, output: &mut Output) -> Result<(String, Tools<'_>)> {
         let catalogue = self.skills.catalogue();
-        let is_usable = catalogue.skills.iter().any(|skill| skill.fault.is_none());
+        let is_usable = catalogue.usable().next().is_some();
         if !is_usable {
-            let why = match catalogue.faults.first() {
-                Some(fault) => fault.clone(),
-                None => {
-                    let folders = self
-                        .skills
-                        .folders()
-                        .iter()
-                        .map(|folder| folder.display().to_string());
-                    format!(
-                        "there is no skill in {}",
-                        folders.collect::<Vec<_>>().join(", ")
-                    )
-                }
-            };
             output.note(&format!(
-                "{why}: the model gets no tools (--skills DIR names a folder of skills)"
+                "{}: the model gets no tools (--skills DIR names a folder of skills)",
+                self.without_skills(&catalogue)
             ));
         }
-        for skill in &catalogue.skills {
-            for problem in &skill.problems {
-                output.note(&format!("the skill `{}`: {problem}", skill.name));
-            }
-            if let Some(fault) = &skill.fault {
-                output.note(&format!(
-                    "the skill `{}` cannot be used: {fault}",
-                    skill.name
-                ));
-            }
+        tell_problems(&catalogue, is_usable, output);
+        let tools = if is_usable {
+            Tools::offered(self.bench(), &catalogue)
+        } else {
+            Tools::new(self.bench())
+        };
+        let runs_scripts = tools.offers_scripts();
+        if is_usable && !runs_scripts && self.typed.scripts {
+            let why = Interpreter::without_venv(&self.config.scripts).err();
+            output.note(&format!(
+                "run_python_script is not offered: no skill has a venv, and {}",
+                why.unwrap_or_default()
+            ));
         }
         let system = self
             .typed
@@ -173,13 +164,23 @@ impl Run {
             .as_deref()
             .map(|text| self.system_text(text))
             .transpose()?;
-        let usable = catalogue
-            .skills
-            .iter()
-            .filter(|skill| skill.fault.is_none());
-        output.start(&usable.map(|skill| skill.name.as_str()).collect::<Vec<_>>());
-        let instructions = instructions::build(system.as_deref(), &catalogue, &self.folder);
-        Ok((instructions, Tools::new(self.bench(), is_usable)))
+        let names = catalogue.usable().map(|skill| skill.name.as_str());
+        output.start(&names.collect::<Vec<_>>());
+        let system = system.as_deref();
+        let instructions = instructions::build(system, &catalogue, &self.folder, runs_scripts);
+        Ok((instructions, tools))
+    }
+
+    /// Why there is no skill to use.
+    fn without_skills(&self, catalogue: &Catalogue) -> String {
+        let paths = self.skills.folders().iter();
+        let folders = paths.map(|folder| folder.display().to_string());
+        let folders = folders.collect::<Vec<_>>().join(", ");
+        match catalogue.faults.first() {
+            Some(fault) => fault.clone(),
+            None if catalogue.skills.is_empty() => format!("there is no skill in {folders}"),
+            None => format!("there is no usable skill in {folders}"),
+        }
     }
 
     /// What bounds a turn.
@@ -199,6 +200,37 @@ impl Run {
             .map_err(|cause| usage(format!("failed to read the instructions `{path}`: {cause}")))?;
         String::from_utf8(bytes)
             .map_err(|_| usage(format!("the instructions `{path}` are not UTF-8 text")))
+    }
+}
+
+/// Tells what is wrong with the skills, the folders first; of many things only
+/// the first ones. Without a usable skill the first fault has been told.
+fn tell_problems(catalogue: &Catalogue, is_usable: bool, output: &mut Output) {
+    let folders = catalogue.faults.iter().skip(usize::from(!is_usable));
+    let unusable = catalogue.skills.iter().filter_map(|skill| {
+        let fault = skill.fault.as_ref()?;
+        Some(format!(
+            "the skill `{}` cannot be used: {fault}",
+            skill.name
+        ))
+    });
+    let faulty = catalogue.skills.iter().flat_map(|skill| {
+        let problems = skill.problems.iter();
+        problems.map(|problem| format!("the skill `{}`: {}", skill.name, problem.with_fix()))
+    });
+    let mut lines = folders
+        .cloned()
+        .chain(catalogue.problems.iter().map(Problem::with_fix))
+        .chain(unusable)
+        .chain(faulty);
+    for line in lines.by_ref().take(limits::NAMES) {
+        output.note(&line);
+    }
+    let more = lines.count();
+    if more > 0 {
+        output.note(&format!(
+            "… and {more} more problems of skills (`skills-runner skills check` lists them)"
+        ));
     }
 }
 

@@ -46,7 +46,7 @@ pub fn run(typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
         arguments,
         ..ToolCall::default()
     };
-    let result = Tools::new(run.bench(), true).call(&call);
+    let result = Tools::new(run.bench()).call(&call);
     // A signal ends the program by itself; there is nobody to read the result.
     run.patience.check()?;
     output.print(&result.content);

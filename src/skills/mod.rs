@@ -4,17 +4,20 @@
 //! is remembered between two calls: a skill changed on disk is seen by the
 //! next one.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use crate::limits;
 use crate::world::confined::{Refusal, Root};
+use listing::Listing;
 
 mod catalogue;
 pub mod check;
+mod discovery;
 mod fault;
 pub mod frontmatter;
 pub mod invocation;
+mod listing;
+mod nested;
 pub mod packages;
 pub mod probe;
 mod problem;
@@ -48,26 +51,7 @@ impl Skills {
 
     /// Reads what there is.
     pub fn catalogue(&self) -> Catalogue {
-        let mut skills = BTreeMap::new();
-        let mut faults = Vec::new();
-        for folder in &self.folders {
-            match catalogue::names(folder) {
-                Ok(names) => {
-                    for name in names {
-                        if skills.len() < limits::SKILLS {
-                            skills
-                                .entry(name)
-                                .or_insert_with_key(|name| catalogue::summary(folder, name));
-                        }
-                    }
-                }
-                Err(error) => faults.push(catalogue::describe(folder, &error)),
-            }
-        }
-        Catalogue {
-            skills: skills.into_values().collect(),
-            faults,
-        }
+        discovery::read(&self.folders)
     }
 
     /// Opens a skill by its folder's name, or by the name in its frontmatter.
@@ -77,11 +61,18 @@ impl Skills {
             return Ok(skill);
         }
         let catalogue = self.catalogue();
-        let by_alias = catalogue
-            .skills
-            .iter()
-            .find(|skill| skill.alias.as_deref() == Some(name));
-        if let Some(skill) = by_alias
+        let is_meant = |skill: &&Summary| skill.alias.as_deref() == Some(name);
+        let meant: Vec<&Summary> = catalogue.usable().filter(is_meant).collect();
+        if let [first, _, ..] = meant.as_slice() {
+            let names: Vec<&str> = meant.iter().map(|skill| skill.name.as_str()).collect();
+            return Err(format!(
+                "several skills call themselves `{}`: use one of the names `{}`",
+                first.alias.as_deref().unwrap_or(name),
+                names[..names.len().min(limits::NAMES)].join("`, `")
+            ));
+        }
+        if let Some(skill) = meant
+            .first()
             .map(|skill| self.open(&skill.name))
             .transpose()?
             .flatten()
@@ -91,10 +82,28 @@ impl Skills {
         Err(catalogue.not_found(name))
     }
 
+    /// Whether any skill has an environment of its own, be it a broken one.
+    pub fn any_venv(&self) -> bool {
+        let listings = self.folders.iter().filter_map(|folder| {
+            let listing = Listing::of(folder).ok()?;
+            Some((folder, listing))
+        });
+        listings.into_iter().any(|(folder, listing)| {
+            let mut skills = listing.names.iter().map(|name| folder.join(name));
+            skills.any(|skill| {
+                ["venv", ".venv"]
+                    .iter()
+                    .any(|name| skill.join(name).symlink_metadata().is_ok())
+            })
+        })
+    }
+
     fn open(&self, name: &str) -> Result<Option<Skill>, String> {
         if !is_skill_name(name) {
             return Ok(None);
         }
+        // What cannot be opened hides nothing in a later folder.
+        let mut refused = None;
         for folder in &self.folders {
             let path = folder.join(name);
             match Root::open(&path) {
@@ -106,12 +115,13 @@ impl Skills {
                     }));
                 }
                 Err(Refusal::NotFound | Refusal::NotAFolder) => {}
-                Err(refusal) => {
-                    return Err(format!("the skill `{name}` cannot be opened: {refusal}"));
-                }
+                Err(refusal) => refused = refused.or(Some(refusal)),
             }
         }
-        Ok(None)
+        match refused {
+            Some(refusal) => Err(format!("the skill `{name}` cannot be opened: {refusal}")),
+            None => Ok(None),
+        }
     }
 }
 

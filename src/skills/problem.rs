@@ -31,10 +31,48 @@ impl Problem {
             line: Some(finding.line),
             rule: finding.rule,
             severity: finding.severity,
+            fix: fix_of(finding.rule).map(str::to_string),
             message: finding.message,
-            fix: None,
         }
     }
+
+    /// In one line, with what to do about it.
+    pub fn with_fix(&self) -> String {
+        match &self.fix {
+            Some(fix) => format!("{self}: {fix}"),
+            None => self.to_string(),
+        }
+    }
+}
+
+/// What helps against what is wrong with a frontmatter.
+fn fix_of(rule: &str) -> Option<&'static str> {
+    Some(match rule {
+        "no-frontmatter" => {
+            "begin the document with the four lines `---`, `name: …`, `description: …`, `---`"
+        }
+        "missing-name" => "add a line `name: …` with the folder's name",
+        "missing-description" => {
+            "add a line `description: …` that says what the skill does and when to use it"
+        }
+        "unclosed-frontmatter" => "end it with a line of `---`",
+        "late-frontmatter" => "remove the lines in front of the first `---`",
+        "unclosed-bracket" | "bad-flow" | "reserved-character" | "unquoted-colon" => {
+            "put the whole value into double quotes, or correct it"
+        }
+        "unclosed-quote" => "close the quotes where the value ends",
+        "text-after-value" => "put the whole value into one pair of quotes",
+        "bad-escape" => "double the backslash, or use single quotes",
+        "not-a-field" => "write it as `key: value`, or indent it below its key",
+        "indentation" => "indent with blanks, the same number for keys that belong together",
+        "tab" => "indent with blanks, not with tabs",
+        "duplicate-key" => "keep one of them",
+        "field-type" => "put the value into quotes",
+        "anchor-alias-tag" => "put the value into quotes, or write it out",
+        "not-utf8" => "save the document as UTF-8",
+        "odd-character" => "remove the character",
+        _ => return None,
+    })
 }
 
 impl fmt::Display for Problem {

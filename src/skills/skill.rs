@@ -118,18 +118,24 @@ impl Skill {
     }
 }
 
+/// The document's usual name.
+pub(super) const DOCUMENT: &str = "SKILL.md";
+
+/// Whether this is a name of the document, in any letter case.
+pub(super) fn is_document(name: &str) -> bool {
+    name.eq_ignore_ascii_case(DOCUMENT)
+}
+
 /// `SKILL.md` itself first, then any other letter case.
 pub(super) fn open_document(root: &Root) -> Result<(String, fs::File), Refusal> {
-    const USUAL: &str = "SKILL.md";
-    match root.file(USUAL) {
+    match root.file(DOCUMENT) {
         Err(Refusal::NotFound) => {}
-        other => return other.map(|file| (USUAL.to_string(), file)),
+        other => return other.map(|file| (DOCUMENT.to_string(), file)),
     }
     let entries = root.entries(limits::SKILLS)?;
-    let is_document = |name: &&str| name.eq_ignore_ascii_case(USUAL);
     let mut names = entries.list.iter().filter_map(|entry| entry.name.to_str());
     let name = names
-        .find(is_document)
+        .find(|name| is_document(name))
         .ok_or(Refusal::NotFound)?
         .to_string();
     let file = root.file(&name)?;

@@ -9,7 +9,7 @@ use crate::limits;
 use crate::skills::{Fault, Skill, Skills, frontmatter, invocation};
 use crate::text::one_name;
 use crate::tool::ToolResult;
-use crate::tools::{Arguments, Tool, Workbench, text_of};
+use crate::tools::{Arguments, Tool, Workbench, schema, text_of};
 
 /// The tool.
 pub struct GetSkill;
@@ -20,15 +20,15 @@ impl Tool for GetSkill {
     }
 
     fn description(&self) -> &'static str {
-        "Read a skill's instructions (its SKILL.md). Do this before using a skill."
+        "Read a skill's instructions before you use it; `arguments` fill its $ARGUMENTS."
     }
 
-    fn parameters(&self) -> Value {
+    fn parameters(&self, skills: &[&str]) -> Value {
         json!({
             "type": "object",
             "properties": {
-                "skill_name": {"type": "string", "description": "The skill's name."},
-                "arguments": {"type": "string", "description": "For its $ARGUMENTS, if it has any."}
+                "skill_name": schema::skill_name(skills),
+                "arguments": {"type": "string"}
             },
             "required": ["skill_name"],
         })

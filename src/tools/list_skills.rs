@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 
 use crate::limits;
 use crate::skills::Summary;
-use crate::text;
 use crate::tool::ToolResult;
 use crate::tools::{Arguments, Tool, Workbench, text_of};
 
@@ -18,15 +17,13 @@ impl Tool for ListSkills {
     }
 
     fn description(&self) -> &'static str {
-        "List the available skills with their descriptions."
+        "List the skills with descriptions; with `query`, those that mention all its words."
     }
 
-    fn parameters(&self) -> Value {
+    fn parameters(&self, _skills: &[&str]) -> Value {
         json!({
             "type": "object",
-            "properties": {
-                "query": {"type": "string", "description": "Only skills that mention all of these words."}
-            },
+            "properties": {"query": {"type": "string"}},
         })
     }
 
@@ -47,23 +44,22 @@ impl Tool for ListSkills {
         let mut listed = Vec::new();
         let mut bytes = 0;
         let mut found = 0;
-        for skill in catalogue
-            .skills
-            .iter()
-            .filter(|skill| mentions(skill, &words))
-        {
+        let for_model = || catalogue.skills.iter().filter(|skill| skill.is_for_model);
+        for skill in for_model().filter(|skill| mentions(skill, &words)) {
             found += 1;
-            let description = describe(skill);
-            bytes += skill.name.len() + description.len();
+            // Once it is too much, nothing more is listed, only counted.
             if bytes <= limits::LIST_BYTES {
-                listed.push(Listed {
-                    name: &skill.name,
-                    description,
-                });
+                let (name, description) = (&skill.name, describe(skill));
+                bytes += name.len() + description.len();
+                if bytes <= limits::LIST_BYTES {
+                    listed.push(Listed { name, description });
+                }
             }
         }
         let shown = listed.len();
-        let note = note(shown, found, catalogue.skills.len(), &catalogue.faults);
+        let all = for_model().count();
+        let hidden = catalogue.skills.len() - all;
+        let note = note(shown, found, all, hidden, &catalogue.faults);
         // A structure of strings always has a JSON form.
         let result = serde_json::to_string(&List {
             skills: listed,
@@ -93,6 +89,9 @@ struct Listed<'l> {
 }
 
 fn mentions(skill: &Summary, words: &[String]) -> bool {
+    if words.is_empty() {
+        return true;
+    }
     let text = format!("{} {}", skill.name, skill.description).to_lowercase();
     words.iter().all(|word| text.contains(word.as_str()))
 }
@@ -101,27 +100,37 @@ fn mentions(skill: &Summary, words: &[String]) -> bool {
 fn describe(skill: &Summary) -> String {
     match &skill.fault {
         Some(fault) => format!("(not usable: {fault})"),
-        None => text::cut(&skill.description, limits::DESCRIPTION_BYTES).into_owned(),
+        None => skill.description.clone(),
     }
 }
 
 /// What a list that is empty or cut has to say.
-fn note(shown: usize, found: usize, all: usize, faults: &[String]) -> Option<String> {
+fn note(
+    shown: usize,
+    found: usize,
+    all: usize,
+    hidden: usize,
+    faults: &[String],
+) -> Option<String> {
+    let mut notes = Vec::new();
     if shown < found {
-        return Some(format!(
+        notes.push(format!(
             "{shown} of {found} skills are shown; narrow the list with `query`"
         ));
-    }
-    if all > 0 && found == 0 {
-        return Some(format!(
+    } else if all > 0 && found == 0 {
+        notes.push(format!(
             "none of the {all} skills mentions all of these words; leave `query` out to see them"
         ));
+    } else if all + hidden == 0 && faults.is_empty() {
+        notes.push("the skills folder is empty".to_string());
     }
-    if all == 0 {
-        return Some(match faults {
-            [] => "the skills folder is empty".to_string(),
-            faults => faults.join("; "),
-        });
+    match hidden {
+        0 => {}
+        1 => notes.push("1 more skill is invoked by the user alone".to_string()),
+        _ => notes.push(format!(
+            "{hidden} more skills are invoked by the user alone"
+        )),
     }
-    (!faults.is_empty()).then(|| faults.join("; "))
+    notes.extend_from_slice(faults);
+    (!notes.is_empty()).then(|| notes.join("; "))
 }

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use crate::config::Scripts;
 use crate::limits;
 use crate::secret::Secrets;
-use crate::skills::{Fault, Skills};
+use crate::skills::{Catalogue, Fault, Skills};
 use crate::text;
 use crate::tool::{ToolCall, ToolDefinition, ToolResult, parse_arguments};
 use crate::world::patience::Patience;
@@ -47,8 +47,9 @@ pub trait Tool: Sync {
     /// What it does and when to use it, for the model.
     fn description(&self) -> &'static str;
 
-    /// JSON Schema of the arguments: an object of flat properties.
-    fn parameters(&self) -> Value;
+    /// JSON Schema of the arguments: an object of flat properties. The names
+    /// of `skills`, if any, stand in it as an `enum`: advice for the model.
+    fn parameters(&self, skills: &[&str]) -> Value;
 
     /// Whether it can work at all on this bench.
     fn is_offered(&self, bench: &Workbench<'_>) -> bool;
@@ -76,26 +77,47 @@ pub struct Tools<'w> {
 }
 
 impl<'w> Tools<'w> {
-    /// All tools can be called; with `offered` the model is told of those that
-    /// can work here.
-    pub fn new(bench: Workbench<'w>, offered: bool) -> Tools<'w> {
-        let definition = |tool: &&dyn Tool| ToolDefinition {
+    /// All tools can be called, and none is offered.
+    pub fn new(bench: Workbench<'w>) -> Tools<'w> {
+        let definitions = Vec::new();
+        Tools { bench, definitions }
+    }
+
+    /// The model is told of the tools that can work here, and of these skills.
+    pub fn offered(bench: Workbench<'w>, catalogue: &Catalogue) -> Tools<'w> {
+        let names = schema::names_to_offer(catalogue);
+        let cost = schema::cost(&names);
+        let mut left = limits::ENUM_BYTES;
+        let mut parameters = |tool: &dyn Tool| {
+            let plain = tool.parameters(&[]);
+            if cost > left {
+                return plain;
+            }
+            let advised = tool.parameters(&names);
+            left -= if advised == plain { 0 } else { cost };
+            advised
+        };
+        let rows = TABLE.iter().filter(|tool| tool.is_offered(&bench));
+        let definitions = rows.map(|tool| ToolDefinition {
             name: tool.name().to_string(),
             description: tool.description().to_string(),
-            parameters: tool.parameters(),
-        };
-        let rows = TABLE
-            .iter()
-            .filter(|tool| offered && tool.is_offered(&bench));
+            parameters: parameters(*tool),
+        });
         Tools {
             bench,
-            definitions: rows.map(definition).collect(),
+            definitions: definitions.collect(),
         }
     }
 
     /// What the model is offered.
     pub fn definitions(&self) -> &[ToolDefinition] {
         &self.definitions
+    }
+
+    /// Whether the model is offered to run scripts.
+    pub fn offers_scripts(&self) -> bool {
+        let name = run_python::RunPython.name();
+        self.definitions.iter().any(|tool| tool.name == name)
     }
 
     /// The call in one line, for a person: the tool's arguments.
@@ -149,7 +171,7 @@ pub fn find(name: &str) -> Option<&'static dyn Tool> {
 
 fn prepare(call: &ToolCall) -> Result<(&'static dyn Tool, Arguments), String> {
     let tool = find(&call.name).ok_or_else(|| unknown(&call.name))?;
-    let parameters = tool.parameters();
+    let parameters = tool.parameters(&[]);
     let arguments = parse_arguments(&call.arguments)
         .and_then(|arguments| schema::check(arguments, &parameters))
         .map_err(|fault| {
@@ -205,13 +227,16 @@ mod tests {
                 tool.name()
             );
             assert!(!tool.description().is_empty());
-            let schema = tool.parameters();
+            let schema = tool.parameters(&["a"]);
             assert_eq!(schema["type"], "object");
             let properties = schema["properties"].as_object().unwrap();
             assert!(
                 !properties.is_empty(),
                 "some endpoints refuse empty properties"
             );
+            let skill = properties.get("skill_name");
+            assert!(skill.is_none_or(|skill| skill["enum"] == serde_json::json!(["a"])));
+            assert!(!tool.parameters(&[]).to_string().contains("enum"));
             for required in schema["required"].as_array().into_iter().flatten() {
                 assert!(properties.contains_key(required.as_str().unwrap()));
             }

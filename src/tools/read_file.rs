@@ -14,7 +14,7 @@ use crate::secret::{Cut, Secrets};
 use crate::skills::Skill;
 use crate::text::one_name;
 use crate::tool::ToolResult;
-use crate::tools::{Arguments, Tool, Workbench, text_of};
+use crate::tools::{Arguments, Tool, Workbench, schema, text_of};
 use crate::world::confined::{Kind, Node, Refusal, Root};
 
 /// The tool.
@@ -26,17 +26,18 @@ impl Tool for ReadFile {
     }
 
     fn description(&self) -> &'static str {
-        "Read a file of a skill, or list a folder of it. Long files come in pages."
+        "Read a file of a skill, or list a folder, by its path in the skill's folder. Long files \
+         come in pages: `limit` lines from line `offset` on."
     }
 
-    fn parameters(&self) -> Value {
+    fn parameters(&self, skills: &[&str]) -> Value {
         json!({
             "type": "object",
             "properties": {
-                "skill_name": {"type": "string", "description": "The skill's name."},
-                "file_path": {"type": "string", "description": "Path relative to the skill's folder."},
-                "offset": {"type": "integer", "description": "First line, from 1."},
-                "limit": {"type": "integer", "description": "Number of lines."}
+                "skill_name": schema::skill_name(skills),
+                "file_path": {"type": "string"},
+                "offset": {"type": "integer"},
+                "limit": {"type": "integer"}
             },
             "required": ["skill_name", "file_path"],
         })

@@ -1,9 +1,41 @@
 //! Arguments against the schema of a tool: type, required, items, nested
 //! objects. What is wrong is told by its path. Values that are right but
 //! wrapped (`"5"` for 5, an array as JSON text) are unwrapped, because small
-//! models write them so; an `enum` only advises.
+//! models write them so; an `enum` only advises. The names of skills are made
+//! one here, for the tools that take such a name.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
+
+use crate::limits;
+use crate::skills::Catalogue;
+
+/// The argument that names a skill.
+pub fn skill_name(skills: &[&str]) -> Value {
+    if skills.is_empty() {
+        json!({"type": "string"})
+    } else {
+        json!({"type": "string", "enum": skills})
+    }
+}
+
+/// The skills whose names are offered as an `enum`: all or none. Some servers
+/// let a model write nothing else, so a skill that is not listed, but can be
+/// used once the user has invoked it, rules the list out, and so do many.
+pub fn names_to_offer(catalogue: &Catalogue) -> Vec<&str> {
+    let mut names = Vec::new();
+    for skill in catalogue.usable() {
+        if !skill.is_for_model || names.len() == limits::ENUM_NAMES {
+            return Vec::new();
+        }
+        names.push(skill.name.as_str());
+    }
+    names
+}
+
+/// Bytes that an `enum` of these names takes.
+pub fn cost(names: &[&str]) -> usize {
+    names.iter().map(|name| name.len() + r#""","#.len()).sum()
+}
 
 /// Gives the arguments as the schema wants them, or says what is wrong.
 pub fn check(arguments: Map<String, Value>, schema: &Value) -> Result<Map<String, Value>, String> {
@@ -142,7 +174,6 @@ fn kind(value: &Value) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     fn checked(arguments: Value) -> Result<Value, String> {
         let schema = json!({

@@ -13,7 +13,7 @@ use crate::error::{Kind, Result};
 use crate::limits;
 use crate::settings;
 use crate::skills::python::{Interpreter, Question};
-use crate::skills::{Catalogue, Summary};
+use crate::skills::{Catalogue, Problem, Summary};
 use crate::text::one_line;
 use crate::tool::milliseconds;
 use crate::world::capture::Caps;
@@ -263,11 +263,10 @@ pub fn skills(run: &Run, catalogue: &Catalogue) -> Check {
         .collect();
     let place = folders.join(", ");
     let all = catalogue.skills.len();
-    let usable = catalogue
-        .skills
-        .iter()
-        .filter(|skill| skill.fault.is_none());
-    let usable: Vec<&str> = usable.map(|skill| skill.name.as_str()).collect();
+    let usable: Vec<&str> = catalogue
+        .usable()
+        .map(|skill| skill.name.as_str())
+        .collect();
     let mut check = if usable.is_empty() {
         let message = match catalogue.faults.first() {
             Some(fault) => fault.clone(),
@@ -289,8 +288,18 @@ pub fn skills(run: &Run, catalogue: &Catalogue) -> Check {
             "make the folder, or name another one in SKILLS_FOLDER_PATH",
         );
     }
+    let problems: Vec<String> = catalogue.problems.iter().map(Problem::to_string).collect();
     let mut rows = Vec::new();
     let mut faults = 0;
+    for problem in &catalogue.problems {
+        faults += 1;
+        if faults <= limits::NAMES {
+            check.add_warning(
+                problem.to_string(),
+                problem.fix.as_deref().unwrap_or_default(),
+            );
+        }
+    }
     for skill in &catalogue.skills {
         let venv = venv(run, skill);
         let found = faults_of(skill, venv.as_ref());
@@ -315,6 +324,7 @@ pub fn skills(run: &Run, catalogue: &Catalogue) -> Check {
     }
     check
         .with("folders", folders)
+        .with("problems", problems)
         .with("skills", Value::Array(rows))
 }
 
@@ -329,10 +339,9 @@ fn faults_of(
         faults.push((format!("cannot be used: {fault}"), fix.to_string()));
     }
     for problem in &skill.problems {
-        faults.push((
-            problem.to_string(),
-            "correct that line of the document".into(),
-        ));
+        let fix = problem.fix.as_deref();
+        let fix = fix.unwrap_or("correct that line of the document");
+        faults.push((problem.to_string(), fix.to_string()));
     }
     if let Some(Err(cause)) = venv {
         let (message, fix) = remedy(cause);

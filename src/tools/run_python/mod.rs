@@ -14,7 +14,7 @@ use crate::limits;
 use crate::skills::Skill;
 use crate::skills::python::Interpreter;
 use crate::tool::ToolResult;
-use crate::tools::{Arguments, Tool, Workbench, text_of};
+use crate::tools::{Arguments, Tool, Workbench, schema, text_of};
 use crate::world::capture::Caps;
 use crate::world::process::{Job, Leftovers, run};
 use crate::world::scratch::Scratch;
@@ -36,23 +36,25 @@ impl Tool for RunPython {
          scripts (`file_path` with `args`). Print what you need to see."
     }
 
-    fn parameters(&self) -> Value {
+    fn parameters(&self, skills: &[&str]) -> Value {
         json!({
             "type": "object",
             "properties": {
-                "skill_name": {"type": "string", "description": "The skill's name."},
-                "script": {"type": "string", "description": "Python source to run."},
-                "file_path": {"type": "string", "description": "A script of the skill, instead of `script`."},
-                "args": {"type": "array", "items": {"type": "string"}, "description": "Its arguments."},
-                "stdin": {"type": "string", "description": "Text for its standard input."},
-                "timeout_seconds": {"type": "integer", "description": "A shorter time limit."}
+                "skill_name": schema::skill_name(skills),
+                "script": {"type": "string"},
+                "file_path": {"type": "string"},
+                "args": {"type": "array", "items": {"type": "string"}},
+                "stdin": {"type": "string"},
+                "timeout_seconds": {"type": "integer"}
             },
             "required": ["skill_name"],
         })
     }
 
     fn is_offered(&self, bench: &Workbench<'_>) -> bool {
-        bench.scripts.is_some()
+        bench.scripts.is_some_and(|scripts| {
+            Interpreter::without_venv(scripts).is_ok() || bench.skills.any_venv()
+        })
     }
 
     fn summary(&self, arguments: &Arguments) -> String {

@@ -1,0 +1,328 @@
+//! Reading the skills folders: what there is, and what is wrong with it.
+//!
+//! Nothing that lies in a skills folder stops the reading, and nothing is lost
+//! without a word: links that lead nowhere, names that are no text, names that
+//! stand twice, collections of skills one level too high. Of a skill only the
+//! frontmatter is read.
+
+use std::collections::{HashMap, HashSet};
+use std::ffi::CString;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::limits;
+use crate::skills::catalogue::{Catalogue, Summary};
+use crate::skills::frontmatter::{self, Frontmatter};
+use crate::skills::listing::{self, Listing};
+use crate::skills::nested;
+use crate::skills::skill::{DOCUMENT, open_document};
+use crate::skills::{Problem, Severity};
+use crate::text;
+use crate::world::confined::{self, OpenFile, Refusal, Root};
+
+/// Reads the folders, in the order in which they win a name.
+pub(super) fn read(folders: &[PathBuf]) -> Catalogue {
+    let mut reading = Reading {
+        head: vec![0; limits::FRONTMATTER_BYTES],
+        ..Reading::default()
+    };
+    for folder in folders {
+        reading.add(folder);
+    }
+    reading.finish()
+}
+
+/// What has been read so far.
+#[derive(Default)]
+struct Reading {
+    /// Sorted by name.
+    skills: Vec<Found>,
+    /// The skills folders themselves.
+    folders: HashSet<Identity>,
+    faults: Vec<String>,
+    problems: Vec<Problem>,
+    /// Folders that were searched for skills further below.
+    searched: usize,
+    /// Room for the beginning of a document.
+    head: Vec<u8>,
+}
+
+/// What lies behind one name.
+struct Found {
+    summary: Summary,
+    state: State,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// It cannot be entered, so it hides no other.
+    Closed,
+    /// A folder in which nothing was found.
+    Empty,
+    /// A folder with a document, or with skills further below.
+    Full,
+}
+
+/// Device and inode.
+type Identity = (u64, u64);
+
+fn identity(path: &Path) -> Option<Identity> {
+    let meta = path.metadata().ok()?;
+    Some((meta.dev(), meta.ino()))
+}
+
+impl Reading {
+    fn add(&mut self, folder: &Path) {
+        // Listed twice, or under two names: read once.
+        if identity(folder).is_some_and(|identity| !self.folders.insert(identity)) {
+            return;
+        }
+        let listing = match Listing::of(folder) {
+            Ok(listing) => listing,
+            Err(error) => return self.faults.push(listing::describe(folder, &error)),
+        };
+        self.problems.extend(listing.problems);
+        let root = Root::open(folder);
+        let mut fresh = Vec::new();
+        for name in listing.names {
+            if self.is_taken(folder, &name) {
+                continue;
+            }
+            let found = match &root {
+                Ok(root) => self.look_into(root, folder, &name),
+                Err(refusal) => Some(Found::closed(folder, &name, refusal)),
+            };
+            let Some(found) = found else {
+                continue;
+            };
+            // The parts of a skill are no skills, nor is what tools leave behind.
+            let is_part = listing.is_skill || listing::is_made_by_tools(&name);
+            if found.state == State::Empty && is_part {
+                continue;
+            }
+            fresh.push(found);
+        }
+        let is_fresh = |name: &str| {
+            fresh
+                .binary_search_by(|found| found.name().cmp(name))
+                .is_ok()
+        };
+        self.skills
+            .retain(|found| found.state != State::Closed || !is_fresh(found.name()));
+        self.skills.append(&mut fresh);
+        self.skills.sort_by(|a, b| a.name().cmp(b.name()));
+    }
+
+    fn known(&self, name: &str) -> Option<&Found> {
+        let at = self.skills.binary_search_by(|found| found.name().cmp(name));
+        at.ok().map(|at| &self.skills[at])
+    }
+
+    /// Whether an earlier folder has the name; that is told.
+    fn is_taken(&mut self, folder: &Path, name: &str) -> bool {
+        let Some(kept) = self.known(name).filter(|kept| kept.state != State::Closed) else {
+            return false;
+        };
+        let hidden = folder.join(name);
+        // A link to the very same skill is no other one.
+        if identity(&hidden) != identity(&kept.summary.path) {
+            let kept = kept.summary.path.display();
+            self.problems.push(Problem {
+                file: hidden,
+                line: None,
+                rule: "name-clash",
+                severity: Severity::Warning,
+                message: format!("hidden by {kept}: the first folder wins the name `{name}`"),
+                fix: Some("rename one of the two folders, or leave one out".into()),
+            });
+        }
+        true
+    }
+
+    /// None: the folder has gone since its name was read.
+    fn look_into(&mut self, root: &Root, folder: &Path, name: &str) -> Option<Found> {
+        // The usual case at the least cost; what is unusual is looked at closely.
+        let usual = CString::new(format!("{name}/{DOCUMENT}")).ok();
+        if let Some(open) = usual.and_then(|usual| root.plain_file(&usual)) {
+            return Some(Found::full(self.summary(folder, name, DOCUMENT, &open)));
+        }
+        let skill = match root.linked_folder(name) {
+            Ok(skill) => skill,
+            Err(Refusal::NotFound) => return None,
+            Err(refusal) => return Some(Found::closed(folder, name, &refusal)),
+        };
+        Some(match open_document(&skill) {
+            Ok((file_name, file)) => {
+                let size = file.metadata().map_or(0, |meta| meta.len());
+                let open = OpenFile { file, size };
+                Found::full(self.summary(folder, name, &file_name, &open))
+            }
+            Err(Refusal::NotFound) => self.without_document(&skill, folder, name),
+            Err(refusal) => {
+                let fault = format!("{DOCUMENT} cannot be read: {refusal}");
+                Found::full(Summary::unusable(folder, name, fault))
+            }
+        })
+    }
+
+    /// What there is to tell of the skill `name` in a skills folder.
+    fn summary(&mut self, folder: &Path, name: &str, file_name: &str, open: &OpenFile) -> Summary {
+        let (matter, description) = match read_metadata(open, &mut self.head) {
+            Ok(read) => read,
+            Err(refusal) => {
+                let fault = format!("{file_name} cannot be read: {refusal}");
+                return Summary::unusable(folder, name, fault);
+            }
+        };
+        Summary {
+            name: name.to_string(),
+            description,
+            alias: matter.name().filter(|alias| alias != name),
+            is_for_model: !is_true(matter.fields.get("disable-model-invocation")),
+            path: folder.join(name),
+            problems: problems(matter, file_name),
+            fault: None,
+        }
+    }
+
+    /// A folder without a document may be a collection of skills.
+    fn without_document(&mut self, skill: &Root, folder: &Path, name: &str) -> Found {
+        self.searched += 1;
+        let nested = if self.searched <= limits::NESTED_FOLDERS {
+            nested::search(skill, &folder.join(name))
+        } else {
+            None
+        };
+        let state = match nested {
+            Some(_) => State::Full,
+            None => State::Empty,
+        };
+        let fault = nested.unwrap_or_else(|| format!("it has no {DOCUMENT}"));
+        let summary = Summary::unusable(folder, name, fault);
+        Found { summary, state }
+    }
+
+    fn finish(mut self) -> Catalogue {
+        let found = self.skills.len();
+        self.skills.truncate(limits::SKILLS);
+        let summaries = self.skills.into_iter().map(|found| found.summary);
+        let skills: Vec<Summary> = summaries.collect();
+        if found > limits::SKILLS {
+            let problem = listing::too_many(Path::new(""), found - skills.len());
+            self.problems.push(problem);
+        }
+        self.problems.extend(alias_clashes(&skills));
+        Catalogue {
+            skills,
+            faults: self.faults,
+            problems: self.problems,
+        }
+    }
+}
+
+impl Found {
+    fn name(&self) -> &str {
+        &self.summary.name
+    }
+
+    fn full(summary: Summary) -> Found {
+        let state = State::Full;
+        Found { summary, state }
+    }
+
+    fn closed(folder: &Path, name: &str, refusal: &Refusal) -> Found {
+        let fault = format!("it cannot be opened: {refusal}");
+        let summary = Summary::unusable(folder, name, fault);
+        let state = State::Closed;
+        Found { summary, state }
+    }
+}
+
+fn is_true(value: Option<&Value>) -> bool {
+    match value {
+        Some(Value::Bool(value)) => *value,
+        Some(Value::String(text)) => text.trim().eq_ignore_ascii_case("true"),
+        _ => false,
+    }
+}
+
+/// The faults of a frontmatter; what was repaired is no fault.
+fn problems(matter: Frontmatter, file_name: &str) -> Vec<Problem> {
+    let faults = matter
+        .diagnostics
+        .into_iter()
+        .filter(|finding| finding.severity == Severity::Error);
+    faults
+        .map(|fault| Problem::of_document(file_name, fault))
+        .collect()
+}
+
+/// Name and description, from as little of the document as it takes.
+fn read_metadata(open: &OpenFile, head: &mut [u8]) -> Result<(Frontmatter, String), Refusal> {
+    let length = confined::read_head(&open.file, open.size, head)?;
+    let is_whole = length < head.len();
+    if let Some(matter) = frontmatter::parse_head(&head[..length], is_whole) {
+        return Ok(described(matter, &head[..length]));
+    }
+    let document = confined::read_whole(&open.file, limits::DOCUMENT_BYTES)?.bytes;
+    let matter = frontmatter::parse_head(&document, true).unwrap_or_default();
+    Ok(described(matter, &document))
+}
+
+/// The description in the frontmatter, or the document's first line of text.
+fn described(matter: Frontmatter, document: &[u8]) -> (Frontmatter, String) {
+    let description = matter.description().or_else(|| {
+        let body = document.get(matter.body_start..).unwrap_or_default();
+        frontmatter::first_line_of_text(&String::from_utf8_lossy(body)).map(str::to_string)
+    });
+    let mut description = description.unwrap_or_default();
+    // Nearly all are one line already.
+    let is_odd = |byte: u8| !byte.is_ascii_graphic() && byte != b' ';
+    if description.contains("  ") || description.bytes().any(is_odd) {
+        description = text::one_line(&description, limits::DOCUMENT_BYTES);
+    }
+    if description.len() > limits::DESCRIPTION_BYTES {
+        description = text::cut_words(&description, limits::DESCRIPTION_BYTES).into_owned();
+    }
+    (matter, description)
+}
+
+/// Names in frontmatters that mean no skill, or more than one.
+fn alias_clashes(skills: &[Summary]) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    let mut aliases: HashMap<&str, &Summary> = HashMap::new();
+    for skill in skills {
+        let Some(alias) = skill.alias.as_deref() else {
+            continue;
+        };
+        let folder = skills.binary_search_by(|other| other.name.as_str().cmp(alias));
+        let message = match (folder, aliases.get(alias)) {
+            (Ok(at), _) => format!(
+                "its frontmatter has the name `{alias}`, which is that of the folder {}",
+                skills[at].path.display()
+            ),
+            (Err(_), Some(first)) => format!(
+                "its frontmatter has the name `{alias}`, and so has that of {}",
+                first.path.display()
+            ),
+            (Err(_), None) => {
+                aliases.insert(alias, skill);
+                continue;
+            }
+        };
+        problems.push(Problem {
+            file: skill.path.clone(),
+            line: None,
+            rule: "alias-clash",
+            severity: Severity::Warning,
+            message,
+            fix: Some(format!(
+                "give it the name `{}` there, as its folder has it",
+                skill.name
+            )),
+        });
+    }
+    problems
+}
