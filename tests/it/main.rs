@@ -19,6 +19,7 @@ mod config;
 mod conversation;
 mod demo;
 mod dialects;
+mod discovery;
 mod doctor;
 mod documents;
 mod endpoint;

@@ -909,7 +909,7 @@ fn what_the_user_may_not_read_is_told_so() {
 
 /// The line that starts the program as somebody whom permissions bind. The
 /// program is copied to where everybody gets.
-fn as_an_ordinary_user(test: &Test) -> &'static str {
+pub(super) fn as_an_ordinary_user(test: &Test) -> &'static str {
     let user = Command::new("id").arg("-u").output().unwrap().stdout;
     if user != b"0\n" {
         return PLAIN;
