@@ -61,6 +61,8 @@ pub struct Typed {
     pub env_files: EnvFiles,
     /// `--dry-run`.
     pub dry_run: bool,
+    /// `--fix`.
+    pub fix: bool,
 }
 
 /// Help and version leave before anything else can fail.
@@ -92,6 +94,7 @@ pub fn parse(arguments: Vec<OsString>) -> Result<Request> {
         scripts: true,
         env_files: EnvFiles::Usual,
         dry_run: false,
+        fix: false,
     };
     loop {
         // After `--` everything is a word, and the first one no command.
@@ -161,6 +164,7 @@ fn apply(typed: &mut Typed, row: &OptionRow, value: OsString) -> Result<()> {
         Action::EnvFile => typed.env_files = EnvFiles::Only(value),
         Action::NoEnvFile => typed.env_files = EnvFiles::Off,
         Action::DryRun => typed.dry_run = true,
+        Action::Fix => typed.fix = true,
         Action::Json => typed.format = Format::Json,
         Action::Help | Action::Version => {}
     }

@@ -112,6 +112,9 @@ fn is_for_want_of_a_reader(error: &Error, output: &Output) -> bool {
 }
 
 fn dispatch(typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
+    if typed.fix && typed.command != Command::Skills {
+        return Err(usage("--fix belongs to `skills check`"));
+    }
     match typed.command {
         Command::Ask if !ask::is_conversation(&typed) => ask::run(typed, start, output),
         Command::Ask | Command::Chat => chat::run(typed, start, output),

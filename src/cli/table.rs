@@ -68,6 +68,12 @@ pub static COMMANDS: &[CommandRow] = &[
     },
     CommandRow {
         name: "skills",
+        usage: "skills check [NAME]...",
+        about: "the linter: every problem with file, line and rule; status 1 on errors; --fix",
+        which: Command::Skills,
+    },
+    CommandRow {
+        name: "skills",
         usage: "skills new NAME",
         about: "write the skeleton of a skill",
         which: Command::Skills,
@@ -119,6 +125,7 @@ pub enum Action {
     NoEnvFile,
     DryRun,
     Json,
+    Fix,
     Help,
     Version,
 }
@@ -247,6 +254,13 @@ pub static OPTIONS: &[OptionRow] = &[
         Action::DryRun,
     ),
     option(None, "--json", None, "as -o json", Action::Json),
+    option(
+        None,
+        "--fix",
+        None,
+        "with `skills check`: mend what can be mended safely",
+        Action::Fix,
+    ),
     option(Some('h'), "--help", None, "this help", Action::Help),
     option(Some('V'), "--version", None, "the version", Action::Version),
 ];

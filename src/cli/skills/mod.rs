@@ -13,6 +13,7 @@ use crate::skills::{Skill, Skills};
 use crate::text;
 use crate::world::output::{Format, Output};
 
+mod check;
 mod list;
 mod new;
 mod setup;
@@ -20,7 +21,7 @@ mod show;
 mod view;
 
 /// The words that `skills` knows.
-const WORDS: [&str; 4] = ["list", "show", "new", "setup"];
+const WORDS: [&str; 5] = ["list", "show", "check", "new", "setup"];
 
 /// Does what the first word says; without one the skills are listed.
 pub fn run(mut typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
@@ -33,11 +34,19 @@ pub fn run(mut typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
     if !WORDS.contains(&word.as_str()) {
         return Err(unknown(&word));
     }
+    if typed.fix && word != "check" {
+        return Err(usage("--fix belongs to `skills check`"));
+    }
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let is_json = typed.format != Format::Text;
     match (word.as_str(), names.as_slice()) {
         ("list", []) => list::run(&open(typed, start, output)?, is_json, output),
         ("show", [name]) => show::run(&open(typed, start, output)?, name, is_json, output),
+        ("check", names) => {
+            let fix = typed.fix;
+            let run = open(typed, start, output)?;
+            check::run(&run, names, fix, is_json, output)
+        }
         ("new", [name]) => new::run(&open(typed, start, output)?, name, is_json, output),
         ("setup", [name, requirements @ ..]) => {
             let run = open(typed, start, output)?;

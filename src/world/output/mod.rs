@@ -249,6 +249,11 @@ impl Output {
     /// A line of a report on standard output: its first word tells how it
     /// stands, in colour on a terminal where colours are wanted.
     pub fn print_marked(&mut self, mark: &str, tone: Tone, text: &str) {
+        self.print_located("", mark, tone, text);
+    }
+
+    /// The same with a place in front: `path:line: `.
+    pub fn print_located(&mut self, place: &str, mark: &str, tone: Tone, text: &str) {
         let color = match tone {
             Tone::Good => GREEN,
             Tone::Aside => DIM,
@@ -257,7 +262,9 @@ impl Output {
         };
         let is_colored = self.color_wanted && self.streams;
         let (on, off) = if is_colored { (color, PLAIN) } else { ("", "") };
-        self.stdout.write(&format!("{on}{mark}{off}"));
+        let place = self.masked(place).into_owned();
+        self.stdout
+            .write(&format!("{}{on}{mark}{off}", printable(&place)));
         self.print(text);
     }
 

@@ -1,0 +1,268 @@
+//! `skills check [NAME]...`: the linter. One line a problem, as compilers
+//! write them, so that editors and CI find the place.
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use crate::cli::setup::Run;
+use crate::cli::skills::view::{ProblemView, status};
+use crate::cli::skills::{Place, near, print_json, shown_folders};
+use crate::error::{Error, Kind, Result};
+use crate::limits;
+use crate::skills::check::{self, Fixed};
+use crate::skills::{Catalogue, Problem, Severity, Skill, Skills, Summary};
+use crate::text;
+use crate::world::output::{Output, Tone};
+
+/// The report for programs.
+#[derive(Serialize)]
+struct Report {
+    status: &'static str,
+    exit_code: u8,
+    /// How many skills were looked at.
+    skills: usize,
+    errors: usize,
+    warnings: usize,
+    problems: Vec<Located<ProblemView>>,
+    /// What `--fix` mended.
+    fixed: Vec<Located<FixedView>>,
+}
+
+/// A finding and the skill it belongs to.
+#[derive(Serialize)]
+struct Located<T> {
+    skill: String,
+    /// The skill's folder, absolute.
+    path: PathBuf,
+    #[serde(flatten)]
+    found: T,
+}
+
+/// What was mended, for programs.
+#[derive(Serialize)]
+struct FixedView {
+    file: PathBuf,
+    line: Option<usize>,
+    rule: &'static str,
+}
+
+/// A skill, and what is wrong with it.
+struct Checked {
+    summary: Summary,
+    skill: Option<Skill>,
+    problems: Vec<Problem>,
+}
+
+/// Looks at these skills, or at all. The status is 1 if there is an error, or
+/// nothing to look at.
+pub fn run(run: &Run, names: &[&str], fix: bool, is_json: bool, output: &mut Output) -> Result<u8> {
+    let mut checked = chosen(run, names)?;
+    let mut fixed = Vec::new();
+    if fix {
+        for one in &checked {
+            run.patience.check()?;
+            mend(one, &mut fixed)?;
+        }
+    }
+    for one in &mut checked {
+        run.patience.check()?;
+        if let Some(skill) = &one.skill {
+            one.problems.extend(check::check(skill));
+        }
+    }
+    if run.typed.scripts {
+        check_python(&mut checked, run)?;
+    }
+    let report = Report::of(checked, fixed);
+    if is_json {
+        print_json(&report, output);
+    } else {
+        report.print(run, output);
+    }
+    Ok(report.exit_code)
+}
+
+/// The skills that were named, each once, in the order of their folders.
+fn chosen(run: &Run, names: &[&str]) -> Result<Vec<Checked>> {
+    let mut checked: Vec<Checked> = Vec::new();
+    if names.is_empty() {
+        collect(&run.skills, &run.skills.catalogue(), None, &mut checked);
+        if checked.is_empty() {
+            return Err(nothing(&run.skills));
+        }
+    }
+    for name in names {
+        let place = Place::of(name, run)?;
+        let name = match &place.name {
+            Some(_) => Some(place.skill()?.name),
+            None => None,
+        };
+        let before = checked.len();
+        let catalogue = place.skills.catalogue();
+        collect(&place.skills, &catalogue, name.as_deref(), &mut checked);
+        if checked.len() == before {
+            return Err(nothing(&place.skills));
+        }
+    }
+    checked.sort_by(|a, b| a.summary.path.cmp(&b.summary.path));
+    checked.dedup_by(|a, b| a.summary.path == b.summary.path);
+    Ok(checked)
+}
+
+/// All skills of a catalogue, or the one with this name.
+fn collect(skills: &Skills, catalogue: &Catalogue, name: Option<&str>, checked: &mut Vec<Checked>) {
+    for summary in &catalogue.skills {
+        if name.is_some_and(|name| name != summary.name) {
+            continue;
+        }
+        let (skill, problems) = match skills.find(&summary.name) {
+            Ok(skill) => (Some(skill), Vec::new()),
+            Err(fault) => (None, vec![unopened(fault)]),
+        };
+        checked.push(Checked {
+            summary: summary.clone(),
+            skill,
+            problems,
+        });
+    }
+}
+
+fn unopened(message: String) -> Problem {
+    Problem {
+        file: PathBuf::new(),
+        line: None,
+        rule: "unreadable-skill",
+        severity: Severity::Error,
+        message,
+        fix: None,
+    }
+}
+
+/// A linter that looks at nothing must not be green.
+fn nothing(skills: &Skills) -> Error {
+    let text = format!(
+        "failed to check: there is no skill in {}",
+        shown_folders(skills)
+    );
+    Error::new(Kind::Io, text).with_hint("--skills DIR names a folder of skills")
+}
+
+fn mend(checked: &Checked, fixed: &mut Vec<Located<FixedView>>) -> Result<()> {
+    let Some(skill) = &checked.skill else {
+        return Ok(());
+    };
+    let mended = check::fix(skill).map_err(|cause| {
+        let text = format!("failed to mend the skill `{}`: {cause}", skill.name);
+        Error::new(Kind::Io, text)
+    })?;
+    for Fixed { file, line, rule } in mended {
+        fixed.push(Located {
+            skill: skill.name.clone(),
+            path: checked.summary.path.clone(),
+            found: FixedView { file, line, rule },
+        });
+    }
+    Ok(())
+}
+
+/// What the interpreters say, each asked once for all its skills.
+fn check_python(checked: &mut [Checked], run: &Run) -> Result<()> {
+    let skills: Vec<&Skill> = checked
+        .iter()
+        .filter_map(|one| one.skill.as_ref())
+        .collect();
+    let found = check::python(&skills, &run.config.scripts, &run.patience);
+    run.patience.check()?;
+    let found = found.map_err(|cause| {
+        Error::new(
+            Kind::Io,
+            format!("failed to look at the skills' Python: {cause}"),
+        )
+    })?;
+    let with_skill = checked.iter_mut().filter(|one| one.skill.is_some());
+    for (one, problems) in with_skill.zip(found) {
+        one.problems.extend(problems);
+    }
+    Ok(())
+}
+
+impl Report {
+    fn of(checked: Vec<Checked>, fixed: Vec<Located<FixedView>>) -> Report {
+        let severities = || {
+            checked
+                .iter()
+                .flat_map(|one| &one.problems)
+                .map(|p| p.severity)
+        };
+        let errors = severities().filter(|severity| *severity == Severity::Error);
+        let errors = errors.count();
+        let mut report = Report {
+            status: status(severities()),
+            exit_code: u8::from(errors > 0),
+            skills: checked.len(),
+            errors,
+            warnings: severities().count() - errors,
+            problems: Vec::new(),
+            fixed,
+        };
+        for one in checked {
+            for problem in one.problems {
+                report.problems.push(Located {
+                    skill: one.summary.name.clone(),
+                    path: one.summary.path.clone(),
+                    found: ProblemView::from(problem),
+                });
+            }
+        }
+        report
+    }
+
+    fn print(&self, run: &Run, output: &mut Output) {
+        for one in &self.fixed {
+            let place = one.place(Some(&one.found.file), one.found.line, &run.folder);
+            output.note(&format!("mended {place}: {}", one.found.rule));
+        }
+        for one in &self.problems {
+            let problem = &one.found;
+            let place = one.place(problem.file.as_deref(), problem.line, &run.folder);
+            let tone = match problem.severity {
+                "error" => Tone::Bad,
+                _ => Tone::Doubtful,
+            };
+            let message = text::one_line(&problem.message, limits::LINE_BYTES);
+            output.print_located(
+                &format!("{place}: "),
+                problem.severity,
+                tone,
+                &format!("[{}]: {message}", problem.rule),
+            );
+            if let Some(fix) = &problem.fix {
+                output.print(&format!(
+                    "  fix: {}",
+                    text::one_line(fix, limits::LINE_BYTES)
+                ));
+            }
+        }
+        let plural = if self.skills == 1 { "" } else { "s" };
+        output.note(&format!(
+            "{} skill{plural} checked: {} errors, {} warnings",
+            self.skills, self.errors, self.warnings
+        ));
+    }
+}
+
+impl<T> Located<T> {
+    /// `path:line`, as editors read it.
+    fn place(&self, file: Option<&Path>, line: Option<usize>, folder: &Path) -> String {
+        let path = match file {
+            Some(file) => self.path.join(file),
+            None => self.path.clone(),
+        };
+        let path = text::one_name(&near(&path, folder).to_string_lossy());
+        match line {
+            Some(line) => format!("{path}:{line}"),
+            None => path,
+        }
+    }
+}
