@@ -454,7 +454,7 @@ mod tests {
         };
         let error = handshake.read_exact(&mut [0; 4096]).unwrap_err();
         assert!(matches!(Stop::within(&error), Some(Stop::Silence(_))));
-        assert!(start.elapsed() < Duration::from_millis(200));
+        assert!(start.elapsed() < Duration::from_secs(5));
         drop(connection);
         dripping.join().unwrap();
     }
