@@ -180,7 +180,8 @@ fn a_stream_that_is_cut_shows_no_part_of_a_key() {
 fn pages_and_descriptions_show_no_part_of_a_key() {
     for place in [4, CANARY.len() / 2, CANARY.len() - 4] {
         let text = format!("{}{CANARY}{}\n", "x".repeat(PAGE - place), "y".repeat(PAGE));
-        let description = format!("{} {CANARY} {}", "d".repeat(1023 - place), "d".repeat(99));
+        // A description is cut between words, so here is none.
+        let description = format!("{}{CANARY}{}", "d".repeat(1024 - place), "d".repeat(99));
         let test = Test::new()
             .env("LLM_API_KEY", CANARY)
             .skill(
@@ -199,7 +200,7 @@ fn pages_and_descriptions_show_no_part_of_a_key() {
                 r#","file_path":"f.txt","offset":2"#,
                 "[secret]yy",
             ),
-            ("list_skills", "", "ddd [secret]…"),
+            ("list_skills", "", "ddd[secret]…"),
         ] {
             let arguments = match tool {
                 "list_skills" => "{}".to_owned(),
