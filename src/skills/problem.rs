@@ -31,7 +31,7 @@ impl Problem {
             line: Some(finding.line),
             rule: finding.rule,
             severity: finding.severity,
-            fix: fix_of(finding.rule).map(str::to_string),
+            fix: remedy(finding.rule).map(str::to_string),
             message: finding.message,
         }
     }
@@ -45,32 +45,25 @@ impl Problem {
     }
 }
 
-/// What helps against what is wrong with a frontmatter.
-fn fix_of(rule: &str) -> Option<&'static str> {
+/// What to do about what the reader of frontmatters has found.
+pub(super) fn remedy(rule: &str) -> Option<&'static str> {
     Some(match rule {
-        "no-frontmatter" => {
-            "begin the document with the four lines `---`, `name: …`, `description: …`, `---`"
-        }
-        "missing-name" => "add a line `name: …` with the folder's name",
-        "missing-description" => {
-            "add a line `description: …` that says what the skill does and when to use it"
-        }
-        "unclosed-frontmatter" => "end it with a line of `---`",
-        "late-frontmatter" => "remove the lines in front of the first `---`",
-        "unclosed-bracket" | "bad-flow" | "reserved-character" | "unquoted-colon" => {
-            "put the whole value into double quotes, or correct it"
-        }
-        "unclosed-quote" => "close the quotes where the value ends",
-        "text-after-value" => "put the whole value into one pair of quotes",
+        "no-frontmatter" => "begin the document with `---`, `name: …`, `description: …`, `---`",
+        "late-frontmatter" => "remove the empty lines",
+        "fenced-frontmatter" => "remove the lines of ``` at the start and at the end",
+        "unclosed-frontmatter" => "put a line of `---` behind the last field",
+        "unquoted-colon" | "reserved-character" | "ambiguous-value" | "text-after-value"
+        | "anchor-alias-tag" | "field-type" | "bad-flow" => "put the value in double quotes",
+        "unclosed-quote" => "close the quote",
+        "unclosed-bracket" => "close the bracket, or put the value in quotes",
         "bad-escape" => "double the backslash, or use single quotes",
-        "not-a-field" => "write it as `key: value`, or indent it below its key",
-        "indentation" => "indent with blanks, the same number for keys that belong together",
-        "tab" => "indent with blanks, not with tabs",
+        "tab" => "use spaces",
+        "indentation" => "indent keys that belong together with the same number of spaces",
+        "not-a-field" => "write it as `key: value`, with a space behind the colon",
         "duplicate-key" => "keep one of them",
-        "field-type" => "put the value into quotes",
-        "anchor-alias-tag" => "put the value into quotes, or write it out",
+        "missing-name" => "add `name:` with the folder's name",
+        "missing-description" => "add `description:` with what the skill does and when to use it",
         "not-utf8" => "save the document as UTF-8",
-        "odd-character" => "remove the character",
         _ => return None,
     })
 }

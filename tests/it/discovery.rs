@@ -452,8 +452,10 @@ fn faults_of_a_frontmatter_are_told_with_what_helps() {
         .skill("undescribed", "---\nname: undescribed\n---\nText.")
         .skill("bare", "# Title\n");
     dry_run(&test, [""; 0])
-        .stderr_has("`unnamed`: SKILL.md line 1: missing field 'name': add a line `name: …`")
-        .stderr_has("missing field 'description': add a line `description: …` that says what")
+        .stderr_has(
+            "`unnamed`: SKILL.md line 1: missing field 'name': add `name:` with the folder's name",
+        )
+        .stderr_has("missing field 'description': add `description:` with what the skill does")
         .stderr_has("`bare`: SKILL.md line 1: no valid frontmatter: begin the document with");
     let (listed, _) = list(&test, [""; 0]);
     assert_eq!(listed.len(), 3);

@@ -6,6 +6,7 @@ use super::{Findings, Page};
 use crate::limits;
 use crate::skills::Skill;
 use crate::skills::frontmatter::{Diagnostic, Severity};
+use crate::skills::problem::remedy;
 use crate::skills::yaml;
 use crate::text;
 use crate::world::confined::{self, Kind, Refusal};
@@ -163,27 +164,6 @@ fn report(page: &Page, finding: &Diagnostic, findings: &mut Findings) {
     let (line, message) = (finding.line, finding.message.clone());
     let fix = remedy(finding.rule).map(str::to_owned);
     findings.add(finding.rule, page.file_name, line, message, fix);
-}
-
-/// What to do about a finding of the reader.
-fn remedy(rule: &str) -> Option<&'static str> {
-    Some(match rule {
-        "no-frontmatter" => "begin the document with `---`, `name: …`, `description: …`, `---`",
-        "late-frontmatter" => "remove the empty lines",
-        "fenced-frontmatter" => "remove the lines of ``` at the start and at the end",
-        "unclosed-frontmatter" => "put a line of `---` behind the last field",
-        "unquoted-colon" | "reserved-character" | "ambiguous-value" | "text-after-value"
-        | "anchor-alias-tag" | "field-type" => "put the value in double quotes",
-        "unclosed-quote" => "close the quote",
-        "unclosed-bracket" => "close the bracket, or put the value in quotes",
-        "bad-escape" => "double the backslash, or use single quotes",
-        "tab" => "use spaces",
-        "not-a-field" => "write it as `key: value`, with a space behind the colon",
-        "duplicate-key" => "keep one of them",
-        "missing-name" => "add `name:` with the folder's name",
-        "missing-description" => "add `description:` with what the skill does and when to use it",
-        _ => return None,
-    })
 }
 
 fn length(page: &Page, findings: &mut Findings) {
