@@ -4,10 +4,9 @@ use std::path::PathBuf;
 
 use super::{Findings, Page};
 use crate::limits;
-use crate::skills::Skill;
 use crate::skills::frontmatter::{Diagnostic, Severity};
-use crate::skills::problem::remedy;
 use crate::skills::yaml;
+use crate::skills::{Problem, Skill};
 use crate::text;
 use crate::world::confined::{self, Kind, Refusal};
 
@@ -105,7 +104,7 @@ pub(super) fn check(page: &Page, findings: &mut Findings) {
         && c.is_control()
         && c != '\u{85}'
     {
-        let is_odd = |problem: &crate::skills::Problem| problem.rule == "odd-character";
+        let is_odd = |problem: &Problem| problem.rule == "odd-character";
         if let Some(problem) = findings.problems.iter_mut().find(|p| is_odd(p)) {
             problem.rule = "control-character";
             problem.severity = Severity::Error;
@@ -138,10 +137,20 @@ fn strictly(page: &Page, source: &str, findings: &mut Findings) {
         return;
     }
     if let Err(fault) = yaml::parse(source) {
-        let line = page.source_line() + fault.line - 1;
-        let fix = remedy(fault.rule).map(str::to_owned);
-        findings.add(fault.rule, page.file_name, line, fault.message, fix);
+        let finding = Diagnostic {
+            line: page.source_line() + fault.line - 1,
+            severity: Severity::Error,
+            rule: fault.rule,
+            message: fault.message,
+        };
+        tell(page, finding, findings);
     }
+}
+
+fn tell(page: &Page, finding: Diagnostic, findings: &mut Findings) {
+    let problem = Problem::of_document(page.file_name, finding);
+    let (message, fix) = (problem.message, problem.fix);
+    findings.push(problem.rule, problem.file, problem.line, message, fix);
 }
 
 /// What the reader found. It reads on wherever it can; other clients do not, so
@@ -161,9 +170,7 @@ fn report(page: &Page, finding: &Diagnostic, findings: &mut Findings) {
     if finding.rule == "field-type" && is_tools {
         return;
     }
-    let (line, message) = (finding.line, finding.message.clone());
-    let fix = remedy(finding.rule).map(str::to_owned);
-    findings.add(finding.rule, page.file_name, line, message, fix);
+    tell(page, finding.clone(), findings);
 }
 
 fn length(page: &Page, findings: &mut Findings) {

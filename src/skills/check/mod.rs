@@ -13,7 +13,7 @@ use crate::limits;
 use crate::skills::frontmatter::{self, Frontmatter};
 use crate::skills::python::quoted;
 use crate::skills::yaml::fence::line_number;
-use crate::skills::{Problem, Severity, Skill};
+use crate::skills::{Catalogue, Problem, Severity, Skill};
 
 mod document;
 mod fields;
@@ -42,7 +42,49 @@ pub fn check(skill: &Skill) -> Vec<Problem> {
         references::check(skill, &page, &mut findings);
     }
     files::check(skill, &mut findings);
+    if findings
+        .problems
+        .iter()
+        .any(|problem| problem.rule == "no-document")
+    {
+        collection(skill, &mut findings);
+    }
     findings.into_sorted()
+}
+
+/// What is wrong between skills and with the skills folders. `file` is the
+/// folder in question, absolute.
+pub fn between(catalogue: &Catalogue) -> Vec<Problem> {
+    let judged = |problem: &Problem| Problem {
+        severity: rules::severity(problem.rule),
+        ..problem.clone()
+    };
+    catalogue.problems.iter().map(judged).collect()
+}
+
+/// A folder without a document, but with skills below: what it is, is a skills
+/// folder, and its skills are no faults.
+fn collection(skill: &Skill, findings: &mut Findings) {
+    let is_nested = |problem: &&Problem| problem.rule == "nested-skill";
+    let nested: Vec<&Problem> = findings.problems.iter().filter(is_nested).collect();
+    let Some(first) = nested.first() else {
+        return;
+    };
+    let message = format!(
+        "the folder has no SKILL.md, and skills below it, such as {}",
+        first.file.display()
+    );
+    let above = first.file.parent().and_then(Path::parent);
+    let folder = skill.path.join(above.unwrap_or(Path::new("")));
+    let folder: PathBuf = folder.components().collect();
+    let fix = format!("name it as a skills folder: --skills {}", quoted(&folder));
+    findings
+        .problems
+        .retain(|problem| problem.rule != "nested-skill");
+    let is_it = |problem: &&mut Problem| problem.rule == "no-document";
+    if let Some(problem) = findings.problems.iter_mut().find(is_it) {
+        (problem.message, problem.fix) = (message, Some(fix));
+    }
 }
 
 /// Names the command that mends what can be mended: the rules that are broken

@@ -223,6 +223,27 @@ pub const RULES: &[Rule] = &[
         "many-files",
         "The skill has more files, or deeper folders, than are looked at.",
     ),
+    // Between skills.
+    warning(
+        "name-clash",
+        "Two skills folders have a skill of one name; the first folder wins.",
+    ),
+    warning(
+        "alias-clash",
+        "The name in a frontmatter is that of another skill or its folder.",
+    ),
+    warning(
+        "folder-is-skill",
+        "A skills folder is itself a skill, which is not found.",
+    ),
+    warning(
+        "name-not-utf8",
+        "A folder's name is not UTF-8, so that nobody can call the skill.",
+    ),
+    warning(
+        "too-many-skills",
+        "A skills folder has more skills than are listed.",
+    ),
     // Python, as the interpreter that runs the scripts has it.
     error(
         "no-python",

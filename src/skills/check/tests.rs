@@ -2,11 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::time::Instant;
 
 use super::*;
+use crate::skills::Skills;
 use crate::world::confined::Root;
 use crate::world::scratch::Scratch;
 
@@ -214,6 +216,9 @@ fn every_rule_is_found_where_it_is_broken() {
         assert_eq!(found, expected);
         see(&found);
     }
+    for problem in clashes() {
+        see(&[format!("x {}", problem.rule)]);
+    }
     // A second document cannot begin in frontmatter that ends at its marks;
     // `...` in front of the end is the one way.
     let found = document("---\nname: a\ndescription: b\n...\nx: y\n---\nDo\n");
@@ -230,7 +235,8 @@ fn every_rule_is_found_where_it_is_broken() {
             .iter()
             .position(|row| row.name == "no-python")
             .unwrap();
-        ["unreadable-file", "many-files"].contains(&rule) || at >= first
+        let unreachable = ["unreadable-file", "many-files", "too-many-skills"];
+        unreachable.contains(&rule) || at >= first
     };
     let mut rest: Vec<&String> = all.difference(&seen).collect();
     rest.retain(|rule| !elsewhere(rule));
@@ -298,6 +304,49 @@ fn benches() -> Vec<(Bench, Vec<&'static str>)> {
             vec!["b/skill.md:- nested-skill"],
         ),
     ]
+}
+
+/// What is wrong between skills: two folders that share a name, an alias that
+/// is another's, a name that is no text, and a skill as a skills folder.
+fn clashes() -> Vec<Problem> {
+    let bench = Bench::new("one")
+        .write("a/SKILL.md", with(""))
+        .write("b/SKILL.md", with(""));
+    let other = Bench::new("two")
+        .write("SKILL.md", with(""))
+        .write("a/SKILL.md", with(""));
+    let odd = std::ffi::OsString::from_vec(b"\xff".to_vec());
+    fs::create_dir(other.path().join(odd)).unwrap();
+    let skills = Skills::new(vec![bench.path(), other.path()]);
+    between(&skills.catalogue())
+}
+
+#[test]
+fn what_is_wrong_between_skills_is_told() {
+    let mut rules: Vec<&str> = clashes().iter().map(|problem| problem.rule).collect();
+    rules.sort_unstable();
+    assert_eq!(
+        rules,
+        [
+            "alias-clash",
+            "folder-is-skill",
+            "name-clash",
+            "name-not-utf8"
+        ]
+    );
+}
+
+#[test]
+fn a_folder_of_skills_is_no_skill() {
+    let bench = Bench::new("more")
+        .write("x/a/SKILL.md", with(""))
+        .write("x/b/SKILL.md", with(""));
+    let found = check(&bench.skill());
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0].rule, "no-document");
+    let folder = bench.path().join("x");
+    let fix = format!("name it as a skills folder: --skills {}", folder.display());
+    assert_eq!(found[0].fix, Some(fix));
 }
 
 #[test]
