@@ -1,6 +1,7 @@
 //! The linter's rules about Python, told by the machine's real Python.
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::path::PathBuf;
 
 use skills_runner::config::{Python, Scripts};
@@ -148,4 +149,113 @@ fn a_missing_import_names_its_remedy() {
         "`docxtpl` is missing: the skill declares it, and it is not installed | \
          `skills-runner skills setup told`"
     );
+}
+
+/// Two skills, one of them with a fault of each sort.
+fn some_skills() -> Test {
+    let broken = "\u{feff}---\r\nname: Table Maker\r\ndescription: Use when: now\r\n\
+                  allowed-tools: Read, Bash(git:*)\r\n---\r\nRead [it](references/x.md).\r\n";
+    Test::new()
+        .file("skills/table-maker/Skill.md", broken)
+        .skill(
+            "good",
+            "---\nname: good\ndescription: Is good.\n---\nDo it.\n",
+        )
+}
+
+const MENDED: &str = "---\r\nname: table-maker\r\ndescription: \"Use when: now\"\r\n\
+                      allowed-tools: Read Bash(git:*)\r\n---\r\nRead [it](references/x.md).\r\n";
+
+/// A line a problem, as compilers write them, and a status for CI.
+#[test]
+fn problems_are_told_by_place_and_errors_fail() {
+    let test = some_skills();
+    let run = test.clone().args(["skills", "check"]).run();
+    let run = run.status(1);
+    let problems: Vec<&str> = run
+        .stdout
+        .lines()
+        .filter(|line| !line.starts_with("  fix: "))
+        .map(|line| line.split("]: ").next().unwrap())
+        .collect();
+    let at = |rest: &str| format!("skills/table-maker/Skill.md{rest}");
+    assert_eq!(
+        problems,
+        [
+            at(": warning[document-case"),
+            at(":1: error[byte-order-mark"),
+            at(":2: error[name-characters"),
+            at(":2: error[name-folder"),
+            at(":3: error[unquoted-colon"),
+            at(":4: warning[allowed-tools-commas"),
+            at(":6: error[dangling-link"),
+        ]
+    );
+    let promised = run
+        .stdout
+        .matches("`skills-runner skills check --fix table-maker` does it");
+    assert_eq!(promised.count(), 6);
+    let good = test.args(["skills", "check", "good"]).run();
+    good.success().stdout("");
+}
+
+#[test]
+fn programs_get_every_problem() {
+    let test = some_skills().args(["skills", "check", "--json", "table-maker"]);
+    let run = test.run();
+    let run = run.status(1);
+    let report = run.stdout_json();
+    assert_eq!(
+        (&report["errors"], &report["warnings"]),
+        (&5.into(), &2.into())
+    );
+    let problem = &report["problems"][4];
+    assert_eq!(problem["rule"], "unquoted-colon");
+    assert_eq!(problem["severity"], "error");
+    assert_eq!(problem["line"], 3);
+    assert_eq!(problem["file"], "Skill.md");
+}
+
+/// What was safe to mend is mended, the rest stays reported, and a second run
+/// changes nothing.
+#[test]
+fn fix_mends_what_is_safe() {
+    let test = some_skills();
+    let run = test.clone().args(["skills", "check", "--fix"]).run();
+    let run = run.status(1);
+    let lines: Vec<&str> = run.stdout.lines().collect();
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    assert!(lines[0].starts_with("skills/table-maker/SKILL.md:6: error[dangling-link]: "));
+    let document = test.path("skills/table-maker/SKILL.md");
+    assert_eq!(fs::read_to_string(&document).unwrap(), MENDED);
+    let written = document.metadata().unwrap().modified().unwrap();
+    assert_eq!(fs::read_dir(document.parent().unwrap()).unwrap().count(), 1);
+
+    let test = test.file("skills/table-maker/references/x.md", "x");
+    let again = test
+        .clone()
+        .args(["skills", "check", "--fix", "--json"])
+        .run();
+    assert_eq!(
+        again.success().stdout_json()["fixed"],
+        serde_json::json!([])
+    );
+    assert_eq!(document.metadata().unwrap().modified().unwrap(), written);
+}
+
+/// Every mended value is what the skill said before, also to other commands.
+#[test]
+fn fix_changes_nothing_that_a_model_reads() {
+    let show = |test: &Test| {
+        let run = test.clone().args(["skills", "list", "--json"]).run();
+        let list = run.success().stdout_json();
+        let skills = list["skills"].as_array().unwrap().clone();
+        let told =
+            |skill: &serde_json::Value| format!("{} {}", skill["name"], skill["description"]);
+        skills.iter().map(told).collect::<Vec<_>>()
+    };
+    let test = some_skills();
+    let before = show(&test);
+    test.clone().args(["skills", "check", "--fix"]).run();
+    assert_eq!(show(&test), before);
 }
