@@ -65,7 +65,7 @@ pub(super) struct Work<'d> {
 }
 
 impl<'d> Work<'d> {
-    fn new(document: &'d str, front: &Frontmatter) -> Option<Work<'d>> {
+    pub(super) fn new(document: &'d str, front: &Frontmatter) -> Option<Work<'d>> {
         let opening = document.get(..front.source.start)?;
         Some(Work {
             text: document.to_owned(),

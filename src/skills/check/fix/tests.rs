@@ -324,3 +324,28 @@ fn of_two_documents_none_is_renamed() {
         "nothing is left behind"
     );
 }
+
+/// Each condition of the proof, by a document that breaks it alone.
+#[test]
+fn only_what_says_the_same_is_proven() {
+    let document = "---\nname: a\ndescription: b\n---\nDo.\n";
+    let front = frontmatter::parse(document);
+    let work = mend::Work::new(document, &front).unwrap();
+    let is_proven = |text: &str| work.is_proven(text, &front.fields);
+    assert!(is_proven(document));
+    assert!(is_proven("---\nname: 'a'\ndescription: \"b\"\n---\nDo.\n"));
+    for text in [
+        "---\nname: a\ndescription: c\n---\nDo.\n",
+        "---\nname: a\ndescription: b\nx: y\n---\nDo.\n",
+        "---\nname: a\n---\nDo.\n",
+        "---\nname: a\ndescription: b\n---\nDo!\n",
+        "---\nname: a\ndescription: b\n---\n\nDo.\n",
+        "---\nname: a\ndescription: b\nDo.\n",
+        "\u{feff}---\nname: a\ndescription: b\n---\nDo.\n",
+        "\n---\nname: a\ndescription: b\n---\nDo.\n",
+        "---\nname: a\n\tdescription: b\n---\nDo.\n",
+        "---\n\u{feff}name: a\ndescription: b\n---\nDo.\n",
+    ] {
+        assert!(!is_proven(text), "{text:?}");
+    }
+}
