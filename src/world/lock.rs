@@ -76,27 +76,52 @@ fn pause(patience: &Patience) -> Result<(), Stop> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs;
+    use crate::world::capture::Caps;
+    use crate::world::process::{Job, Leftovers, run};
+    use crate::world::scratch::Scratch;
+    use crate::world::signal::Interrupt;
     use std::time::{Duration, Instant};
 
     #[test]
     fn a_locked_folder_is_waited_for_until_the_deadline() {
-        let path = std::env::temp_dir().join(format!("skills-runner-lock-{}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
+        let scratch = Scratch::new(&std::env::temp_dir()).unwrap();
+        let path = scratch.path();
         let mut waits = 0;
-        let first = FolderLock::take(&path, &Patience::endless(), &mut || waits += 1).unwrap();
+        let first = FolderLock::take(path, &Patience::endless(), &mut || waits += 1).unwrap();
         assert!(first.is_held());
         let mut patience = Patience::endless();
         patience.deadline = Some(Instant::now() + Duration::from_millis(30));
-        let error = FolderLock::take(&path, &patience, &mut || waits += 1).unwrap_err();
+        let error = FolderLock::take(path, &patience, &mut || waits += 1).unwrap_err();
         assert_eq!(Stop::within(&error), Some(Stop::Deadline));
         drop(first);
         assert!(
-            FolderLock::take(&path, &Patience::endless(), &mut || waits += 1)
+            FolderLock::take(path, &Patience::endless(), &mut || waits += 1)
                 .unwrap()
                 .held
         );
         assert_eq!(waits, 1);
-        fs::remove_dir_all(&path).unwrap();
+    }
+
+    #[test]
+    fn a_program_holds_the_lock_too() {
+        let scratch = Scratch::new(&std::env::temp_dir()).unwrap();
+        let lock = FolderLock::take(scratch.path(), &Patience::endless(), &mut || {}).unwrap();
+        for (confine, is_shared) in [(None, false), (Some(lock.share()), true)] {
+            let job = Job {
+                program: Path::new("/bin/sh"),
+                args: &["-c".into(), "readlink /proc/$$/fd/*".into()],
+                folder: Path::new("/"),
+                environment: &[("PATH".into(), "/usr/bin:/bin".into())],
+                stdin: b"",
+                limit: Duration::from_secs(20),
+                leftovers: Leftovers::Kill,
+                caps: Caps::halves(limits::OUTPUT_BYTES),
+                interrupt: &Interrupt::never(),
+                confine,
+            };
+            let held = run(&job).unwrap().stdout.text();
+            let folder = scratch.path().to_string_lossy();
+            assert_eq!(held.lines().any(|line| line == folder), is_shared, "{held}");
+        }
     }
 }
