@@ -288,6 +288,22 @@ fn a_change_makes_the_venv_anew_and_a_failure_keeps_the_old_one() {
     script(&test, "import beta");
 }
 
+/// What somebody installed by hand in a setup's venv does not go silently.
+#[test]
+fn what_was_installed_by_hand_is_told_when_it_goes() {
+    let test = quick();
+    setup(&test, &["alpha<2"]).success();
+    let by_hand = "import subprocess, sys; \
+        subprocess.run([sys.executable, '-m', 'pip', 'install', 'beta'], check=True)";
+    script(&test, by_hand);
+    let told = "the venv before also had beta, gamma, which nothing declares";
+    setup(&test, &["openpyxl"]).success().stderr_has(told);
+    setup(&test, &["beta"])
+        .success()
+        .stderr_lacks("the venv before");
+    script(&test, "import alpha, beta, gamma, openpyxl");
+}
+
 /// A venv that people made is added to, never thrown away; also a `.venv`.
 #[test]
 fn what_people_made_stays() {

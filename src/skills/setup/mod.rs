@@ -26,7 +26,7 @@ mod tool;
 use needs::Needs;
 use place::Place;
 pub use progress::{Done, Import, Outcome, Progress, Undeclared};
-use record::Record;
+use record::{Record, installed};
 use requirements::RequirementsFile;
 use tool::{Bench, Tell};
 
@@ -170,7 +170,7 @@ impl Setup<'_> {
                 missing: needs.unknown,
             });
         }
-        self.make(base, &needs, Outcome::Made, tell)
+        self.make(base, &needs, None, tell)
     }
 
     /// An earlier setup made the venv.
@@ -185,7 +185,7 @@ impl Setup<'_> {
             tell(Progress::Changes("its bin/python does not run"));
             let needs = self.needs(&base, None)?;
             needs.tell_faults(tell);
-            return self.make(&base, &needs, Outcome::MadeAnew, tell);
+            return self.make(&base, &needs, Some(record), tell);
         };
         let venv = self.place.venv();
         let needs = self.needs(&python, Some(&venv))?;
@@ -200,18 +200,21 @@ impl Setup<'_> {
             "what is needed has changed"
         };
         tell(Progress::Changes(why));
-        self.make(&self.base()?, &needs, Outcome::MadeAnew, tell)
+        self.make(&self.base()?, &needs, Some(record), tell)
     }
 
-    /// Makes a venv with all that is needed, in place of any that is there.
+    /// Makes a venv with all that is needed, in place of the one that `old` is
+    /// the record of.
     fn make(
         &self,
         base: &Path,
         needs: &Needs,
-        outcome: Outcome,
+        old: Option<&Record>,
         tell: &mut Tell<'_>,
     ) -> Result<Done, Error> {
         let folder = &self.order.skill.path;
+        let outcome = old.map_or(Outcome::Made, |_| Outcome::MadeAnew);
+        let others = old.map(|old| old.packages_since(&self.place.venv()));
         let making = self
             .place
             .begin()
@@ -220,7 +223,13 @@ impl Setup<'_> {
         self.bench.make_venv(base, &venv, tell)?;
         let python = venv.join("bin/python");
         let mut done = self.fill(&venv, &python, needs, &[], outcome, tell)?;
-        let written = self.record(true, base, &done).write(&venv);
+        let record = self.record(true, base, &done);
+        let lost = others.unwrap_or_default();
+        let lost: Vec<String> = lost.difference(&record.packages).cloned().collect();
+        if !lost.is_empty() {
+            tell(Progress::Lost(&lost));
+        }
+        let written = record.write(&venv);
         written.map_err(|error| unwritable(&venv, &error))?;
         done.recorded = self.record_extra()?;
         making.finish().map_err(|error| unwritable(&venv, &error))?;
@@ -268,6 +277,7 @@ impl Setup<'_> {
             declared: done.declared.clone(),
             undeclared: done.undeclared.clone(),
             missing: missing.collect(),
+            packages: done.venv.as_deref().map(installed).unwrap_or_default(),
         }
     }
 

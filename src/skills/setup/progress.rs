@@ -39,6 +39,9 @@ pub enum Progress<'p> {
         /// Requirements beside those of the files.
         requirements: &'p [String],
     },
+    /// Packages that somebody had installed in the venv before, and that nothing
+    /// declares: the new one lacks them.
+    Lost(&'p [String]),
     /// A line of the program that works: text of strangers, without commands to
     /// a terminal.
     Line(&'p str),
@@ -136,6 +139,12 @@ impl fmt::Display for Progress<'_> {
                 let list: Vec<String> = files.chain(requirements.iter().cloned()).collect();
                 write!(f, "installs {}", list.join(", "))
             }
+            Progress::Lost(packages) => write!(
+                f,
+                "the venv before also had {}, which nothing declares: name them behind the \
+                 skill to have them again",
+                packages.join(", ")
+            ),
             Progress::Line(line) => f.write_str(line),
         }
     }
