@@ -131,11 +131,16 @@ fn a_missing_package_is_named_with_its_remedy() {
     );
 }
 
-/// Setup brings the package that a person names, and the model then makes the
+/// Check names what is missing, setup brings it, and the model then makes the
 /// user's file with what the document and the system message told it.
 #[test]
 fn from_a_missing_package_to_the_finished_file() {
     let test = office();
+    let check = ["skills", "check", "hours-sheet"];
+    let run = test.again().args(check).run().status(1);
+    run.stdout_has("scripts/build_sheet.py:7: error[missing-import]: `gridscribe` is missing")
+        .stdout_has("skills setup hours-sheet PACKAGE");
+
     let setup = ["skills", "setup", "hours-sheet", PACKAGE];
     test.again().args(setup).run().success();
     assert!(test.exists("skills/hours-sheet/venv/bin/python"));
@@ -148,6 +153,12 @@ fn from_a_missing_package_to_the_finished_file() {
         .stdout("The sheet is in march.txt: 16 hours.\n");
     assert_eq!(test.read("desk/march.txt"), SHEET);
     assert_eq!(names_in(&test.path("desk")), ["march.csv", "march.txt"]);
+
+    // What is left: the specification has text for metadata, and only that.
+    let left = test.again().args(check).run().success();
+    left.stdout_lacks("error[")
+        .stdout_has("SKILL.md:10: warning[metadata-value]")
+        .stdout_lacks("gridscribe");
 }
 
 /// A model that knows only what it is told: it lists, reads the document, runs
@@ -205,7 +216,7 @@ fn ask_the_model(test: &Test) -> Outcome {
 fn desk_of(request: &Request) -> PathBuf {
     let system = text(&request.messages()[0]["content"]);
     let (_, rest) = system
-        .split_once("The user works in ")
+        .split_once("the user's are relative to ")
         .expect("the user's folder is told");
     let (folder, _) = rest.split_once(": ").expect("a sentence goes on");
     PathBuf::from(folder)
