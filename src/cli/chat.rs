@@ -14,6 +14,7 @@ use crate::error::{Error, Kind, Result};
 use crate::event::Tally;
 use crate::limits;
 use crate::model::Model;
+use crate::skills::Summary;
 use crate::text;
 use crate::tools::Tools;
 use crate::world::input::{Input, ReadError, Source};
@@ -198,12 +199,10 @@ impl Chat<'_> {
     /// is none is a slip.
     fn take_name(&mut self, name: &str, line: &str, rest: &str, output: &mut Output) -> Line {
         let catalogue = self.run.skills.catalogue();
-        let mut skills = catalogue.skills.iter();
-        // A folder's name beats an alias, as in every tool.
-        let skill = match skills.clone().find(|skill| skill.name == name) {
-            None => skills.find(|skill| skill.alias.as_deref() == Some(name)),
-            found => found,
-        };
+        let is_it = |skill: &&Summary| skill.name == name || skill.alias.as_deref() == Some(name);
+        let skill = catalogue
+            .named(name)
+            .or_else(|| catalogue.skills.iter().find(is_it));
         let Some(skill) = skill else {
             if !rest.is_empty() {
                 return self.question(line);
@@ -222,7 +221,8 @@ impl Chat<'_> {
         };
         let invoked = match &skill.fault {
             Some(fault) => Err(fault.clone()),
-            None => self.tools.invoke(&skill.name, rest).map_err(String::from),
+            // By the name that was typed: several skills may share an alias.
+            None => self.tools.invoke(name, rest).map_err(String::from),
         };
         match invoked {
             Ok(text) => {

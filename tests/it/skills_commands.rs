@@ -83,7 +83,7 @@ fn list_tells_a_missing_folder() {
     let list = list.run().success().stdout_json();
     assert_eq!(list["skills"], json!([]));
     assert!(
-        list["problems"][0]
+        list["problems"][0]["message"]
             .as_str()
             .unwrap()
             .contains("does not exist")

@@ -32,8 +32,9 @@ struct Report {
 /// A finding and the skill it belongs to.
 #[derive(Serialize)]
 struct Located<T> {
-    skill: String,
-    /// The skill's folder, absolute.
+    /// Null: it is about a folder of skills.
+    skill: Option<String>,
+    /// The skill's folder, absolute; or that folder of skills.
     path: PathBuf,
     #[serde(flatten)]
     found: T,
@@ -57,7 +58,10 @@ struct Checked {
 /// Looks at these skills, or at all. The status is 1 if there is an error, or
 /// nothing to look at.
 pub fn run(run: &Run, names: &[&str], fix: bool, is_json: bool, output: &mut Output) -> Result<u8> {
-    let mut checked = chosen(run, names)?;
+    let Chosen {
+        mut checked,
+        between,
+    } = chosen(run, names, output)?;
     let mut fixed = Vec::new();
     if fix {
         for one in &checked {
@@ -74,7 +78,7 @@ pub fn run(run: &Run, names: &[&str], fix: bool, is_json: bool, output: &mut Out
     if run.typed.scripts {
         check_python(&mut checked, run)?;
     }
-    let report = Report::of(checked, fixed);
+    let report = Report::of(checked, between, fixed);
     if is_json {
         print_json(&report, output);
     } else {
@@ -83,13 +87,27 @@ pub fn run(run: &Run, names: &[&str], fix: bool, is_json: bool, output: &mut Out
     Ok(report.exit_code)
 }
 
+/// What is to be looked at.
+#[derive(Default)]
+struct Chosen {
+    checked: Vec<Checked>,
+    /// What is wrong between the skills of whole folders: clashes of names.
+    between: Vec<Problem>,
+}
+
 /// The skills that were named, each once, in the order of their folders.
-fn chosen(run: &Run, names: &[&str]) -> Result<Vec<Checked>> {
-    let mut checked: Vec<Checked> = Vec::new();
+fn chosen(run: &Run, names: &[&str], output: &mut Output) -> Result<Chosen> {
+    let mut chosen = Chosen::default();
+    let checked = &mut chosen.checked;
     if names.is_empty() {
-        collect(&run.skills, &run.skills.catalogue(), None, &mut checked);
+        let catalogue = run.skills.catalogue();
+        collect(&run.skills, &catalogue, None, checked);
+        chosen.between = check::between(&catalogue);
         if checked.is_empty() {
             return Err(nothing(&run.skills));
+        }
+        for fault in &catalogue.faults {
+            output.warn(fault);
         }
     }
     for name in names {
@@ -100,14 +118,17 @@ fn chosen(run: &Run, names: &[&str]) -> Result<Vec<Checked>> {
         };
         let before = checked.len();
         let catalogue = place.skills.catalogue();
-        collect(&place.skills, &catalogue, name.as_deref(), &mut checked);
+        collect(&place.skills, &catalogue, name.as_deref(), checked);
+        if name.is_none() {
+            chosen.between.extend(check::between(&catalogue));
+        }
         if checked.len() == before {
             return Err(nothing(&place.skills));
         }
     }
     checked.sort_by(|a, b| a.summary.path.cmp(&b.summary.path));
     checked.dedup_by(|a, b| a.summary.path == b.summary.path);
-    Ok(checked)
+    Ok(chosen)
 }
 
 /// All skills of a catalogue, or the one with this name.
@@ -158,7 +179,7 @@ fn mend(checked: &Checked, fixed: &mut Vec<Located<FixedView>>) -> Result<()> {
     })?;
     for Fixed { file, line, rule } in mended {
         fixed.push(Located {
-            skill: skill.name.clone(),
+            skill: Some(skill.name.clone()),
             path: checked.summary.path.clone(),
             found: FixedView { file, line, rule },
         });
@@ -188,11 +209,12 @@ fn check_python(checked: &mut [Checked], run: &Run) -> Result<()> {
 }
 
 impl Report {
-    fn of(checked: Vec<Checked>, fixed: Vec<Located<FixedView>>) -> Report {
+    fn of(checked: Vec<Checked>, between: Vec<Problem>, fixed: Vec<Located<FixedView>>) -> Report {
         let severities = || {
             checked
                 .iter()
                 .flat_map(|one| &one.problems)
+                .chain(&between)
                 .map(|p| p.severity)
         };
         let errors = severities().filter(|severity| *severity == Severity::Error);
@@ -206,10 +228,17 @@ impl Report {
             problems: Vec::new(),
             fixed,
         };
+        for mut problem in between {
+            report.problems.push(Located {
+                skill: None,
+                path: std::mem::take(&mut problem.file),
+                found: ProblemView::from(problem),
+            });
+        }
         for one in checked {
             for problem in one.problems {
                 report.problems.push(Located {
-                    skill: one.summary.name.clone(),
+                    skill: Some(one.summary.name.clone()),
                     path: one.summary.path.clone(),
                     found: ProblemView::from(problem),
                 });

@@ -1,12 +1,15 @@
 //! `skills list`: every skill in a line, with what is wrong with it.
 
+use std::path::PathBuf;
+
 use serde::Serialize;
 
 use crate::cli::setup::Run;
 use crate::cli::skills::print_json;
-use crate::cli::skills::view::View;
+use crate::cli::skills::view::{ProblemView, View};
 use crate::error::Result;
 use crate::limits;
+use crate::skills::{Catalogue, Problem, Severity};
 use crate::text;
 use crate::world::output::Output;
 
@@ -14,8 +17,8 @@ use crate::world::output::Output;
 #[derive(Serialize)]
 struct List {
     skills: Vec<View>,
-    /// Folders that are missing or cannot be read.
-    problems: Vec<String>,
+    /// What is wrong with the skills folders, and between skills.
+    problems: Vec<ProblemView>,
 }
 
 /// Lists them. A terminal gets lines that fit it, anything else whole
@@ -30,13 +33,16 @@ pub fn run(run: &Run, is_json: bool, output: &mut Output) -> Result<u8> {
     if is_json {
         let list = List {
             skills: views,
-            problems: catalogue.faults,
+            problems: of_folders(&catalogue),
         };
         print_json(&list, output);
         return Ok(0);
     }
     for fault in &catalogue.faults {
         output.warn(fault);
+    }
+    for problem in catalogue.problems.iter().take(limits::NAMES) {
+        output.note(&problem.with_fix());
     }
     if views.is_empty() && catalogue.faults.is_empty() {
         output.note("there is no skill: `skills-runner skills new NAME` writes one");
@@ -54,6 +60,22 @@ pub fn run(run: &Run, is_json: bool, output: &mut Output) -> Result<u8> {
         ));
     }
     Ok(0)
+}
+
+/// What is wrong with folders, in one shape.
+fn of_folders(catalogue: &Catalogue) -> Vec<ProblemView> {
+    let missing = catalogue.faults.iter().map(|fault| Problem {
+        file: PathBuf::new(),
+        line: None,
+        rule: "unreadable-folder",
+        severity: Severity::Error,
+        message: fault.clone(),
+        fix: None,
+    });
+    missing
+        .chain(catalogue.problems.iter().cloned())
+        .map(ProblemView::from)
+        .collect()
 }
 
 /// One skill in a line: what it does, or why it cannot be used.

@@ -2,7 +2,7 @@
 //!
 //! [`check`] looks at one skill and changes nothing; [`fix()`] mends what can
 //! be mended with proof. What needs an interpreter comes from the probe and is
-//! put in words by [`python`]. Every rule is a row of [`RULES`].
+//! put in words by [`python()`]. Every rule is a row of [`RULES`].
 //!
 //! It must be quiet about good skills: rules were measured on published ones,
 //! and what cannot be told from good work is not reported.
