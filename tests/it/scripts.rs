@@ -921,3 +921,26 @@ print(shared.twice(number), sys.stdin.read(), __file__)
     assert_eq!(files.len(), 10, "each has a source of its own");
     assert!(is_clean(&test), "something is left");
 }
+
+/// R-RUN-2: scripts that import their neighbours relatively are written for
+/// `python -m scripts.x`, and run so by their path.
+#[test]
+fn a_script_of_a_package_runs_as_a_module() {
+    let test = Test::new()
+        .skill("s", DOCUMENT)
+        .file("skills/s/scripts/words.py", "GREETING = 'hello'\n")
+        .file(
+            "skills/s/scripts/greet.py",
+            "import sys\nfrom .words import GREETING\nprint(GREETING, __name__, sys.argv[1:])\n",
+        );
+    for path in ["scripts/greet.py", "./scripts/greet.py"] {
+        let call = json!({"skill_name": "s", "file_path": path, "args": ["-x", "y"]});
+        let result = test
+            .again()
+            .args(["tool", "run_python_script", &call.to_string()])
+            .run()
+            .success()
+            .stdout_json();
+        assert_eq!(result["stdout"], "hello __main__ ['-x', 'y']\n", "{result}");
+    }
+}

@@ -19,6 +19,7 @@ use crate::world::capture::Caps;
 use crate::world::process::{Job, Leftovers, run};
 use crate::world::scratch::Scratch;
 
+mod module;
 mod report;
 
 use report::Report;
@@ -151,6 +152,21 @@ fn script_arguments(arguments: &Arguments) -> Vec<&str> {
         .collect()
 }
 
+/// How Python is told to run a file of the skill.
+fn file_command(skill: &Skill, path: &str) -> Vec<OsString> {
+    let relative = skill
+        .root
+        .relative(path)
+        .unwrap_or_else(|_| path.to_string());
+    let file = skill.root.file(&relative).ok();
+    if let Some(module) = file.and_then(|file| module::name(&relative, &file)) {
+        return vec!["-m".into(), module.into()];
+    }
+    // A name that begins with a dash is no option.
+    let prefix = if relative.starts_with('-') { "./" } else { "" };
+    vec![format!("{prefix}{relative}").into()]
+}
+
 fn execute(
     skill: &Skill,
     source: &Source<'_>,
@@ -178,15 +194,7 @@ fn execute(
                 Err(error) => return failure("its source could not be written", &error),
             }
         }
-        (Source::File(path) | Source::Text(path), _) => {
-            // A name that begins with a dash is no option.
-            let relative = skill
-                .root
-                .relative(path)
-                .unwrap_or_else(|_| (*path).to_string());
-            let prefix = if relative.starts_with('-') { "./" } else { "" };
-            command.push(format!("{prefix}{relative}").into());
-        }
+        (Source::File(path) | Source::Text(path), _) => command.extend(file_command(skill, path)),
     }
     let words = script_arguments(arguments);
     if words.iter().map(|word| word.len() + 1).sum::<usize>() > limits::SCRIPT_ARGUMENTS_BYTES {
