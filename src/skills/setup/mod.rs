@@ -10,12 +10,10 @@ use std::path::{Path, PathBuf};
 
 use crate::config::{Python, Scripts};
 use crate::error::{Error, Kind};
-use crate::skills::Skill;
 use crate::skills::python::{Interpreter, quoted};
-use crate::world::lock::FolderLock;
-use crate::world::patience::{Patience, Stop};
 
 mod needs;
+mod order;
 mod place;
 mod progress;
 mod reason;
@@ -24,24 +22,13 @@ mod requirements;
 mod tool;
 
 use needs::Needs;
+pub use order::Order;
+use order::{asked, lock, requirements_file};
 use place::Place;
 pub use progress::{Done, Import, Outcome, Progress, Undeclared};
 use record::{Record, installed};
 use requirements::RequirementsFile;
 use tool::{Bench, Tell};
-
-/// What is to be set up.
-pub struct Order<'s> {
-    /// The skill.
-    pub skill: &'s Skill,
-    /// How its scripts run.
-    pub scripts: &'s Scripts,
-    /// What ends the setup early.
-    pub patience: &'s Patience,
-    /// Requirements of the person who asks. Once installed they stand in the
-    /// skill's `requirements.txt`.
-    pub extra: &'s [String],
-}
 
 /// Sets a skill up. When it fails the skill is as before.
 pub fn setup(order: &Order<'_>, tell: &mut Tell<'_>) -> Result<Done, Error> {
@@ -377,67 +364,6 @@ fn up_to_date(record: &Record, venv: PathBuf, python: PathBuf, needs: Needs) -> 
         recorded: Vec::new(),
         missing: needs.into_missing(),
     }
-}
-
-/// The requirements that were asked for, if they are some.
-fn asked(order: &Order<'_>) -> Result<Vec<String>, Error> {
-    let mut extra: Vec<String> = Vec::new();
-    for requirement in order.extra {
-        if let Err(cause) = requirements::check(requirement) {
-            let text = format!(
-                "failed to install `{}`: {cause}",
-                requirement.escape_debug()
-            );
-            return Err(Error::new(Kind::Usage, text)
-                .with_hint("name packages, as in: lxml \"openpyxl>=3.1\""));
-        }
-        let located =
-            requirements::located(requirement, &order.scripts.user_folder, &order.skill.path);
-        if !extra.contains(&located) {
-            extra.push(located);
-        }
-    }
-    Ok(extra)
-}
-
-/// The skill's requirements file with the extra requirements, and those of them
-/// that are new in it.
-fn requirements_file(
-    skill: &Skill,
-    extra: &[String],
-) -> Result<(Option<RequirementsFile>, Vec<String>), Error> {
-    let mut file = RequirementsFile::of(&skill.root).map_err(|cause| {
-        let path = skill.path.join(requirements::FILE);
-        Error::new(
-            Kind::Io,
-            format!("failed to read `{}`: {cause}", path.display()),
-        )
-    })?;
-    let mut added = Vec::new();
-    for requirement in extra {
-        let file = file.get_or_insert_with(RequirementsFile::empty);
-        if !file.names(&skill.root, requirement) {
-            file.add(requirement);
-            added.push(requirement.clone());
-        }
-    }
-    Ok((file, added))
-}
-
-fn lock(order: &Order<'_>, tell: &mut Tell<'_>) -> Result<FolderLock, Error> {
-    let folder = &order.skill.path;
-    let lock = FolderLock::take(folder, order.patience, &mut || tell(Progress::Waits));
-    let lock = lock.map_err(|error| match Stop::within(&error) {
-        Some(stop) => stop.into(),
-        None => Error::new(
-            Kind::Io,
-            format!("failed to lock `{}`: {error}", folder.display()),
-        ),
-    })?;
-    if !lock.is_held() {
-        tell(Progress::Unlocked);
-    }
-    Ok(lock)
 }
 
 fn unwritable(folder: &Path, error: &std::io::Error) -> Error {

@@ -1,0 +1,85 @@
+//! What a setup is asked for, made sense of before anything is done.
+
+use crate::config::Scripts;
+use crate::error::{Error, Kind};
+use crate::skills::Skill;
+use crate::skills::setup::Progress;
+use crate::skills::setup::requirements::{self, RequirementsFile};
+use crate::skills::setup::tool::Tell;
+use crate::world::lock::FolderLock;
+use crate::world::patience::{Patience, Stop};
+
+/// What is to be set up.
+pub struct Order<'s> {
+    /// The skill.
+    pub skill: &'s Skill,
+    /// How its scripts run.
+    pub scripts: &'s Scripts,
+    /// What ends the setup early.
+    pub patience: &'s Patience,
+    /// Requirements of the person who asks. Once installed they stand in the
+    /// skill's `requirements.txt`.
+    pub extra: &'s [String],
+}
+
+/// The requirements that were asked for, if they are some.
+pub(super) fn asked(order: &Order<'_>) -> Result<Vec<String>, Error> {
+    let mut extra: Vec<String> = Vec::new();
+    for requirement in order.extra {
+        if let Err(cause) = requirements::check(requirement) {
+            let text = format!(
+                "failed to install `{}`: {cause}",
+                requirement.escape_debug()
+            );
+            return Err(Error::new(Kind::Usage, text)
+                .with_hint("name packages, as in: lxml \"openpyxl>=3.1\""));
+        }
+        let located =
+            requirements::located(requirement, &order.scripts.user_folder, &order.skill.path);
+        if !extra.contains(&located) {
+            extra.push(located);
+        }
+    }
+    Ok(extra)
+}
+
+/// The skill's requirements file with the extra requirements, and those of them
+/// that are new in it.
+pub(super) fn requirements_file(
+    skill: &Skill,
+    extra: &[String],
+) -> Result<(Option<RequirementsFile>, Vec<String>), Error> {
+    let mut file = RequirementsFile::of(&skill.root).map_err(|cause| {
+        let path = skill.path.join(requirements::FILE);
+        Error::new(
+            Kind::Io,
+            format!("failed to read `{}`: {cause}", path.display()),
+        )
+    })?;
+    let mut added = Vec::new();
+    for requirement in extra {
+        let file = file.get_or_insert_with(RequirementsFile::empty);
+        if !file.names(&skill.root, requirement) {
+            file.add(requirement);
+            added.push(requirement.clone());
+        }
+    }
+    Ok((file, added))
+}
+
+/// Keeps every other setup of the skill out, as soon as there is none.
+pub(super) fn lock(order: &Order<'_>, tell: &mut Tell<'_>) -> Result<FolderLock, Error> {
+    let folder = &order.skill.path;
+    let lock = FolderLock::take(folder, order.patience, &mut || tell(Progress::Waits));
+    let lock = lock.map_err(|error| match Stop::within(&error) {
+        Some(stop) => stop.into(),
+        None => Error::new(
+            Kind::Io,
+            format!("failed to lock `{}`: {error}", folder.display()),
+        ),
+    })?;
+    if !lock.is_held() {
+        tell(Progress::Unlocked);
+    }
+    Ok(lock)
+}
