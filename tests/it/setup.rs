@@ -206,6 +206,12 @@ fn what_is_no_requirement_is_refused() {
         run.status(2).stderr_has("hint: ");
     }
     setup(&test, &[]).status(1).stderr_has("an option");
+    let latin = quick().file("skills/s/requirements.txt", b"beta # f\xfcr alle\n");
+    setup(&latin, &["alpha"])
+        .status(1)
+        .stderr_has("failed to add to");
+    let bytes = fs::read(latin.path("skills/s/requirements.txt")).expect("it is there");
+    assert_eq!(bytes, b"beta # f\xfcr alle\n");
     assert!(!test.exists(VENV) && !test.exists("skills/s/requirements.txt"));
 }
 

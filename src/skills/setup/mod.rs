@@ -30,7 +30,8 @@ use record::{Record, installed};
 use requirements::RequirementsFile;
 use tool::{Bench, Tell};
 
-/// Sets a skill up. When it fails the skill is as before.
+/// Sets a skill up. When it fails the skill is as before; only a venv that people
+/// made keeps what was installed in it by then.
 pub fn setup(order: &Order<'_>, tell: &mut Tell<'_>) -> Result<Done, Error> {
     let folder = &order.skill.path;
     let extra = asked(order)?;

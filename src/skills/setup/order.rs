@@ -49,17 +49,21 @@ pub(super) fn requirements_file(
     skill: &Skill,
     extra: &[String],
 ) -> Result<(Option<RequirementsFile>, Vec<String>), Error> {
-    let mut file = RequirementsFile::of(&skill.root).map_err(|cause| {
-        let path = skill.path.join(requirements::FILE);
-        Error::new(
-            Kind::Io,
-            format!("failed to read `{}`: {cause}", path.display()),
-        )
-    })?;
+    let path = skill.path.join(requirements::FILE);
+    let failure = |verb: &str, cause: String| {
+        let text = format!("failed to {verb} `{}`: {cause}", path.display());
+        Error::new(Kind::Io, text)
+    };
+    let file = RequirementsFile::of(&skill.root);
+    let mut file = file.map_err(|refusal| failure("read", refusal.to_string()))?;
     let mut added = Vec::new();
     for requirement in extra {
         let file = file.get_or_insert_with(RequirementsFile::empty);
         if !file.names(&skill.root, requirement) {
+            if !file.is_exact() {
+                let cause = "it is no UTF-8 text, or too large; add the line yourself";
+                return Err(failure("add to", cause.into()));
+            }
             file.add(requirement);
             added.push(requirement.clone());
         }

@@ -55,22 +55,30 @@ pub(super) fn located(requirement: &str, user_folder: &Path, skill: &Path) -> St
 /// A requirements file of a skill.
 pub(super) struct RequirementsFile {
     text: String,
+    /// The text is all of the file, byte for byte.
+    is_exact: bool,
 }
 
 impl RequirementsFile {
     /// Reads the skill's; `None` if it has none.
-    pub(super) fn of(root: &Root) -> Result<Option<RequirementsFile>, String> {
+    pub(super) fn of(root: &Root) -> Result<Option<RequirementsFile>, Refusal> {
         match read(root, FILE) {
-            Ok(text) => Ok(Some(RequirementsFile { text })),
+            Ok((text, is_exact)) => Ok(Some(RequirementsFile { text, is_exact })),
             Err(Refusal::NotFound) => Ok(None),
-            Err(refusal) => Err(refusal.to_string()),
+            Err(refusal) => Err(refusal),
         }
+    }
+
+    /// Whether it can be added to without a loss.
+    pub(super) fn is_exact(&self) -> bool {
+        self.is_exact
     }
 
     /// None yet.
     pub(super) fn empty() -> RequirementsFile {
         RequirementsFile {
             text: String::new(),
+            is_exact: true,
         }
     }
 
@@ -124,7 +132,10 @@ impl RequirementsFile {
 
 /// The lines of any requirements file of a skill, as [`RequirementsFile::lines`].
 pub(super) fn lines_of(root: &Root, path: &str) -> Vec<String> {
-    read(root, path).map_or_else(|_| Vec::new(), |text| lines(root, folder_of(path), &text))
+    read(root, path).map_or_else(
+        |_| Vec::new(),
+        |(text, _)| lines(root, folder_of(path), &text),
+    )
 }
 
 fn lines(root: &Root, folder: &str, text: &str) -> Vec<String> {
@@ -171,17 +182,20 @@ impl Reading<'_> {
             }
             let path = format!("{folder}{name}");
             // pip says it better if it cannot be read.
-            if let Ok(text) = read(self.root, &path) {
+            if let Ok((text, _)) = read(self.root, &path) {
                 self.read(folder_of(&path), &text);
             }
         }
     }
 }
 
-fn read(root: &Root, path: &str) -> Result<String, Refusal> {
+/// The text of a file, and whether it is all of it, as it stands there.
+fn read(root: &Root, path: &str) -> Result<(String, bool), Refusal> {
     let file = root.file(path)?;
     let piece = confined::read_whole(&file, limits::SETUP_REQUIREMENTS_BYTES)?;
-    Ok(String::from_utf8_lossy(&piece.bytes).into_owned())
+    let text = String::from_utf8_lossy(&piece.bytes);
+    let is_exact = !piece.more && text.as_bytes() == piece.bytes;
+    Ok((text.into_owned(), is_exact))
 }
 
 /// A comment begins with `#` at the start or behind a blank.
@@ -227,7 +241,10 @@ mod tests {
     use super::*;
 
     fn file(text: &str) -> RequirementsFile {
-        RequirementsFile { text: text.into() }
+        RequirementsFile {
+            text: text.into(),
+            is_exact: true,
+        }
     }
 
     #[test]
