@@ -287,6 +287,8 @@ def source_of(document):
     """The YAML between the lines of dashes; none where there is no such thing."""
     text = document.decode("utf-8", "replace").lstrip("\ufeff")
     lines = text.split("\n")
+    if lines[0].startswith("```"):
+        lines.pop(0)
     ends = [number for number, line in enumerate(lines) if line.rstrip() == "---"]
     if len(ends) < 2 or ends[0] != 0:
         return None
@@ -317,7 +319,9 @@ def compare(program, kind, documents, show):
     for document, ours in zip(documents, ask_ours(program, documents)):
         source = source_of(document)
         if source is None or ours["strict"] is None:
-            tally["without frontmatter" if source is None and ours["strict"] is None else "OTHER BLOCK"] += 1
+            is_alike = source is None and ours["strict"] is None
+            tally["without frontmatter" if is_alike else "OTHER BLOCK"] += 1
+            faults += not is_alike
             continue
         wanted = ask_real(source)
         found = judge(ours, wanted)
