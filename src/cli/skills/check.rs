@@ -63,10 +63,17 @@ pub fn run(run: &Run, names: &[&str], fix: bool, is_json: bool, output: &mut Out
         between,
     } = chosen(run, names, output)?;
     let mut fixed = Vec::new();
+    let mut is_unmended = false;
     if fix {
         for one in &checked {
             run.patience.check()?;
-            mend(one, &mut fixed)?;
+            if let Err(cause) = mend(one, &mut fixed) {
+                output.warn(&format!(
+                    "failed to mend the skill `{}`: {cause}",
+                    one.summary.name
+                ));
+                is_unmended = true;
+            }
         }
     }
     for one in &mut checked {
@@ -78,7 +85,10 @@ pub fn run(run: &Run, names: &[&str], fix: bool, is_json: bool, output: &mut Out
     if run.typed.scripts {
         check_python(&mut checked, run)?;
     }
-    let report = Report::of(checked, between, fixed);
+    let mut report = Report::of(checked, between, fixed);
+    if is_unmended {
+        report.exit_code = 1;
+    }
     if is_json {
         print_json(&report, output);
     } else {
@@ -153,7 +163,7 @@ fn unopened(message: String) -> Problem {
     Problem {
         file: PathBuf::new(),
         line: None,
-        rule: "unreadable-skill",
+        rule: "unreadable-file",
         severity: Severity::Error,
         message,
         fix: None,
@@ -169,15 +179,11 @@ fn nothing(skills: &Skills) -> Error {
     Error::new(Kind::Io, text).with_hint("--skills DIR names a folder of skills")
 }
 
-fn mend(checked: &Checked, fixed: &mut Vec<Located<FixedView>>) -> Result<()> {
+fn mend(checked: &Checked, fixed: &mut Vec<Located<FixedView>>) -> std::result::Result<(), String> {
     let Some(skill) = &checked.skill else {
         return Ok(());
     };
-    let mended = check::fix(skill).map_err(|cause| {
-        let text = format!("failed to mend the skill `{}`: {cause}", skill.name);
-        Error::new(Kind::Io, text)
-    })?;
-    for Fixed { file, line, rule } in mended {
+    for Fixed { file, line, rule } in check::fix(skill)? {
         fixed.push(Located {
             skill: Some(skill.name.clone()),
             path: checked.summary.path.clone(),
@@ -273,10 +279,15 @@ impl Report {
                 ));
             }
         }
-        let plural = if self.skills == 1 { "" } else { "s" };
+        let count = |number: usize, what: &str| {
+            let plural = if number == 1 { "" } else { "s" };
+            format!("{number} {what}{plural}")
+        };
         output.note(&format!(
-            "{} skill{plural} checked: {} errors, {} warnings",
-            self.skills, self.errors, self.warnings
+            "{} checked: {}, {}",
+            count(self.skills, "skill"),
+            count(self.errors, "error"),
+            count(self.warnings, "warning")
         ));
     }
 }

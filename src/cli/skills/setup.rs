@@ -52,7 +52,9 @@ pub fn run(
         extra: &extra,
     };
     let done = setup(&order, &mut |progress| match progress {
-        Progress::Fault(_) | Progress::Unlocked => output.warn(&progress.to_string()),
+        Progress::Fault(_) | Progress::Unlocked | Progress::Lost { .. } => {
+            output.warn(&progress.to_string());
+        }
         Progress::Line(line) => output.note(line),
         _ => output.note(&format!("{}: {progress}", skill.name)),
     })?;
@@ -102,7 +104,7 @@ fn name_of(outcome: Outcome) -> &'static str {
 /// The result in a line.
 fn describe(name: &str, done: &Done, run: &Run) -> String {
     let Some(venv) = &done.venv else {
-        return format!("{name}: nothing to install, its scripts need only the standard library");
+        return format!("{name}: nothing to install");
     };
     let venv = near(venv, &run.folder);
     let held: Vec<&str> = done
@@ -135,7 +137,7 @@ fn unknown(name: &str, missing: &[Import]) -> Error {
     Error::new(
         Kind::Io,
         format!(
-            "failed to find packages for the imports {}",
+            "failed to set `{name}` up whole: no module is found for {}",
             list.join(", ")
         ),
     )

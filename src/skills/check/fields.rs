@@ -145,7 +145,8 @@ fn metadata(page: &Page, findings: &mut Findings) {
                 shown(key),
                 kind(value)
             );
-            let fix = "put the values in double quotes".to_owned();
+            let is_plain = !value.is_object() && !value.is_array();
+            let fix = is_plain.then(|| "put the values in double quotes".to_owned());
             findings.add("metadata-value", page.file_name, line, message, fix);
         }
         Some(other) => {

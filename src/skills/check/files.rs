@@ -104,7 +104,11 @@ fn look(skill: &Skill, entry: &Entry, path: PathBuf, depth: usize, findings: &mu
             let head = confined::read_whole(&open.file, PROGRAMS[0].len());
             let head = head.map(|piece| piece.bytes).unwrap_or_default();
             if let Some(what) = binary(&path, &head) {
-                let fix = "bring the source, or say how to install it".to_owned();
+                let fix = if what.contains("archive") {
+                    "unpack it: nothing in it is read".to_owned()
+                } else {
+                    "bring the source, or say how to install it".to_owned()
+                };
                 findings.push("binary-file", path, None, what.to_owned(), Some(fix));
             }
         }

@@ -98,10 +98,16 @@ pub(super) fn check(skill: &Skill, probed: &Probed, interpreter: &Interpreter) -
     findings.into_sorted()
 }
 
+const TEST_FRAMEWORKS: [&str; 3] = ["hypothesis", "nose", "pytest"];
+
 /// Imports by module, what is needed first, and by whether they are missing.
 fn by_module(probed: &Probed) -> BTreeMap<(&str, bool), Vec<&Import>> {
     let mut found: BTreeMap<(&str, bool), Vec<&Import>> = BTreeMap::new();
     for import in &probed.imports {
+        // Whoever runs a skill's tests has them; nobody else misses them.
+        if import.is_optional && TEST_FRAMEWORKS.contains(&import.module.as_str()) {
+            continue;
+        }
         let key = (import.module.as_str(), import.is_missing);
         found.entry(key).or_default().push(import);
     }

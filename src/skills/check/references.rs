@@ -120,7 +120,16 @@ fn meant(path: &str, names: &[String]) -> Option<String> {
         .iter()
         .find(is_same)
         .or_else(|| names.iter().find(|name| base(name) == wanted));
-    let near = || text::nearest(path, names.iter().map(String::as_str), 1);
+    let folder = |name: &str| {
+        name.rsplit_once('/')
+            .map(|(folder, _)| folder.to_lowercase())
+    };
+    // A neighbour with another name is not meant.
+    let is_likely = |name: &&str| {
+        folder(name) != folder(path)
+            || !text::nearest(&wanted, [base(name).as_str()].into_iter(), 1).is_empty()
+    };
+    let near = || text::nearest(path, names.iter().map(String::as_str).filter(is_likely), 1);
     found
         .cloned()
         .or_else(|| near().first().map(|name| (*name).to_owned()))
