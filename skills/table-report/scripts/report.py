@@ -375,6 +375,7 @@ def _require_package():
     if xlsxwriter is None:
         folder = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
         raise ReportError("the package XlsxWriter is missing (No module named 'xlsxwriter'); run: "
+                          "skills-runner skills setup table-report, or: "
                           f"cd {folder} && python3 -m venv venv && venv/bin/pip install -r requirements.txt")
 
 

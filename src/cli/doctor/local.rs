@@ -13,7 +13,7 @@ use crate::error::{Kind, Result};
 use crate::limits;
 use crate::settings;
 use crate::skills::python::{Interpreter, Question};
-use crate::skills::{Catalogue, Problem, Summary};
+use crate::skills::{Catalogue, Problem, Skill, Summary, check};
 use crate::text::one_line;
 use crate::tool::milliseconds;
 use crate::world::capture::Caps;
@@ -300,9 +300,15 @@ pub fn skills(run: &Run, catalogue: &Catalogue) -> Check {
             );
         }
     }
+    let lacking = packages(run, catalogue);
     for skill in &catalogue.skills {
         let venv = venv(run, skill);
-        let found = faults_of(skill, venv.as_ref());
+        let mut found = faults_of(skill, venv.as_ref());
+        let packages = lacking.iter().filter(|(name, _)| *name == skill.name);
+        found.extend(packages.map(|(_, problem)| {
+            let fix = problem.fix.as_deref().unwrap_or_default();
+            (problem.message.clone(), fix.to_string())
+        }));
         rows.push(json!({
             "name": skill.name,
             "usable": skill.fault.is_none(),
@@ -326,6 +332,22 @@ pub fn skills(run: &Run, catalogue: &Catalogue) -> Check {
         .with("folders", folders)
         .with("problems", problems)
         .with("skills", Value::Array(rows))
+}
+
+/// Skills whose scripts need packages that are not there. One finding a skill
+/// is enough here: the linter tells them all.
+fn packages(run: &Run, catalogue: &Catalogue) -> Vec<(String, Problem)> {
+    let found = catalogue.usable().map(|skill| run.skills.find(&skill.name));
+    let skills: Vec<Skill> = found.filter_map(std::result::Result::ok).collect();
+    let opened: Vec<&Skill> = skills.iter().collect();
+    // Where no Python answers, that has been told.
+    let found = check::python(&opened, &run.config.scripts, &run.patience).unwrap_or_default();
+    let is_it = |problem: &Problem| ["missing-venv", "missing-import"].contains(&problem.rule);
+    let named = skills.iter().map(|skill| skill.name.clone());
+    named
+        .zip(found)
+        .filter_map(|(name, problems)| Some((name, problems.into_iter().find(is_it)?)))
+        .collect()
 }
 
 /// What is wrong with a skill, each with its fix.
