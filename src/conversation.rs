@@ -92,6 +92,7 @@ impl Conversation {
         let (Some(document), files) = result.parts() else {
             return result;
         };
+        let base = document.lines().next().unwrap_or_default();
         let told = self
             .messages
             .iter()
@@ -101,15 +102,20 @@ impl Conversation {
                     content,
                     document_bytes: Some(end),
                     ..
-                } if content.get(..*end) == Some(document) => Some(&content[*end..]),
+                } if content.lines().next() == Some(base) => {
+                    // Only the latest text of a skill counts: an older one that
+                    // is the same again would be read past the newer.
+                    Some((content.get(..*end) == Some(document)).then(|| &content[*end..]))
+                }
                 // A person invoked the skill.
-                Message::User(text) if text.ends_with(&result.content) => Some(files),
+                Message::User(text) if text.contains(&format!("{base}\n")) => {
+                    Some(text.ends_with(&result.content).then_some(files))
+                }
                 _ => None,
             });
-        let Some(told) = told else {
+        let Some(Some(told)) = told else {
             return result;
         };
-        let base = document.lines().next().unwrap_or_default();
         let mut note = format!("{base}\n\n{ALREADY_TOLD}");
         if files != told {
             note.push_str(if files.is_empty() { NO_FILES } else { files });
@@ -346,6 +352,10 @@ mod tests {
         for _ in 0..2 {
             let result = ToolResult::success("Base: /s\nText", "");
             assert_eq!(told(&mut conversation, result), "Base: /s\nText");
+        }
+        // What lies behind a newer text is told again.
+        for text in ["Base: /v\nA", "Base: /v\nB", "Base: /v\nA"] {
+            assert_eq!(told(&mut conversation, document(text, "")), text);
         }
         conversation.clear();
         let again = told(&mut conversation, document("Base: /s\nText", ""));

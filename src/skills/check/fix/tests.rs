@@ -349,3 +349,30 @@ fn only_what_says_the_same_is_proven() {
         assert!(!is_proven(text), "{text:?}");
     }
 }
+
+/// Quotes around quotes would double with every round.
+#[test]
+fn a_line_that_quotes_do_not_mend_is_left_alone() {
+    for yaml in [
+        "list:\n  - \"\n\"\": x",
+        "f2:\n   -  \"\\\"q\\\"0\":\n      \"\\\"q\\\"1\": !!int \"9\"",
+        "f2:\n   -  \"\\\"q\\\"0\":\n      \"\\\"q\\\"1\": @x",
+    ] {
+        let text = format!("---\nname: a-b\ndescription: c\n{yaml}\n---\nBody\n");
+        assert_eq!(mended(&text), None, "{yaml}");
+    }
+}
+
+/// What other readers know for more than text is not turned into text.
+#[test]
+fn anchors_and_tags_stay_what_they_are() {
+    for yaml in [
+        "metadata:\n  a: !!int \"1\"",
+        "version: !!str 1",
+        "x: &a foo\ny: *a",
+        "f1:\n   \"\\\"q\\\"0\": !!bool \"false\"",
+    ] {
+        let text = format!("---\nname: a-b\ndescription: c\n{yaml}\n---\nBody\n");
+        assert_eq!(mended(&text), None, "{yaml}");
+    }
+}

@@ -1,5 +1,7 @@
 //! Values that stop a strict reader, put in quotes or rid of tabs.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use super::entry::{Entry, entries, scalar};
@@ -23,11 +25,17 @@ impl Work<'_> {
     /// Values that stop a strict reader, until it reads to the end. None: it
     /// cannot be brought there.
     pub(super) fn values(&mut self) -> Option<()> {
+        // A line that was mended and is refused again cannot be mended: quotes
+        // around quotes would only make it longer.
+        let mut mended = BTreeSet::new();
         for _ in 0..limits::MENDED_VALUES {
             if yaml::parse(&yaml::normalize(self.source())).is_ok_and(|it| !it.value.is_string()) {
                 return Some(());
             }
             let (entry, fault) = self.first_fault()?;
+            if !mended.insert((self.number(fault.line - 1), fault.rule)) || !self.is_text(&fault) {
+                return None;
+            }
             self.value(&entry, &fault)?;
         }
         None
@@ -51,6 +59,18 @@ impl Work<'_> {
             let line = fault.line + entry.line;
             Some((entry, Fault { line, ..fault }))
         })
+    }
+
+    /// Whether the value that is refused can only be meant as text. Anchors,
+    /// their aliases and YAML's own tags are none: other readers know them.
+    fn is_text(&self, fault: &Fault) -> bool {
+        if fault.rule != "anchor-alias-tag" {
+            return true;
+        }
+        let source = self.source();
+        let line = source.lines().nth(fault.line - 1).unwrap_or_default();
+        let is_alias = line.contains(" *") && source.contains(" &");
+        !(line.contains("!!") || line.contains(" &") || is_alias)
     }
 
     fn value(&mut self, entry: &Entry, fault: &Fault) -> Option<()> {
