@@ -4,7 +4,7 @@
 //! is remembered between two calls: a skill changed on disk is seen by the
 //! next one.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::limits;
 use crate::world::confined::{Refusal, Root};
@@ -36,12 +36,27 @@ pub use skill::{Document, Skill};
 #[derive(Clone, Debug)]
 pub struct Skills {
     folders: Vec<PathBuf>,
+    /// Another command finds a skill in them only by its path.
+    by_path: bool,
 }
 
 impl Skills {
     /// Looks into these folders, which may be missing.
     pub fn new(folders: Vec<PathBuf>) -> Skills {
-        Skills { folders }
+        Skills {
+            folders,
+            by_path: false,
+        }
+    }
+
+    /// The same folders, given for this command only, so that a skill's mere
+    /// name would not be found by the next one.
+    #[must_use]
+    pub fn named_by_path(self) -> Skills {
+        Skills {
+            by_path: true,
+            ..self
+        }
     }
 
     /// The folders, for messages.
@@ -98,6 +113,15 @@ impl Skills {
         })
     }
 
+    /// What a command takes for the skill in this folder.
+    pub fn address(&self, name: &str, folder: &Path) -> String {
+        if self.by_path {
+            folder.to_string_lossy().into_owned()
+        } else {
+            name.to_string()
+        }
+    }
+
     fn open(&self, name: &str) -> Result<Option<Skill>, String> {
         if !is_skill_name(name) {
             return Ok(None);
@@ -110,6 +134,7 @@ impl Skills {
                 Ok(root) => {
                     return Ok(Some(Skill {
                         name: name.to_string(),
+                        address: self.address(name, &path),
                         path,
                         root,
                     }));

@@ -139,11 +139,14 @@ pub fn probe(
             batch.finish(&mut probed);
             continue;
         }
-        let outcome = batch.ask(interpreter, scripts, patience)?;
+        let first = skills[batch.first()];
+        let outcome = batch.ask(interpreter, scripts, patience);
+        patience.check().map_err(|stop| stop.to_string())?;
+        let outcome = outcome.map_err(|cause| interpreter.explain(first, &cause))?;
         let answers = Answers::parse(&outcome);
         let Some(version) = &answers.version else {
             let cause = no_python(interpreter, &outcome);
-            return Err(interpreter.explain(batch.first_name(), &cause));
+            return Err(interpreter.explain(first, &cause));
         };
         let unanswered = batch.take(&answers, version, &mut probed);
         let Some((first, rest)) = unanswered.split_first() else {

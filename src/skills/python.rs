@@ -41,10 +41,10 @@ impl Interpreter {
                     return Err(format!(
                         "the venv of the skill `{}` is not finished: `{}` finishes it",
                         skill.name,
-                        setup_command(&skill.name, &[])
+                        setup_command(&skill.address, &[])
                     ));
                 }
-                return in_venv(&skill.name, venv);
+                return in_venv(skill, venv);
             }
         }
         if scripts.python == Python::Off {
@@ -52,7 +52,7 @@ impl Interpreter {
                 "the skill `{}` has no venv, and scripts of such skills are switched off \
                  (SCRIPT_PYTHON=off); `{}` makes one",
                 skill.name,
-                setup_command(&skill.name, &[])
+                setup_command(&skill.address, &[])
             ));
         }
         Interpreter::without_venv(scripts)
@@ -87,7 +87,7 @@ impl Interpreter {
 impl Interpreter {
     /// What to do when the interpreter cannot be started: a venv's that cannot
     /// is broken.
-    pub fn explain(&self, skill: &str, cause: &str) -> String {
+    pub fn explain(&self, skill: &Skill, cause: &str) -> String {
         match &self.venv {
             Some(venv) => broken(skill, venv, cause),
             None => cause.to_string(),
@@ -194,7 +194,7 @@ impl Question<'_> {
     }
 }
 
-fn in_venv(skill: &str, venv: PathBuf) -> Result<Interpreter, String> {
+fn in_venv(skill: &Skill, venv: PathBuf) -> Result<Interpreter, String> {
     let programs = ["bin/python", "bin/python3", "Scripts/python.exe"];
     match programs
         .iter()
@@ -215,19 +215,20 @@ fn in_venv(skill: &str, venv: PathBuf) -> Result<Interpreter, String> {
     }
 }
 
-fn broken(skill: &str, venv: &Path, cause: &str) -> String {
+fn broken(skill: &Skill, venv: &Path, cause: &str) -> String {
     format!(
-        "the venv of the skill `{skill}` is broken: {cause}; `{}` makes {} again",
-        setup_command(skill, &[]),
+        "the venv of the skill `{}` is broken: {cause}; `{}` makes {} again",
+        skill.name,
+        setup_command(&skill.address, &[]),
         venv.display(),
     )
 }
 
-/// The command that gives a skill its venv, with what it declares and these
-/// packages in it.
-pub fn setup_command(skill: &str, packages: &[&str]) -> String {
+/// The command that gives the skill with this address its venv, with what it
+/// declares and these packages in it.
+pub fn setup_command(address: &str, packages: &[&str]) -> String {
     let mut command = "skills-runner skills setup".to_string();
-    for word in [skill].iter().chain(packages) {
+    for word in [address].iter().chain(packages) {
         command.push(' ');
         command.push_str(&quoted(Path::new(word)));
     }

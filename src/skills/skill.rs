@@ -14,6 +14,9 @@ use crate::world::confined::{self, Refusal, Root, Tree, WalkLimits};
 pub struct Skill {
     /// The folder's name.
     pub name: String,
+    /// What a command of the person takes for it: the name, or the path where
+    /// the name would not be found.
+    pub address: String,
     /// The folder, absolute.
     pub path: PathBuf,
     /// The only door to what is in it.

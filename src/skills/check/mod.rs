@@ -104,7 +104,7 @@ fn promise(skill: &Skill, page: &Page, findings: &mut Findings) {
             _ => mended.is_some() && !is_left && is_of_text(problem.rule),
         };
         if is_mended {
-            let name = quoted(Path::new(&skill.name));
+            let name = quoted(Path::new(&skill.address));
             let command = format!("`skills-runner skills check --fix {name}` does it");
             problem.fix = Some(match problem.fix.take() {
                 Some(fix) => format!("{fix} ({command})"),

@@ -62,7 +62,7 @@ pub(super) fn refused(skill: &Skill, reason: &str) -> Vec<Problem> {
         Some(_) => "broken-venv",
         None => "no-python",
     };
-    let fix = venv.map(|_| format!("`{}`", setup_command(&skill.name, &[])));
+    let fix = venv.map(|_| format!("`{}`", setup_command(&skill.address, &[])));
     let file = venv.map(PathBuf::from).unwrap_or_default();
     findings.push(rule, file, None, reason.to_owned(), fix);
     findings.problems
@@ -152,9 +152,9 @@ fn missing(
         )
     };
     let fix = if first.package.is_some() || declared != Declares::No {
-        format!("`{}`", setup_command(&skill.name, &[]))
+        format!("`{}`", setup_command(&skill.address, &[]))
     } else {
-        let command = setup_command(&skill.name, &[]);
+        let command = setup_command(&skill.address, &[]);
         format!("`{command} PACKAGE`, with the package that brings it")
     };
     findings.push(
@@ -179,7 +179,7 @@ fn venv(skill: &Skill, probed: &Probed, interpreter: &Interpreter, findings: &mu
     } else {
         "the skill needs packages, and has no venv that holds them"
     };
-    let fix = Some(format!("`{}`", setup_command(&skill.name, &[])));
+    let fix = Some(format!("`{}`", setup_command(&skill.address, &[])));
     findings.push(
         "missing-venv",
         PathBuf::new(),

@@ -39,6 +39,7 @@ impl Bench {
     pub fn skill(&self) -> Skill {
         Skill {
             name: self.name.to_owned(),
+            address: self.name.to_owned(),
             path: self.path(),
             root: Root::open(&self.path()).unwrap(),
         }

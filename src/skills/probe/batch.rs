@@ -94,10 +94,9 @@ impl Batch {
         self.materials.push(material);
     }
 
-    /// The skill whose venv it is, where there is one.
-    pub(super) fn first_name(&self) -> &str {
-        let first = self.materials.first();
-        first.map_or("", |skill| skill.probed.skill.as_str())
+    /// The number of the skill whose venv it is, where there is one.
+    pub(super) fn first(&self) -> usize {
+        self.materials.first().map_or(0, |skill| skill.number)
     }
 
     /// One start of the interpreter.
@@ -147,10 +146,7 @@ impl Batch {
         };
         let outcome = question.ask(&interpreter.program, patience);
         patience.check().map_err(|stop| stop.to_string())?;
-        outcome.map_err(|cause| {
-            let cause = format!("{} {cause}", interpreter.program.display());
-            interpreter.explain(self.first_name(), &cause)
-        })
+        outcome.map_err(|cause| format!("{} {cause}", interpreter.program.display()))
     }
 
     /// Files what was answered, and gives the numbers of the skills that were not.

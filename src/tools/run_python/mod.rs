@@ -226,9 +226,6 @@ fn execute(
             let keep = scripts.keep_leftovers;
             Report::of(skill, python, limit, keep, &outcome, bench.secrets).into_result()
         }
-        Err(error) => failure(
-            "no Python",
-            &python.explain(&skill.name, &error.to_string()),
-        ),
+        Err(error) => failure("no Python", &python.explain(skill, &error.to_string())),
     }
 }

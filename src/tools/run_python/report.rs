@@ -164,7 +164,7 @@ fn install_command(skill: &Skill, python: &Interpreter, module: &str) -> String 
     };
     let missing = format!("`{}` is not installed{place}", known_part(module));
     let is_declared = skill.root.file("requirements.txt").is_ok();
-    let command = |packages: &[&str]| setup_command(&skill.name, packages);
+    let command = |packages: &[&str]| setup_command(&skill.address, packages);
     match package_of(module) {
         Some(package) => format!("{missing}: `{}` installs it", command(&[package])),
         None if is_declared => format!(
