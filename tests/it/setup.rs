@@ -264,7 +264,10 @@ fn a_change_makes_the_venv_anew_and_a_failure_keeps_the_old_one() {
     setup(&test, &[]).success();
     let test = test.file("skills/s/more.txt", "alpha==3.0\n");
     let before = identity(&test);
-    setup(&test, &[]).status(1).stderr_has("failed to install");
+    let failed = setup(&test, &[]).status(1).stderr_has("failed to install");
+    failed
+        .stderr_has("alpha==3.0")
+        .stderr_has("hint: the index has no such package or version");
     assert_eq!(identity(&test).0, before.0);
     assert_eq!(script(&test, "import alpha; print(alpha.VERSION)"), "1.0\n");
     let test = test.file("skills/s/more.txt", "beta\n");

@@ -27,6 +27,22 @@ const NO_NETWORK: [&str; 6] = [
     "Temporary failure in name resolution",
 ];
 
+const NO_REQUIREMENT: [&str; 5] = [
+    "Invalid requirement",
+    "Couldn't parse requirement",
+    "Failed to parse",
+    "Expected package name",
+    "Expected end or semicolon",
+];
+const NO_PACKAGE: [&str; 6] = [
+    "No matching distribution found",
+    "was not found in the package registry",
+    "was not found in the provided package locations",
+    "was not found in the cache",
+    "there is no version of",
+    "there are no versions of",
+];
+
 impl Failure {
     pub(super) fn of(outcome: &Outcome) -> Failure {
         let (stdout, stderr) = (outcome.stdout.text(), outcome.stderr.text());
@@ -55,6 +71,12 @@ impl Failure {
             Some(
                 "is the package index reachable? HTTPS_PROXY sets a proxy, PIP_INDEX_URL or UV_INDEX_URL another index",
             )
+        } else if has(&NO_REQUIREMENT) {
+            Some("a requirement is a package's name, if need be with its version: openpyxl>=3.1")
+        } else if has(&NO_PACKAGE) {
+            Some(
+                "the index has no such package or version for this Python: mend the requirement; a package can bear another name than its module",
+            )
         } else {
             None
         };
@@ -78,7 +100,14 @@ fn last_words(output: &str) -> Option<String> {
         .rev()
         .find_map(|line| line.strip_prefix("ERROR: "))
     {
-        return Some(error.to_string());
+        // Some pips tell the line of the file behind a picture of the fault.
+        let place = lines
+            .iter()
+            .find_map(|line| line.find("(from line ").map(|at| &line[at..]));
+        return Some(match place {
+            Some(place) if !error.contains(place) => format!("{error} {place}"),
+            _ => error.to_string(),
+        });
     }
     let begins = |line: &&&str| line.starts_with("error: ") || line.starts_with('×');
     match lines.iter().position(|line| begins(&line)) {
@@ -124,6 +153,12 @@ mod tests {
             (
                 "Traceback\nOSError: [Errno 28] No space left on device\n",
                 Some("OSError: [Errno 28] No space left on device"),
+            ),
+            (
+                "ERROR: Invalid requirement: 'a b': Expected end or semicolon\n    a b\n      ^ (from line 3 of requirements.txt)\n",
+                Some(
+                    "Invalid requirement: 'a b': Expected end or semicolon (from line 3 of requirements.txt)",
+                ),
             ),
             ("\n", None),
         ];
