@@ -26,6 +26,9 @@ warnings.simplefilter("ignore")
 CATCHES = {"ImportError", "ModuleNotFoundError", "Exception", "BaseException"}
 # Of the standard library somewhere, or no module at all.
 ELSEWHERE = {"__future__", "__main__", "_winapi", "msvcrt", "nt", "winreg", "winsound", "_typeshed"}
+# Tables of a pyproject.toml in which tools keep dependencies of their own.
+UNREAD = ("tool.poetry.dependencies", "tool.pdm.dependencies", "tool.setuptools.dynamic.dependencies",
+          "dependency-groups", "tool.poetry.group", "tool.uv.dev-dependencies")
 # Characters of anything that is told: names and messages have no bound of their own.
 LONGEST = 500
 CLAUSE = re.compile(r"^(~=|===?|!=|<=|>=|<|>)\s*([0-9]+(?:\.[0-9]+)*)(\.\*)?$")
@@ -283,8 +286,23 @@ class Skill:
             project = read.get("project", {})
             if isinstance(project, dict):
                 self.declare(index, content, 0, project)
+                if "dependencies" not in project:
+                    self.tell_unread(index, content, read)
             else:
                 self.tell("faults", index, None, "`project` is no table")
+
+    def tell_unread(self, index, content, read):
+        """Dependencies are declared, and not where they are read."""
+        for name in UNREAD:
+            table = read
+            for part in name.split("."):
+                table = table.get(part) if isinstance(table, dict) else None
+            if not table or list(table) == ["python"]:
+                continue
+            lines = content.split("\n")
+            found = [number for number, line in enumerate(lines, 1) if line.strip().startswith("[" + name)]
+            self.tell("faults", index, found[0] if found else None, "`%s` is not read, only `dependencies` of `[project]` are" % name)
+            return
 
     def read_toml(self, index, content, before):
         if self.reader is None:
