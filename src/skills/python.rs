@@ -7,18 +7,22 @@
 //! that names the fix.
 
 use std::ffi::{OsStr, OsString};
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::config::{Python, Scripts, find_program};
-use crate::skills::Skill;
+use crate::skills::{Skill, setup};
 use crate::world::capture::Caps;
 use crate::world::patience::Patience;
 use crate::world::process::{self, Job, Leftovers, Outcome};
 
 /// Lies in a venv from the moment it is begun until all is installed in it.
 pub const INCOMPLETE: &str = ".skills-runner-incomplete";
+
+/// Lies in a skill's folder only while a setup works there.
+pub const SETUP_FOLDER: &str = ".skills-runner-setup";
 
 /// What runs a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,7 +43,8 @@ impl Interpreter {
             if venv.symlink_metadata().is_ok() {
                 if venv.join(INCOMPLETE).symlink_metadata().is_ok() {
                     return Err(format!(
-                        "the venv of the skill `{}` is not finished: `{}` finishes it",
+                        "the venv of the skill `{}` is not finished, a setup of it is under way or was \
+                         interrupted: `{}` waits for that one and finishes it",
                         skill.name,
                         setup_command(&skill.address, &[])
                     ));
@@ -89,6 +94,7 @@ impl Interpreter {
     /// is broken.
     pub fn explain(&self, skill: &Skill, cause: &str) -> String {
         match &self.venv {
+            Some(venv) if cause.contains("Permission denied") => closed(skill, venv, &self.program),
             Some(venv) => broken(skill, venv, cause),
             None => cause.to_string(),
         }
@@ -196,32 +202,69 @@ impl Question<'_> {
 
 fn in_venv(skill: &Skill, venv: PathBuf) -> Result<Interpreter, String> {
     let programs = ["bin/python", "bin/python3", "Scripts/python.exe"];
-    match programs
-        .iter()
-        .map(|program| venv.join(program))
-        .find(|program| is_executable(program))
-    {
-        Some(program) => Ok(Interpreter {
-            program,
+    let programs = programs.map(|program| venv.join(program));
+    if let Some(program) = programs.iter().find(|program| is_executable(program)) {
+        return Ok(Interpreter {
+            program: program.clone(),
             venv: Some(venv),
-        }),
-        None => {
-            let cause = format!(
-                "{} is missing or cannot be run",
-                venv.join(programs[0]).display()
-            );
-            Err(broken(skill, &venv, &cause))
-        }
+        });
     }
+    if let Some(program) = programs.iter().find(|program| is_closed(program)) {
+        return Err(closed(skill, &venv, program));
+    }
+    let cause = format!("{} is missing or cannot be run", programs[0].display());
+    Err(broken(skill, &venv, &cause))
+}
+
+/// The venv may be whole: others run it.
+fn closed(skill: &Skill, venv: &Path, program: &Path) -> String {
+    let remedy = match remedy(skill, venv) {
+        Some(command) => format!("{command} makes one of this user's own"),
+        None => "whoever made it has to open its Python to this user".into(),
+    };
+    format!(
+        "the venv of the skill `{}` cannot be used: {} is not executable for this user; {remedy}",
+        skill.name,
+        program.display()
+    )
+}
+
+/// Whether something is there that this user is kept from.
+fn is_closed(program: &Path) -> bool {
+    let denied = |error: &io::Error| error.kind() == ErrorKind::PermissionDenied;
+    program.metadata().as_ref().err().is_some_and(denied)
+}
+
+/// The commands that put a venv without a working interpreter right: a setup
+/// leaves alone what people made. `None`: only who made it can.
+pub fn remedy(skill: &Skill, venv: &Path) -> Option<String> {
+    let command = format!("`{}`", setup_command(&skill.address, &[]));
+    // Of another name, it is passed over for the one that a setup makes.
+    let is_replaced = !venv.ends_with("venv") || setup::is_made(venv);
+    if is_replaced || venv.join(INCOMPLETE).symlink_metadata().is_ok() {
+        return Some(command);
+    }
+    if is_closed(&venv.join("bin/python")) {
+        return None;
+    }
+    let venv = quoted(venv);
+    Some(format!(
+        "`rm -r {venv}`, as no setup made it, and then {command}"
+    ))
 }
 
 fn broken(skill: &Skill, venv: &Path, cause: &str) -> String {
-    format!(
-        "the venv of the skill `{}` is broken: {cause}; `{}` makes {} again",
-        skill.name,
-        setup_command(&skill.address, &[]),
-        venv.display(),
-    )
+    let name = &skill.name;
+    match remedy(skill, venv) {
+        Some(command) if venv.ends_with("venv") => {
+            format!("the venv of the skill `{name}` is broken: {cause}; {command} makes it again")
+        }
+        Some(command) => format!(
+            "the venv of the skill `{name}` is broken: {cause}; {command} makes a `venv`, which \
+             is used in its place"
+        ),
+        None => format!("the venv of the skill `{name}` cannot be used: {cause}"),
+    }
 }
 
 /// The command that gives the skill with this address its venv, with what it

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use crate::limits;
 use crate::secret::{Cut, Secrets};
 use crate::skills::Skill;
+use crate::skills::python::SETUP_FOLDER;
 use crate::text::one_name;
 use crate::tool::ToolResult;
 use crate::tools::{Arguments, Tool, Workbench, schema, text_of};
@@ -107,12 +108,14 @@ fn open(skill: &Skill, path: &str) -> Result<Node, Refusal> {
 }
 
 fn list(folder: &Root) -> ToolResult {
-    let entries = match folder.entries(limits::FOLDER_ENTRIES) {
+    let mut entries = match folder.entries(limits::FOLDER_ENTRIES) {
         Ok(entries) => entries,
         Err(refusal) => {
             return ToolResult::failure(format!("the folder cannot be listed: {refusal}"));
         }
     };
+    // What a setup has there goes when it is done.
+    entries.list.retain(|entry| entry.name != SETUP_FOLDER);
     let mut text = String::new();
     for entry in &entries.list {
         text.push_str(&one_name(&entry.name.to_string_lossy()));

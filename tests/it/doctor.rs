@@ -823,8 +823,9 @@ fn faulty_skills_are_told() {
     run.stdout_has("ok       skills: 4 skills in ")
         .stdout_has("warning  skills: `empty`: cannot be used: it has no SKILL.md\n         fix: write its SKILL.md")
         .stdout_has("warning  skills: `odd`: SKILL.md line ")
+        .stdout_has("`skills-runner skills setup broken` makes ")
         .stdout_has("warning  skills: `broken`: the venv of the skill `broken` is broken: ")
-        .stdout_has("         fix: `skills-runner skills setup broken` makes ");
+        .stdout_has("         fix: `rm -r /");
     let run = test.again().args(["doctor", "--json"]).run().success();
     let skills = checks(&run).swap_remove(9);
     let venvs: Vec<&Value> = skills["details"]["skills"]

@@ -187,7 +187,7 @@ fn what_python_cannot_read_is_told_with_its_line() {
 #[test]
 fn requirements_are_found_wherever_they_are_declared() {
     let block = "#!/usr/bin/env python\r\n# /// script\r\n# requires-python = \">=3.6\"\r\n# dependencies = [\r\n#   \"rich>13\", # text\r\n#\r\n#   'httpx[http2]',\r\n# ]\r\n# ///\r\nimport os\r\n";
-    let project = "[project]\nname = 's'\nrequires-python = '>=3.6,!=3.7.*'\ndependencies = [\n  'lxml',\n  'pandas ; python_version > \"3\"',\n]\n";
+    let project = "[project]\nname = 's'\nrequires-python = '>=3.6,!=3.7.*'\ndependencies = [\n  'lxml',\n  'pandas ; python_version > \"3\"',\n]\n[dependency-groups]\ndev = ['pytest']\n";
     let test = Test::new()
         .file("skills/s/scripts/a.py", block)
         .file("skills/s/pyproject.toml", project)
@@ -235,6 +235,17 @@ fn a_broken_declaration_is_told_with_its_line() {
             "pyproject.toml",
             "[project]\nname = \n".into(),
             "pyproject.toml line 2: its TOML is broken: Invalid value",
+        ),
+        (
+            "pyproject.toml",
+            "[tool.poetry]\nname = 'x'\n[tool.poetry.dependencies]\npython = '^3'\nrich = '*'\n"
+                .into(),
+            "pyproject.toml line 3: `tool.poetry.dependencies` is not read, only `dependencies` of `[project]` are",
+        ),
+        (
+            "pyproject.toml",
+            "[project]\nname = 'x'\n[dependency-groups]\nall = ['rich']\n".into(),
+            "pyproject.toml line 3: `dependency-groups` is not read",
         ),
         (
             "pyproject.toml",
@@ -421,7 +432,8 @@ fn skills_are_asked_by_their_own_interpreters() {
     );
     assert_eq!(
         reasons[1],
-        "the venv of the skill `half done` is not finished: `skills-runner skills setup 'half done'` finishes it"
+        "the venv of the skill `half done` is not finished, a setup of it is under way or was \
+         interrupted: `skills-runner skills setup 'half done'` waits for that one and finishes it"
     );
     let mut off = scripts;
     off.python = Python::Off;

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use crate::harness::{
     CANARY, Outcome, Reply, Running, Server, Test, interpreter, is_alive, seconds, wait_until,
 };
+use crate::paths::as_an_ordinary_user;
 
 const DOCUMENT: &str = "---\nname: s\ndescription: Runs scripts.\n---\n";
 /// What every script of the tables begins with; one line.
@@ -434,15 +435,17 @@ fn the_interpreter_comes_from_the_ladder() {
 
     let broken = "the venv of the skill `s` is broken";
     let bad: &[(&str, Prepare, &str, &str)] = &[
-        ("dangling", |test| test.link("skills/s/venv", "/nowhere"), broken, "again"),
-        ("empty", |test| test.folder("skills/s/venv"), broken, "again"),
-        ("a file", |test| test.file("skills/s/venv", ""), broken, "again"),
+        ("dangling", |test| test.link("skills/s/venv", "/nowhere"), broken, "skills/s/venv`, as no setup made it, and then `skills-runner skills setup s` makes it again"),
+        ("empty", |test| test.folder("skills/s/venv"), broken, "; `rm -r /"),
+        ("a file", |test| test.file("skills/s/venv", ""), broken, "; `rm -r /"),
+        ("a setup's", |test| test.file("skills/s/venv/.skills-runner.json", "{\"made\": true}"), broken, "cannot be run; `skills-runner skills setup s` makes it again"),
+        ("added to", |test| test.file("skills/s/venv/.skills-runner.json", "{\"made\": false}"), broken, "; `rm -r /"),
         ("python gone", |test| test.folder("skills/s/venv/lib").link("skills/s/venv/bin/python", "/nowhere").link("skills/s/venv/bin/python3", "python"), broken, "again"),
         ("not executable", |test| test.file("skills/s/venv/bin/python", "#!/bin/sh\n"), broken, "again"),
         ("a folder", |test| test.folder("skills/s/venv/bin/python"), broken, "again"),
         ("no fallback", |test| test.link("skills/s/venv", "/nowhere").venv_at("skills/s/.venv"), broken, "again"),
-        (".venv", |test| test.folder("skills/s/.venv/bin"), broken, "again"),
-        ("half made", |test| test.venv("s").file("skills/s/venv/.skills-runner-incomplete", ""), "the venv of the skill `s` is not finished", "it"),
+        (".venv", |test| test.folder("skills/s/.venv/bin"), broken, "cannot be run; `skills-runner skills setup s` makes a `venv`, which is used in its place"),
+        ("half made", |test| test.venv("s").file("skills/s/venv/.skills-runner-incomplete", ""), "the venv of the skill `s` is not finished, a setup of it is under way or was interrupted", "it"),
         ("off", |test| test.env("SCRIPT_PYTHON", "off"), "SCRIPT_PYTHON=off", "one"),
         ("missing", |test| test.env("SCRIPT_PYTHON", "/nowhere/python"), "SCRIPT_PYTHON names /nowhere/python, which is no program", ""),
         ("unknown", |test| test.env("SCRIPT_PYTHON", "python9.9"), "SCRIPT_PYTHON names python9.9", ""),
@@ -474,6 +477,32 @@ fn a_venv_whose_python_does_not_start_is_broken() {
         let test = bench().executable("skills/s/venv/bin/python", python);
         assert_refused(&test, "venv/bin/python", "again");
     }
+}
+
+/// R-RUN-4: a venv may be whole for others.
+#[test]
+fn a_python_that_is_closed_to_the_user_is_not_broken() {
+    let test = bench();
+    let python = test.path("closed/python");
+    let test = test
+        .executable("closed/python", "#!/bin/sh\n")
+        .link("skills/s/venv/bin/python", &python)
+        .mode("closed", 0)
+        .mode(".", 0o755)
+        .mode("skills", 0o755);
+    let arguments = json!({"skill_name": "s", "script": "1"}).to_string();
+    let shell = as_an_ordinary_user(&test);
+    let run = |test: &Test| {
+        let test = test.again().shell(shell);
+        test.args(["tool", "run_python_script", &arguments]).run()
+    };
+    run(&test)
+        .status(1)
+        .stdout_has("not executable for this user; whoever made it")
+        .stdout_lacks("broken")
+        .stdout_lacks("skills setup");
+    let test = test.file("skills/s/venv/.skills-runner.json", "{\"made\": true}");
+    run(&test).stdout_has("user; `skills-runner skills setup s` makes one of this user's own");
 }
 
 /// R-RUN-2: where a script runs, what it can import, what it can write.
@@ -606,7 +635,7 @@ fn a_missing_module_is_answered_with_its_command() {
     let table: &[(bool, &str, &str, Missing)] = &[
         (false, "import ebooklib.epub", "", Some(("ebooklib", " EbookLib` installs it"))),
         (true, "from PIL import Image", "", Some(("PIL", " pillow` installs it"))),
-        (true, "import surely_missing", "", Some(("surely_missing", " PACKAGE` installs it, with the name of its package for PACKAGE"))),
+        (true, "import surely_missing", "", Some(("surely_missing", " PACKAGE` installs it, with the package that brings it for PACKAGE"))),
         (true, "import surely_missing.inner", "surely-missing>=1\n", Some(("surely_missing", "` installs what the skill's requirements.txt lists"))),
         (true, "try: import surely_missing\nexcept ImportError: print('without')", "", None),
         (true, "import sys; print('ModuleNotFoundError: No module named x', file=sys.stdout)", "", None),
@@ -619,6 +648,10 @@ fn a_missing_module_is_answered_with_its_command() {
         let hint = expected.map(|(module, end)| format!("`{module}` is not installed{place}: {setup}{end}"));
         ran.is("hint", hint);
     });
+    // What is listed is all there: another package has to bring the module.
+    let test = bench().venv("s").venv_module("s", "beta-1.0.dist-info", "");
+    let test = test.file("skills/s/requirements.txt", "Beta>=1  # all\nother; python_version < '3'\n");
+    run(&test, &json!({"script": "import surely_missing"})).has("hint", "setup s PACKAGE` installs it");
 }
 
 /// R-CFG-4: the key, under whatever name, and what only `.env` defines never

@@ -108,13 +108,15 @@ fn settings_count(count: usize) -> String {
 
 /// Parts a problem from what to do about it, which stands at its end.
 fn remedy(problem: &str) -> (&str, &str) {
-    const VERBS: [&str; 6] = [
+    const VERBS: [&str; 8] = [
         ": set ",
         ": pass ",
         ": copy ",
         ": chmod ",
         ": `skills-runner ",
         "; `skills-runner ",
+        "; `rm -r ",
+        "; whoever made ",
     ];
     let at = VERBS.iter().filter_map(|verb| problem.find(verb)).min();
     match at {

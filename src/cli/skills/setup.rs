@@ -16,7 +16,8 @@ use crate::world::output::Output;
 struct Report<'d> {
     name: &'d str,
     path: &'d PathBuf,
-    /// `made`, `made anew`, `added`, `up to date`, `nothing needed`.
+    /// `made`, `made anew`, `added`, `up to date`, `nothing needed`,
+    /// `nothing known`.
     outcome: &'static str,
     venv: &'d Option<PathBuf>,
     python: &'d PathBuf,
@@ -94,6 +95,7 @@ impl Missing<'_> {
 fn name_of(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::NothingNeeded => "nothing needed",
+        Outcome::NothingKnown => "nothing known",
         Outcome::UpToDate => "up to date",
         Outcome::Made => "made",
         Outcome::MadeAnew => "made anew",
@@ -123,7 +125,9 @@ fn describe(name: &str, done: &Done, run: &Run) -> String {
         Outcome::MadeAnew => format!("made {venv} anew{holds}"),
         Outcome::Added => format!("completed {venv}{holds}"),
         Outcome::UpToDate => format!("{venv} is up to date{holds}"),
-        Outcome::Made | Outcome::NothingNeeded => format!("made {venv}{holds}"),
+        Outcome::Made | Outcome::NothingNeeded | Outcome::NothingKnown => {
+            format!("made {venv}{holds}")
+        }
     };
     format!("{name}: {what}")
 }

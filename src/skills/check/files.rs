@@ -11,10 +11,18 @@ use super::Findings;
 use super::document::USUAL;
 use crate::limits;
 use crate::skills::Skill;
+use crate::skills::python::SETUP_FOLDER;
 use crate::world::confined::{self, Entry, Kind, Node, Refusal};
 
 /// Folders that tools fill, with links and binaries of their own.
-const SKIPPED: [&str; 5] = [".git", ".venv", "__pycache__", "node_modules", "venv"];
+const SKIPPED: [&str; 6] = [
+    ".git",
+    ".venv",
+    SETUP_FOLDER,
+    "__pycache__",
+    "node_modules",
+    "venv",
+];
 
 /// What is told from the name alone: the extension, and what it means.
 const BINARY: [(&[&str], &str); 3] = [

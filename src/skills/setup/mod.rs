@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 
 use crate::config::{Python, Scripts};
 use crate::error::{Error, Kind};
-use crate::skills::python::{Interpreter, quoted};
+use crate::skills::Skill;
+use crate::skills::python::{Interpreter, quoted, setup_command};
 
 mod needs;
 mod order;
@@ -60,6 +61,20 @@ pub fn setup(order: &Order<'_>, tell: &mut Tell<'_>) -> Result<Done, Error> {
     }
 }
 
+/// Whether a setup made the venv, and so may make it anew.
+pub fn is_made(venv: &Path) -> bool {
+    Record::of(venv).is_some_and(|record| record.made)
+}
+
+/// Whether a venv lacks a package that the skill's requirements file names.
+pub fn lacks_listed(skill: &Skill, venv: &Path) -> bool {
+    let installed = installed(venv);
+    let lines = requirements::lines_of(&skill.root, requirements::FILE);
+    let names = lines.iter().filter(|line| requirements::is_plain(line));
+    let mut names = names.map(|line| requirements::project(line));
+    names.any(|name| !installed.contains(&name))
+}
+
 /// The venv that a skill has.
 enum Found {
     /// None; this interpreter can make one.
@@ -92,12 +107,13 @@ impl Setup<'_> {
                 (_, Some(python)) => Ok(Found::Theirs(venv, python)),
                 (_, None) => {
                     let text = format!(
-                        "failed to use `{}`: its bin/python does not run",
+                        "failed to use `{}`: its bin/python does not run for this user",
                         venv.display()
                     );
                     let hint = format!(
-                        "no setup made it, so it is left alone; remove it and run the setup again: rm -r {}",
-                        quoted(&venv)
+                        "no setup made it, so it is left alone: `rm -r {}`, and then `{}`",
+                        quoted(&venv),
+                        setup_command(&self.order.skill.address, &[])
                     );
                     Err(Error::new(Kind::Io, text).with_hint(hint))
                 }
@@ -149,7 +165,11 @@ impl Setup<'_> {
         needs.tell_faults(tell);
         if self.extra.is_empty() && needs.are_none() {
             return Ok(Done {
-                outcome: Outcome::NothingNeeded,
+                outcome: if needs.unknown.is_empty() {
+                    Outcome::NothingNeeded
+                } else {
+                    Outcome::NothingKnown
+                },
                 venv: None,
                 python: base.to_path_buf(),
                 declared: Vec::new(),

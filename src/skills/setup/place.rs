@@ -16,10 +16,7 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use crate::limits;
-use crate::skills::python::INCOMPLETE;
-
-/// The working folder in the skill's; it is there only while a setup works.
-const WORK: &str = ".skills-runner-setup";
+use crate::skills::python::{INCOMPLETE, SETUP_FOLDER};
 
 /// The skill's folder, as the place of a `venv`.
 pub(super) struct Place<'s> {
@@ -38,7 +35,7 @@ impl<'s> Place<'s> {
 
     /// A folder for what is not yet, or no longer, the skill's.
     pub(super) fn work(&self) -> PathBuf {
-        self.skill.join(WORK)
+        self.skill.join(SETUP_FOLDER)
     }
 
     fn before(&self) -> PathBuf {
@@ -56,7 +53,9 @@ impl<'s> Place<'s> {
         let venv = self.venv();
         // Not through a link that a stranger has put into the skill.
         if exists(&self.work()) && !is_folder(&self.work()) {
-            return Err(io::Error::other(format!("{WORK} is no folder: remove it")));
+            return Err(io::Error::other(format!(
+                "{SETUP_FOLDER} is no folder: remove it"
+            )));
         }
         if exists(&venv.join(INCOMPLETE)) {
             self.prepare()?;

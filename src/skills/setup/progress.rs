@@ -92,6 +92,9 @@ pub struct Done {
 pub enum Outcome {
     /// The scripts need nothing that has to be installed, and there is no venv.
     NothingNeeded,
+    /// Modules are missing, and no package is known that brings them: there is
+    /// no venv.
+    NothingKnown,
     /// All was there already.
     UpToDate,
     /// A venv was made.

@@ -9,6 +9,7 @@ use crate::secret::Secrets;
 use crate::skills::Skill;
 use crate::skills::packages::{known_part, package_of};
 use crate::skills::python::{Interpreter, setup_command};
+use crate::skills::setup::lacks_listed;
 use crate::text;
 use crate::tool::{ToolResult, milliseconds};
 use crate::world::process::{Ending, Outcome};
@@ -163,16 +164,19 @@ fn install_command(skill: &Skill, python: &Interpreter, module: &str) -> String 
         None => "",
     };
     let missing = format!("`{}` is not installed{place}", known_part(module));
-    let is_declared = skill.root.file("requirements.txt").is_ok();
+    let is_listed = match &python.venv {
+        Some(venv) => lacks_listed(skill, venv),
+        None => skill.root.file("requirements.txt").is_ok(),
+    };
     let command = |packages: &[&str]| setup_command(&skill.address, packages);
     match package_of(module) {
         Some(package) => format!("{missing}: `{}` installs it", command(&[package])),
-        None if is_declared => format!(
+        None if is_listed => format!(
             "{missing}: `{}` installs what the skill's requirements.txt lists",
             command(&[])
         ),
         None => format!(
-            "{missing}: `{}` installs it, with the name of its package for PACKAGE",
+            "{missing}: `{}` installs it, with the package that brings it for PACKAGE",
             command(&["PACKAGE"])
         ),
     }
