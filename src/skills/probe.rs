@@ -21,6 +21,7 @@ mod batch;
 mod files;
 
 use batch::{Answers, Batch};
+pub use files::is_material;
 use files::{role, tree};
 
 /// What is known of one skill.

@@ -127,9 +127,18 @@ fn a_missing_import_names_its_remedy() {
     let test = Test::new()
         .file("skills/my skill/a.py", "import docxtpl\nimport nobody_a\n")
         .file("skills/my skill/b.py", "import docxtpl\n")
+        .file(
+            "skills/extra/a.py",
+            "try:\n    import docxtpl, nobody_a\nexcept ImportError:\n    pass\n",
+        )
+        .file("skills/extra/examples/b.py", "import lxml_of_nobody\n")
+        .file("skills/own/a.py", "import yaml, docxtpl, ebooklib\n")
+        .venv("own")
+        .venv_module("own", "docxtpl.py", "")
+        .venv_module("own", "yaml.py", "")
         .file("skills/told/a.py", "import docxtpl\n")
         .file("skills/told/requirements.txt", "docxtpl\n");
-    let found = problems(&test, real(), &["my skill", "told"]);
+    let found = problems(&test, real(), &["my skill", "told", "extra", "own"]);
     let told = |problem: &Problem| {
         let fix = problem.fix.clone().unwrap_or_default();
         format!("{} | {fix}", problem.message)
@@ -149,6 +158,66 @@ fn a_missing_import_names_its_remedy() {
         "`docxtpl` is missing: the skill declares it, and it is not installed | \
          `skills-runner skills setup told`"
     );
+    // A setup installs no more than is needed, unless it is asked to.
+    let extra: Vec<_> = found[2].iter().map(told).collect();
+    assert_eq!(
+        extra,
+        [
+            "`docxtpl` is missing, and can be done without: its package `docxtpl` is neither \
+             installed nor declared | `skills-runner skills setup extra docxtpl`, if that is wanted",
+            "`nobody_a` is missing, and can be done without: which package brings it is not known \
+             here | ",
+            "`lxml_of_nobody` is missing, and only examples, templates or tests need it: which \
+             package brings it is not known here | ",
+        ]
+    );
+    // One command declares all.
+    let all =
+        "`skills-runner skills setup own EbookLib PyYAML docxtpl` writes it into requirements.txt";
+    let undeclared: Vec<_> = found[3]
+        .iter()
+        .filter(|problem| problem.rule == "undeclared-import")
+        .map(|problem| problem.fix.as_deref())
+        .collect();
+    assert_eq!(undeclared, [Some(all), Some(all)]);
+}
+
+/// A command that names a skill finds it, wherever it was found.
+#[test]
+fn a_skill_found_by_its_path_is_named_by_it() {
+    let test = Test::new().file("skills/my skill/a.py", "import nobody_a\n");
+    let skills = Skills::new(vec![test.path("skills")]).named_by_path();
+    let skill = skills.find("my skill").expect("it is there");
+    let path = test.path("skills/my skill").display().to_string();
+    assert_eq!((skill.name.as_str(), &skill.address), ("my skill", &path));
+    let found = check::python(&[&skill], &scripts(&test, real()), &Patience::endless());
+    let found = found.expect("it is looked at").remove(0);
+    let fix = format!("`skills-runner skills setup '{path}'");
+    assert!(found.iter().any(|problem| problem.rule == "missing-import"));
+    for problem in found {
+        assert!(problem.fix.unwrap_or_default().starts_with(&fix));
+    }
+}
+
+/// What a setup keeps in the skill while it works is nobody's business.
+#[test]
+fn a_setup_under_way_is_not_looked_at() {
+    let work = "skills/s/.skills-runner-setup";
+    let test = Test::new()
+        .file(
+            "skills/s/SKILL.md",
+            "---\nname: s\ndescription: d\n---\nText.\n",
+        )
+        .file(&format!("{work}/before/bad.py"), "def f(:\n")
+        .file(&format!("{work}/before/lib/x.so"), "\x7fELF")
+        .file(&format!("{work}/SKILL.md"), "x")
+        .link(&format!("{work}/before/lib64"), "/nowhere");
+    let check = test.again().args(["skills", "check", "s"]).run().success();
+    check.stderr_has("0 errors, 0 warnings").stdout_lacks(":");
+    let argument = "{\"skill_name\":\"s\",\"file_path\":\".\"}";
+    let list = ["tool", "read_file_in_skill", argument];
+    let listing = test.again().args(list).run().success();
+    listing.stdout_has("SKILL.md").stdout_lacks("setup");
 }
 
 /// Two skills, one of them with a fault of each sort.

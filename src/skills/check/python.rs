@@ -4,14 +4,14 @@
 //! without is a warning; a package is named only where it is well known, since
 //! installing whatever bears a module's name is how strangers' code gets in.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use super::Findings;
 use crate::config::Scripts;
 use crate::limits;
-use crate::skills::probe::{self, Declared, Import, Probed};
-use crate::skills::python::{INCOMPLETE, Interpreter, setup_command};
+use crate::skills::probe::{self, Declared, Import, Probed, is_material};
+use crate::skills::python::{INCOMPLETE, Interpreter, remedy, setup_command};
 use crate::skills::{Problem, Skill};
 use crate::text;
 use crate::world::patience::Patience;
@@ -62,7 +62,7 @@ pub(super) fn refused(skill: &Skill, reason: &str) -> Vec<Problem> {
         Some(_) => "broken-venv",
         None => "no-python",
     };
-    let fix = venv.map(|_| format!("`{}`", setup_command(&skill.address, &[])));
+    let fix = venv.and_then(|name| remedy(skill, &skill.path.join(name)));
     let file = venv.map(PathBuf::from).unwrap_or_default();
     findings.push(rule, file, None, reason.to_owned(), fix);
     findings.problems
@@ -89,13 +89,29 @@ pub(super) fn check(skill: &Skill, probed: &Probed, interpreter: &Interpreter) -
                 "`{module}` is installed here, and the skill declares its package `{package}` \
                  nowhere: elsewhere it will be missing"
             );
-            let fix = Some(format!("add `{package}` to requirements.txt"));
+            let fix = Some(declare(skill, probed, interpreter));
             let (file, line) = (imports[0].file.clone(), Some(imports[0].line));
             findings.push("undeclared-import", file, line, message, fix);
         }
     }
     venv(skill, probed, interpreter, &mut findings);
     findings.into_sorted()
+}
+
+/// How all packages that scripts need come to be declared, at once.
+fn declare(skill: &Skill, probed: &Probed, interpreter: &Interpreter) -> String {
+    let undeclared = probed
+        .imports
+        .iter()
+        .filter(|import| !import.is_optional && probed.declares(import) == Declares::No);
+    let packages: BTreeSet<&str> = undeclared.filter_map(|import| import.package).collect();
+    let packages: Vec<&str> = packages.into_iter().collect();
+    if interpreter.venv.is_some() {
+        let command = setup_command(&skill.address, &packages);
+        format!("`{command}` writes it into requirements.txt")
+    } else {
+        format!("add to requirements.txt: {}", packages.join(", "))
+    }
 }
 
 const TEST_FRAMEWORKS: [&str; 3] = ["hypothesis", "nose", "pytest"];
@@ -143,7 +159,12 @@ fn missing(
     };
     let shown = text::one_line(module, limits::SUMMARY_CHARS);
     let (rule, message) = if first.is_optional {
-        let message = format!("`{shown}` is missing{elsewhere}, and can be done without: {what}");
+        let need = if imports.iter().all(|import| is_material(&import.file)) {
+            "only examples, templates or tests need it"
+        } else {
+            "can be done without"
+        };
+        let message = format!("`{shown}` is missing{elsewhere}, and {need}: {what}");
         ("optional-import", message)
     } else {
         (
@@ -151,19 +172,21 @@ fn missing(
             format!("`{shown}` is missing{elsewhere}: {what}"),
         )
     };
-    let fix = if first.package.is_some() || declared != Declares::No {
-        format!("`{}`", setup_command(&skill.address, &[]))
-    } else {
-        let command = setup_command(&skill.address, &[]);
-        format!("`{command} PACKAGE`, with the package that brings it")
+    let command = |packages: &[&str]| format!("`{}`", setup_command(&skill.address, packages));
+    let fix = match first.package {
+        _ if declared != Declares::No => Some(command(&[])),
+        // A setup installs what is needed, and no more unless it is asked to.
+        Some(package) if first.is_optional => {
+            Some(format!("{}, if that is wanted", command(&[package])))
+        }
+        Some(_) => Some(command(&[])),
+        None if first.is_optional => None,
+        None => Some(format!(
+            "{}, with the package that brings it",
+            command(&["PACKAGE"])
+        )),
     };
-    findings.push(
-        rule,
-        first.file.clone(),
-        Some(first.line),
-        message,
-        Some(fix),
-    );
+    findings.push(rule, first.file.clone(), Some(first.line), message, fix);
 }
 
 /// A skill without a venv, which lacks something that one would hold. Where

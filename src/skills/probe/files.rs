@@ -35,7 +35,7 @@ pub(super) fn role(path: &Path) -> Option<Role> {
 }
 
 /// Whether a file is there to be copied, read or tried, not to be run.
-pub(super) fn is_material(path: &Path) -> bool {
+pub fn is_material(path: &Path) -> bool {
     const FOLDERS: [&str; 12] = [
         "assets",
         "boilerplate",
