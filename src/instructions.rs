@@ -154,6 +154,8 @@ mod tests {
             path: PathBuf::new(),
             problems: Vec::new(),
             is_for_model: true,
+            is_for_users: true,
+            has_document: true,
             fault: None,
         };
         Catalogue {

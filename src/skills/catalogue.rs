@@ -20,6 +20,10 @@ pub struct Summary {
     /// Whether the model is told of it: not with `disable-model-invocation`,
     /// then it is the user who invokes it.
     pub is_for_model: bool,
+    /// Whether a person may invoke it: not with `user-invocable: false`.
+    pub is_for_users: bool,
+    /// Whether it has a document, be it one that cannot be read.
+    pub has_document: bool,
     /// The folder, as it was found.
     pub path: PathBuf,
     /// What is wrong with the document and stops nothing.
@@ -47,6 +51,8 @@ impl Summary {
             description: String::new(),
             alias: None,
             is_for_model: true,
+            is_for_users: true,
+            has_document: true,
             path: folder.join(name),
             problems: Vec::new(),
             fault: Some(fault),

@@ -14,9 +14,12 @@ use serde_json::Value;
 
 use crate::limits;
 use crate::skills::catalogue::{Catalogue, Summary};
+use crate::skills::check::is_name;
 use crate::skills::frontmatter::{self, Frontmatter};
+use crate::skills::invocation;
 use crate::skills::listing::{self, Listing};
 use crate::skills::nested;
+use crate::skills::skeleton::valid_name;
 use crate::skills::skill::{DOCUMENT, open_document};
 use crate::skills::{Problem, Severity};
 use crate::text;
@@ -61,7 +64,9 @@ enum State {
     Closed,
     /// A folder in which nothing was found.
     Empty,
-    /// A folder with a document, or with skills further below.
+    /// A folder without a document, but with skills further below.
+    Collection,
+    /// A folder with a document.
     Full,
 }
 
@@ -88,6 +93,7 @@ impl Reading {
         let mut fresh = Vec::new();
         for name in listing.names {
             if self.is_taken(folder, &name) {
+                self.tell_hidden(folder, &name);
                 continue;
             }
             let found = match &root {
@@ -97,6 +103,10 @@ impl Reading {
             let Some(found) = found else {
                 continue;
             };
+            if !self.gives_way(&found) {
+                self.tell_hidden(folder, &name);
+                continue;
+            }
             // The parts of a skill are no skills, nor is what tools leave behind.
             let is_part = listing.is_skill || listing::is_made_by_tools(&name);
             if found.state == State::Empty && is_part {
@@ -110,7 +120,7 @@ impl Reading {
                 .is_ok()
         };
         self.skills
-            .retain(|found| found.state != State::Closed || !is_fresh(found.name()));
+            .retain(|found| found.state == State::Full || !is_fresh(found.name()));
         self.skills.append(&mut fresh);
         self.skills.sort_by(|a, b| a.name().cmp(b.name()));
     }
@@ -120,10 +130,47 @@ impl Reading {
         at.ok().map(|at| &self.skills[at])
     }
 
-    /// Whether an earlier folder has the name; that is told.
-    fn is_taken(&mut self, folder: &Path, name: &str) -> bool {
-        let Some(kept) = self.known(name).filter(|kept| kept.state != State::Closed) else {
-            return false;
+    /// Whether a skill in an earlier folder has the name.
+    fn is_taken(&self, folder: &Path, name: &str) -> bool {
+        let is_same = |kept: &Found| identity(&folder.join(name)) == identity(&kept.summary.path);
+        let is_kept = |kept: &Found| match kept.state {
+            State::Closed => false,
+            State::Empty | State::Collection => is_same(kept),
+            State::Full => true,
+        };
+        self.known(name).is_some_and(is_kept)
+    }
+
+    /// Whether nothing of the name was found before, or nothing that could be
+    /// a skill while this one can; the latter is told.
+    fn gives_way(&mut self, found: &Found) -> bool {
+        let Some(kept) = self.known(found.name()) else {
+            return true;
+        };
+        let problem = match kept.state {
+            State::Closed => return true,
+            State::Empty | State::Collection if found.state == State::Full => Problem {
+                file: kept.summary.path.clone(),
+                line: None,
+                rule: "name-clash",
+                severity: Severity::Warning,
+                message: format!(
+                    "it has no {DOCUMENT}, so that the name `{}` means {}",
+                    found.name(),
+                    found.summary.path.display()
+                ),
+                fix: Some(format!("rename the folder, or write its {DOCUMENT}")),
+            },
+            State::Empty | State::Collection | State::Full => return false,
+        };
+        self.problems.push(problem);
+        true
+    }
+
+    /// Tells that an earlier folder has the name.
+    fn tell_hidden(&mut self, folder: &Path, name: &str) {
+        let Some(kept) = self.known(name) else {
+            return;
         };
         let hidden = folder.join(name);
         // A link to the very same skill is no other one.
@@ -138,7 +185,6 @@ impl Reading {
                 fix: Some("rename one of the two folders, or leave one out".into()),
             });
         }
-        true
     }
 
     /// None: the folder has gone since its name was read.
@@ -181,6 +227,8 @@ impl Reading {
             description,
             alias: matter.name().filter(|alias| alias != name),
             is_for_model: !is_true(matter.fields.get("disable-model-invocation")),
+            is_for_users: invocation::is_for_users(&matter),
+            has_document: true,
             path: folder.join(name),
             problems: problems(matter, file_name),
             fault: None,
@@ -196,11 +244,12 @@ impl Reading {
             None
         };
         let state = match nested {
-            Some(_) => State::Full,
+            Some(_) => State::Collection,
             None => State::Empty,
         };
-        let fault = nested.unwrap_or_else(|| format!("it has no {DOCUMENT}"));
-        let summary = Summary::unusable(folder, name, fault);
+        let fault = nested.map_or_else(|| format!("it has no {DOCUMENT}"), |below| below.fault());
+        let mut summary = Summary::unusable(folder, name, fault);
+        summary.has_document = false;
         Found { summary, state }
     }
 
@@ -318,11 +367,23 @@ fn alias_clashes(skills: &[Summary]) -> Vec<Problem> {
             rule: "alias-clash",
             severity: Severity::Warning,
             message,
-            fix: Some(format!(
-                "give it the name `{}` there, as its folder has it",
-                skill.name
-            )),
+            fix: Some(own_name(skill, skills)),
         });
     }
     problems
+}
+
+/// What to call a skill whose name is another's: as its folder, if that may be.
+fn own_name(skill: &Summary, skills: &[Summary]) -> String {
+    if is_name(&skill.name) {
+        return format!(
+            "give it the name `{}` there, as its folder has it",
+            skill.name
+        );
+    }
+    let is_free = |name: &String| !skills.iter().any(|other| other.name == *name);
+    match valid_name(&skill.name).filter(is_free) {
+        Some(valid) => format!("rename the folder to `{valid}`, and give it that name there"),
+        None => "rename the folder, and give it the folder's name there".into(),
+    }
 }

@@ -126,26 +126,32 @@ impl Skills {
         if !is_skill_name(name) {
             return Ok(None);
         }
-        // What cannot be opened hides nothing in a later folder.
-        let mut refused = None;
+        // What cannot be opened hides nothing in a later folder, nor does a
+        // folder without a document.
+        let (mut refused, mut bare) = (None, None);
         for folder in &self.folders {
             let path = folder.join(name);
             match Root::open(&path) {
                 Ok(root) => {
-                    return Ok(Some(Skill {
+                    let document = skill::open_document(&root);
+                    let skill = Skill {
                         name: name.to_string(),
                         address: self.address(name, &path),
                         path,
                         root,
-                    }));
+                    };
+                    if !matches!(document, Err(Refusal::NotFound)) {
+                        return Ok(Some(skill));
+                    }
+                    bare = bare.or(Some(skill));
                 }
                 Err(Refusal::NotFound | Refusal::NotAFolder) => {}
                 Err(refusal) => refused = refused.or(Some(refusal)),
             }
         }
-        match refused {
+        match refused.filter(|_| bare.is_none()) {
             Some(refusal) => Err(format!("the skill `{name}` cannot be opened: {refusal}")),
-            None => Ok(None),
+            None => Ok(bare),
         }
     }
 }

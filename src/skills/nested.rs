@@ -11,9 +11,26 @@ use crate::skills::listing::options;
 use crate::skills::skill::{DOCUMENT, is_document};
 use crate::world::confined::{Root, WalkLimits};
 
-/// What to say of a folder without a document in which skills lie; nothing
-/// where there are none.
-pub(super) fn search(folder: &Root, path: &Path) -> Option<String> {
+/// The skills below a folder without a document.
+pub(super) struct Below {
+    /// How many there are, as in `2 skills lie`.
+    pub lie: String,
+    /// The options that reach them.
+    pub options: String,
+    is_one: bool,
+}
+
+impl Below {
+    /// Why the folder is no skill.
+    pub fn fault(&self) -> String {
+        let Below { lie, options, .. } = self;
+        let need = if self.is_one { "needs" } else { "need" };
+        format!("it has no {DOCUMENT}, but {lie} below it, which {need} an option: {options}")
+    }
+}
+
+/// The skills that lie below a folder; nothing where there are none.
+pub(super) fn search(folder: &Root, path: &Path) -> Option<Below> {
     let limits = WalkLimits {
         depth: limits::NESTED_DEPTH,
         files: limits::NESTED_ENTRIES,
@@ -33,22 +50,25 @@ pub(super) fn search(folder: &Root, path: &Path) -> Option<String> {
         }
     }
     let count: usize = homes.values().sum();
-    let more = if tree.cut { " or more" } else { "" };
+    let is_one = count == 1 && !tree.cut;
     let lie = match count {
         0 => return None,
-        1 => format!("1{more} skill lies"),
-        _ => format!("{count}{more} skills lie"),
+        1 if is_one => "1 skill lies".to_owned(),
+        _ if tree.cut => format!("{count} or more skills lie"),
+        _ => format!("{count} skills lie"),
     };
     let shown: Vec<_> = homes
         .keys()
         .take(limits::NEAR_NAMES)
         .map(|home| path.join(home).components().collect::<std::path::PathBuf>())
         .collect();
-    let mut reached = options(shown.iter().map(std::path::PathBuf::as_path));
+    let mut options = options(shown.iter().map(std::path::PathBuf::as_path));
     if homes.len() > shown.len() {
-        reached.push_str(" …");
+        options.push_str(" …");
     }
-    Some(format!(
-        "it has no {DOCUMENT}, but {lie} below it, which need an option: {reached}"
-    ))
+    Some(Below {
+        lie,
+        options,
+        is_one,
+    })
 }

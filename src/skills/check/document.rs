@@ -14,24 +14,33 @@ use crate::world::confined::{self, Kind, Refusal};
 pub(super) const USUAL: &str = "SKILL.md";
 
 /// The names in the skill's folder that are the document's in some letter case,
-/// as they are on the disk.
-pub(super) fn names(skill: &Skill) -> Vec<String> {
-    let entries = skill.root.entries(limits::FOLDER_ENTRIES);
-    let list = entries.map(|entries| entries.list).unwrap_or_default();
-    let names = list
-        .into_iter()
-        .filter(|entry| entry.kind != Kind::Folder)
-        .filter_map(|entry| entry.name.into_string().ok());
-    names
-        .filter(|name| name.eq_ignore_ascii_case(USUAL))
-        .collect()
+/// as they are on the disk, and whether each is a link. None: the folder cannot
+/// be listed, and nothing can be said.
+pub(super) fn names(skill: &Skill) -> Option<Vec<(String, bool)>> {
+    let Ok(entries) = skill.root.entries(limits::FOLDER_ENTRIES) else {
+        // It may be entered all the same.
+        let is_there = !matches!(skill.root.file(USUAL), Err(Refusal::NotFound));
+        return is_there.then(|| vec![(USUAL.to_owned(), false)]);
+    };
+    let files = entries.list.into_iter();
+    let files = files.filter(|entry| entry.kind != Kind::Folder);
+    let names = files.filter_map(|entry| {
+        let name = entry.name.into_string().ok()?;
+        Some((name, entry.kind == Kind::Link))
+    });
+    Some(
+        names
+            .filter(|(name, _)| name.eq_ignore_ascii_case(USUAL))
+            .collect(),
+    )
 }
 
 /// Finds and reads the document; what stands in the way is reported.
 pub(super) fn read(skill: &Skill, findings: &mut Findings) -> Option<(String, String)> {
-    let names = names(skill);
-    let Some(first) = names.iter().find(|name| *name == USUAL).or(names.first()) else {
-        let fix = format!("write {USUAL}: `skills-runner skills new` makes a skill to begin with");
+    let names = names(skill)?;
+    let usual = names.iter().find(|(name, _)| name == USUAL);
+    let Some((first, is_link)) = usual.or(names.first()) else {
+        let fix = format!("write its {USUAL}, if it is to be a skill");
         let message = format!("the folder has no {USUAL}");
         findings.push("no-document", PathBuf::new(), None, message, Some(fix));
         return None;
@@ -41,7 +50,7 @@ pub(super) fn read(skill: &Skill, findings: &mut Findings) -> Option<(String, St
         let fix = format!("rename it to {USUAL}");
         findings.push("document-case", first.into(), None, message, Some(fix));
     }
-    for other in names.iter().filter(|name| *name != first) {
+    for (other, _) in names.iter().filter(|(name, _)| name != first) {
         let message = format!("{first} is read, and this file is not");
         let fix = "remove one of them".to_owned();
         findings.push("ambiguous-document", other.into(), None, message, Some(fix));
@@ -58,6 +67,12 @@ pub(super) fn read(skill: &Skill, findings: &mut Findings) -> Option<(String, St
             None
         }
         Ok(piece) => Some((first.clone(), decoded(first, piece.bytes, findings))),
+        // Told as a link, with what to do about it.
+        Err(Refusal::Outside | Refusal::NotFound | Refusal::TooManyLinks | Refusal::NotAFolder)
+            if *is_link =>
+        {
+            None
+        }
         Err(refusal) => {
             findings.push(
                 "unreadable-document",

@@ -8,7 +8,8 @@ use serde_json::Value;
 use super::document::shown;
 use super::{Findings, Page};
 use crate::limits;
-use crate::skills::Skill;
+use crate::skills::skeleton::valid_name;
+use crate::skills::{Skill, yaml};
 
 /// The fields of the specification, and those of clients that do something.
 const KNOWN: [&str; 11] = [
@@ -36,7 +37,7 @@ pub(super) fn check(skill: &Skill, page: &Page, findings: &mut Findings) {
 }
 
 /// Whether a text keeps all rules for names.
-pub(super) fn is_name(name: &str) -> bool {
+pub(in crate::skills) fn is_name(name: &str) -> bool {
     fault_of_name(name).is_none()
 }
 
@@ -72,7 +73,13 @@ fn name(skill: &Skill, page: &Page, findings: &mut Findings) {
     };
     let line = page.line_of("name");
     if let Some((rule, message)) = fault_of_name(&name) {
-        findings.add(rule, page.file_name, line, message, None);
+        let valid = if is_name(&skill.name) {
+            Some(skill.name.clone())
+        } else {
+            valid_name(&name)
+        };
+        let fix = valid.map(|valid| format!("write `name: {valid}`"));
+        findings.add(rule, page.file_name, line, message, fix);
     }
     if name != skill.name {
         let folder = shown(&skill.name);
@@ -84,9 +91,23 @@ fn name(skill: &Skill, page: &Page, findings: &mut Findings) {
         let fix = if is_name(&skill.name) {
             format!("write `name: {folder}`, or rename the folder")
         } else {
-            "rename the folder".to_owned()
+            renamed(skill, &name)
         };
         findings.add("name-folder", page.file_name, line, message, fix);
+    }
+}
+
+/// What to call a folder whose name is none: as the frontmatter does, unless
+/// another folder is called so.
+fn renamed(skill: &Skill, name: &str) -> String {
+    let is_free = |name: &String| skill.path.with_file_name(name).symlink_metadata().is_err();
+    let own = Some(name.to_owned()).filter(|name| is_name(name));
+    match own.or_else(|| valid_name(name)).filter(is_free) {
+        Some(valid) => format!("rename the folder to `{valid}`"),
+        None => match valid_name(&skill.name).filter(is_free) {
+            Some(valid) => format!("rename the folder to `{valid}`, and write `name: {valid}`"),
+            None => "rename the folder".to_owned(),
+        },
     }
 }
 
@@ -133,20 +154,32 @@ fn metadata(page: &Page, findings: &mut Findings) {
         None | Some(Value::Null) => {}
         Some(Value::Object(map)) => {
             let odd: Vec<_> = map.iter().filter(|(_, value)| !value.is_string()).collect();
-            let Some((key, value)) = odd.first() else {
+            if odd.is_empty() {
                 return;
+            }
+            let told = odd.iter().take(limits::NEAR_NAMES);
+            let told = told.map(|(key, value)| {
+                let key = as_written(page, line, key);
+                format!("`{}` is {}", shown(&key), kind(value))
+            });
+            let mut told: Vec<String> = told.collect();
+            match odd.len() - told.len() {
+                0 => {}
+                more => told.push(format!("{more} more are no text either")),
+            }
+            let last = told.pop().unwrap_or_default();
+            let all = match told.as_slice() {
+                [] => last,
+                _ => format!("{} and {last}", told.join(", ")),
             };
-            let more = match odd.len() - 1 {
-                0 => String::new(),
-                more => format!(", and so are {more} more"),
-            };
-            let message = format!(
-                "`{}` in the metadata is {}, not text{more}",
-                shown(key),
-                kind(value)
-            );
-            let is_plain = !value.is_object() && !value.is_array();
-            let fix = is_plain.then(|| "put the values in double quotes".to_owned());
+            let message = format!("the metadata is a map of texts, but {all}");
+            let is_plain = odd
+                .iter()
+                .all(|(_, value)| !value.is_object() && !value.is_array());
+            let fix = is_plain.then(|| match odd.len() {
+                1 => "put the value in double quotes".to_owned(),
+                _ => "put the values in double quotes".to_owned(),
+            });
             findings.add("metadata-value", page.file_name, line, message, fix);
         }
         Some(other) => {
@@ -154,6 +187,26 @@ fn metadata(page: &Page, findings: &mut Findings) {
             findings.add("metadata-type", page.file_name, line, message, None);
         }
     }
+}
+
+/// A key of the metadata, which begin in this line, as its author wrote it:
+/// YAML takes `on` for the truth value `true`.
+fn as_written(page: &Page, line: usize, key: &str) -> String {
+    let is_text = !matches!(yaml::parse(key), Ok(reading) if !reading.value.is_string());
+    let above = line.saturating_sub(page.source_line());
+    let lines = page.source().lines().skip(above).enumerate();
+    let lines = lines.take_while(|(at, line)| *at == 0 || line.starts_with([' ', '\t', '}']));
+    let entries = lines.flat_map(|(_, line)| line.split([',', '{', '}']));
+    let words = entries.filter_map(|entry| Some(entry.split_once(':')?.0.trim()));
+    let mut words = words.take(limits::REFERENCES);
+    let is_it = |word: &&str| {
+        // A word is read as a value and shown as keys are.
+        let value = yaml::parse(word).map(|reading| reading.value);
+        let value = value.ok().filter(|value| !value.is_null());
+        value.is_some_and(|value| serde_json::to_string(&value).is_ok_and(|text| text == key))
+    };
+    let written = (!is_text).then(|| words.find(is_it)).flatten();
+    written.unwrap_or(key).to_owned()
 }
 
 fn allowed_tools(page: &Page, findings: &mut Findings) {

@@ -133,6 +133,8 @@ fn look(skill: &Skill, entry: &Entry, path: PathBuf, depth: usize, findings: &mu
             let message = "a link that leads nowhere".to_owned();
             findings.push("broken-link", path, None, message, None);
         }
+        // Told as a document that cannot be read.
+        Err(_) if is_document && depth == 1 => {}
         // Removed or replaced since its name was read.
         Ok(Node::Folder(_)) | Err(Refusal::NotFound | Refusal::Changing) => {}
         Err(Refusal::NotAFile(kind)) => {

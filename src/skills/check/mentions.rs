@@ -36,6 +36,24 @@ const SKILL_FOLDER: [&str; 8] = [
     "<skill-dir>/",
 ];
 
+/// What lies in the root of a machine, and hardly of a web site.
+const SYSTEM: [&str; 14] = [
+    "Applications",
+    "Library",
+    "Users",
+    "Volumes",
+    "bin",
+    "etc",
+    "home",
+    "mnt",
+    "opt",
+    "private",
+    "root",
+    "tmp",
+    "usr",
+    "var",
+];
+
 /// What is put in front of a file to run or to read it.
 const RUNNERS: [&str; 22] = [
     "python", "python3", "py", "bash", "sh", "zsh", "node", "deno", "bun", "ruby", "perl",
@@ -313,10 +331,19 @@ fn is_target(target: &str) -> bool {
     let path = clean(target);
     // A word without an extension is as often a page of a wiki, or of nothing.
     let last = path.rsplit('/').next().unwrap_or_default();
-    let is_path = (last.is_empty() || last.contains('.')) && !path.starts_with(['/', '~', '\\']);
+    let is_path = (last.is_empty() || last.contains('.')) && !path.starts_with(['/', '~', '\\'])
+        || path.starts_with("../")
+        || is_of_system(path);
     // What begins with a dot is made by tools, in the user's folder.
     let is_hidden = path.starts_with('.') && !path.starts_with("./") && !path.starts_with("../");
     !has_scheme && is_path && !is_hidden && !path.is_empty() && !is_placeholder(path)
+}
+
+/// Whether a path begins at the root of a machine. Other links that begin with
+/// a slash are pages of a web site.
+pub(super) fn is_of_system(path: &str) -> bool {
+    let mut parts = path.split('/');
+    parts.next() == Some("") && parts.next().is_some_and(|top| SYSTEM.contains(&top))
 }
 
 /// A target without fragment and query.

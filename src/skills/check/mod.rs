@@ -7,10 +7,12 @@
 //! It must be quiet about good skills: rules were measured on published ones,
 //! and what cannot be told from good work is not reported.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::limits;
 use crate::skills::frontmatter::{self, Frontmatter};
+use crate::skills::nested;
 use crate::skills::python::quoted;
 use crate::skills::yaml::fence::line_number;
 use crate::skills::{Catalogue, Problem, Severity, Skill};
@@ -26,6 +28,7 @@ mod rules;
 #[cfg(test)]
 mod tests;
 
+pub(super) use fields::is_name;
 pub use fix::{Fixed, fix};
 pub use python::python;
 pub use rules::{RULES, Rule};
@@ -41,13 +44,11 @@ pub fn check(skill: &Skill) -> Vec<Problem> {
         promise(skill, &page, &mut findings);
         references::check(skill, &page, &mut findings);
     }
-    files::check(skill, &mut findings);
-    if findings
-        .problems
-        .iter()
-        .any(|problem| problem.rule == "no-document")
-    {
-        collection(skill, &mut findings);
+    // What lies in a folder without a document may be anything.
+    let is_none = |problem: &&mut Problem| problem.rule == "no-document";
+    match findings.problems.iter_mut().find(is_none) {
+        Some(problem) => collection(skill, problem),
+        None => files::check(skill, &mut findings),
     }
     findings.into_sorted()
 }
@@ -59,32 +60,43 @@ pub fn between(catalogue: &Catalogue) -> Vec<Problem> {
         severity: rules::severity(problem.rule),
         ..problem.clone()
     };
-    catalogue.problems.iter().map(judged).collect()
+    let mut problems = no_skills(catalogue);
+    problems.extend(catalogue.problems.iter().map(judged));
+    problems
 }
 
 /// A folder without a document, but with skills below: what it is, is a skills
 /// folder, and its skills are no faults.
-fn collection(skill: &Skill, findings: &mut Findings) {
-    let is_nested = |problem: &&Problem| problem.rule == "nested-skill";
-    let nested: Vec<&Problem> = findings.problems.iter().filter(is_nested).collect();
-    let Some(first) = nested.first() else {
-        return;
-    };
-    let message = format!(
-        "the folder has no SKILL.md, and skills below it, such as {}",
-        first.file.display()
-    );
-    let above = first.file.parent().and_then(Path::parent);
-    let folder = skill.path.join(above.unwrap_or(Path::new("")));
-    let folder: PathBuf = folder.components().collect();
-    let fix = format!("name it as a skills folder: --skills {}", quoted(&folder));
-    findings
-        .problems
-        .retain(|problem| problem.rule != "nested-skill");
-    let is_it = |problem: &&mut Problem| problem.rule == "no-document";
-    if let Some(problem) = findings.problems.iter_mut().find(is_it) {
-        (problem.message, problem.fix) = (message, Some(fix));
+fn collection(skill: &Skill, problem: &mut Problem) {
+    if let Some(below) = nested::search(&skill.root, &skill.path) {
+        let lie = &below.lie;
+        problem.message = format!("the folder has no SKILL.md, but {lie} below it");
+        problem.fix = Some(format!("name it as a skills folder: {}", below.options));
     }
+}
+
+/// Folders of which none has a document are no skills, and what holds them is
+/// no skills folder. One alone may be a skill that is being written.
+fn no_skills(catalogue: &Catalogue) -> Vec<Problem> {
+    let mut folders: BTreeMap<&Path, (usize, bool)> = BTreeMap::new();
+    for skill in &catalogue.skills {
+        let folder = skill.path.parent().unwrap_or(Path::new(""));
+        let (count, has_document) = folders.entry(folder).or_default();
+        *count += 1;
+        *has_document |= skill.has_document;
+    }
+    let empty = folders
+        .into_iter()
+        .filter(|(_, (count, has_document))| *count > 1 && !has_document);
+    let told = empty.map(|(folder, (count, _))| Problem {
+        file: folder.to_path_buf(),
+        line: None,
+        rule: "no-skills",
+        severity: rules::severity("no-skills"),
+        message: format!("this is no folder of skills: none of its {count} folders has a SKILL.md"),
+        fix: Some("name a folder of skills: --skills DIR".to_owned()),
+    });
+    told.collect()
 }
 
 /// Names the command that mends what can be mended: the rules that are broken

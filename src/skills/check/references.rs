@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use super::mentions::{Mention, mentions};
+use super::mentions::{Mention, is_of_system, mentions};
 use super::{Findings, Page};
 use crate::limits;
 use crate::skills::Skill;
@@ -54,7 +54,7 @@ fn look(
 ) {
     let path = decoded(&mention.path);
     let shown = text::one_line(&path, limits::SUMMARY_CHARS);
-    let Some(inside) = normal(&path) else {
+    let Some(inside) = normal(&path).filter(|_| !is_of_system(&path)) else {
         let message = format!("`{shown}` leads out of the skill; only what lies in it can be read");
         let fix = "copy what is needed into the skill".to_owned();
         return findings.add(
@@ -94,7 +94,11 @@ fn look(
     };
     let message = format!("{what} `{shown}`, and the skill has no such file");
     names.retain(|name| name != page.file_name);
-    let fix = meant(&inside, names).map(|name| format!("did you mean `{name}`?"));
+    let near = meant(&inside, names).map(|name| format!("did you mean `{name}`?"));
+    let fix = near.or_else(|| {
+        let fix = "put the file there, or take the link out";
+        mention.is_link.then(|| fix.to_owned())
+    });
     findings.push(
         rule,
         PathBuf::from(page.file_name),

@@ -232,6 +232,10 @@ pub const RULES: &[Rule] = &[
         "alias-clash",
         "The name in a frontmatter is that of another skill or its folder.",
     ),
+    error(
+        "no-skills",
+        "No folder in a skills folder has a SKILL.md: it is something else.",
+    ),
     warning(
         "folder-is-skill",
         "A skills folder is itself a skill, which is not found.",

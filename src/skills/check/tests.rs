@@ -190,6 +190,10 @@ fn documents() -> Vec<(String, &'static [&'static str])> {
             format!("{}[x](../y.md)", with("")),
             &["6 outside-reference"],
         ),
+        (
+            format!("{}[x](../../etc/passwd)\n[x](/etc/passwd)", with("")),
+            &["6 outside-reference", "7 outside-reference"],
+        ),
     ]
 }
 
@@ -217,7 +221,7 @@ fn every_rule_is_found_where_it_is_broken() {
         assert_eq!(found, expected);
         see(&found);
     }
-    for problem in clashes() {
+    for problem in clashes().into_iter().chain(no_skills()) {
         see(&[format!("x {}", problem.rule)]);
     }
     // A second document cannot begin in frontmatter that ends at its marks;
@@ -253,13 +257,18 @@ fn benches() -> Vec<(Bench, Vec<&'static str>)> {
         symlink(to, bench.path().join(name)).unwrap();
         bench
     };
-    let fifo = good();
-    let made = std::process::Command::new("mkfifo")
-        .arg(fifo.path().join("pipe"))
-        .status();
-    assert!(made.unwrap().success());
+    let pipe = |bench: Bench, name: &str| {
+        let made = std::process::Command::new("mkfifo")
+            .arg(bench.path().join(name))
+            .status();
+        assert!(made.unwrap().success());
+        bench
+    };
     vec![
-        (Bench::new("a"), vec![":- no-document"]),
+        (
+            Bench::new("a").write("x.zip", b"PK\x03\x04"),
+            vec![":- no-document"],
+        ),
         (
             Bench::new("a").write("Skill.md", with("")),
             vec!["Skill.md:- document-case"],
@@ -270,7 +279,15 @@ fn benches() -> Vec<(Bench, Vec<&'static str>)> {
         ),
         (
             linked(Bench::new("a"), "/etc/hostname", "SKILL.md"),
-            vec!["SKILL.md:- unreadable-document", "SKILL.md:- link-outside"],
+            vec!["SKILL.md:- link-outside"],
+        ),
+        (
+            linked(Bench::new("a"), "nowhere", "SKILL.md"),
+            vec!["SKILL.md:- broken-link"],
+        ),
+        (
+            pipe(Bench::new("a"), "SKILL.md"),
+            vec!["SKILL.md:- unreadable-document"],
         ),
         (
             Bench::new("a").write("SKILL.md", with(&" ".repeat(1 << 20))),
@@ -287,7 +304,7 @@ fn benches() -> Vec<(Bench, Vec<&'static str>)> {
         ),
         (linked(good(), "ring", "ring"), vec!["ring:- broken-link"]),
         (linked(good(), "SKILL.md", "same.md"), vec![]),
-        (fifo, vec!["pipe:- special-file"]),
+        (pipe(good(), "pipe"), vec!["pipe:- special-file"]),
         (
             good().write("scripts/tool", b"\x7fELF\x02\x01\0\0"),
             vec!["scripts/tool:- binary-file"],
@@ -335,6 +352,114 @@ fn what_is_wrong_between_skills_is_told() {
             "name-not-utf8"
         ]
     );
+}
+
+/// A folder whose folders are no skills.
+fn no_skills() -> Vec<Problem> {
+    let bench = Bench::new("usr").write("bin/x", "").write("lib/y", "");
+    between(&Skills::new(vec![bench.path()]).catalogue())
+}
+
+#[test]
+fn what_is_no_folder_of_skills_is_told_once() {
+    let told = no_skills();
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert_eq!(
+        told[0].message,
+        "this is no folder of skills: none of its 2 folders has a SKILL.md"
+    );
+    for names in [&["a"][..], &["a", "b/SKILL.md"]] {
+        let mut bench = Bench::new("skills");
+        for name in names {
+            bench = bench.write(&format!("{name}/x").replace("SKILL.md/x", "SKILL.md"), "x");
+        }
+        let found = between(&Skills::new(vec![bench.path()]).catalogue());
+        assert_eq!(found, []);
+    }
+}
+
+/// The name that is advised is one that the linter takes.
+#[test]
+fn a_clash_of_aliases_is_solved_by_a_valid_name() {
+    let other = |name: &str| format!("---\nname: {name}\ndescription: d\n---\nDo\n");
+    for (folder, fix, own) in [
+        (
+            "b~2",
+            "rename the folder to `b-2`, and give it that name there",
+            "rename the folder to `b-2`, and write `name: b-2`",
+        ),
+        (
+            "a~",
+            "rename the folder, and give it the folder's name there",
+            "rename the folder",
+        ),
+        (
+            "b",
+            "give it the name `b` there, as its folder has it",
+            "write `name: b`, or rename the folder",
+        ),
+    ] {
+        let bench = Bench::new("skills")
+            .write("a/SKILL.md", other("a"))
+            .write(&format!("{folder}/SKILL.md"), other("a"));
+        let skills = Skills::new(vec![bench.path()]);
+        let found = between(&skills.catalogue());
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!(found[0].fix.as_deref(), Some(fix));
+        let other = check(&skills.find(folder).unwrap());
+        let named = other.iter().find(|problem| problem.rule == "name-folder");
+        assert_eq!(named.and_then(|problem| problem.fix.as_deref()), Some(own));
+    }
+}
+
+/// Keys as they are written, and what each value is.
+#[test]
+fn metadata_is_told_as_it_is_written() {
+    let text = |lines: &str| {
+        let bench = Bench::new("a").write("SKILL.md", with(lines));
+        let found = check(&bench.skill());
+        assert_eq!(found.len(), 1, "{found:?}");
+        found[0].message.clone()
+    };
+    for (lines, due) in [
+        (
+            "metadata: {version: 1.0, on: yes}\n",
+            "`on` is a truth value and `version` is a number",
+        ),
+        (
+            "metadata:\n  x: 'on'\n  Off: [a]\nlicense: MIT\n",
+            "`Off` is a list",
+        ),
+        (
+            "metadata: {a: 1, b: 2, c: {}, d: 3, 'true': 4}\n",
+            "`a` is a number, `b` is a number, `c` is a map and 2 more are no text either",
+        ),
+        ("metadata: {true: 1}\n", "`true` is a number"),
+    ] {
+        let due = format!("the metadata is a map of texts, but {due}");
+        assert_eq!(text(lines), due);
+    }
+}
+
+/// A name is offered that the linter takes, and every dangling link says what
+/// to do.
+#[test]
+fn a_fix_is_a_valid_one() {
+    for (folder, name, due) in [
+        ("a", "A_b", "write `name: a`"),
+        ("My Skill", "My Skill", "write `name: my-skill`"),
+        ("My Skill", "-b-", "write `name: b`"),
+    ] {
+        let text = format!("---\nname: {name}\ndescription: d\n---\nDo [x](y.md).\n");
+        let bench = Bench::new(folder).write("SKILL.md", text);
+        let found = check(&bench.skill());
+        let fix = |rule: &str| {
+            let it = found.iter().find(|problem| problem.rule.starts_with(rule));
+            it.and_then(|problem| problem.fix.clone()).unwrap()
+        };
+        assert!(fix("name-").starts_with(due), "{found:?}");
+        assert_eq!(fix("dangling"), "put the file there, or take the link out");
+    }
 }
 
 #[test]
@@ -409,7 +534,7 @@ fn references_are_found_and_nothing_else_is() {
         );
     }
     let quiet = [
-        "[x](https://a.b/y.md) [x](mailto:a@b.c) [x](#part) [x](/y.md) [x](~/y.md)",
+        "[x](https://a.b/y.md) [x](mailto:a@b.c) [x](#part) [x](/y.md) [x](/docs/x) [x](~/y.md)",
         "[x](path/to/y.md) [x](<name>.md) [x]({x}.md) [x](url) [x](LICENSE) [x](wiki/page)",
         "`[x](y.md)` and ``[`x`](y.md)``",
         "```md\n[x](y.md)\n```",
@@ -456,7 +581,10 @@ fn a_near_name_is_offered() {
         found[0].fix.as_deref(),
         Some("did you mean `references/guide.md`?")
     );
-    assert_eq!(found[1].fix, None);
+    assert_eq!(
+        found[1].fix.as_deref(),
+        Some("put the file there, or take the link out")
+    );
 }
 
 /// What can be mended names the command, and only that.

@@ -37,7 +37,11 @@ pub struct Fixed {
 /// is one sentence: the document could not be written or renamed; then it is
 /// as it was.
 pub fn fix(skill: &Skill) -> Result<Vec<Fixed>, String> {
-    let names = document::names(skill);
+    let names: Vec<String> = document::names(skill)
+        .unwrap_or_default()
+        .into_iter()
+        .map(|(name, _)| name)
+        .collect();
     let Some(name) = names.iter().find(|name| *name == USUAL).or(names.first()) else {
         return Ok(Vec::new());
     };
