@@ -115,6 +115,8 @@ pub const SOCKS_LOGIN_BYTES: usize = 255;
 pub const INSTRUCTIONS_BYTES: usize = 1 << 20;
 /// What a line on standard error shows of a call or a result.
 pub const SUMMARY_CHARS: usize = 200;
+/// What such a line shows of a hint: a command with a path must stay whole.
+pub const HINT_BYTES: usize = 800;
 /// Bytes read from standard input or a helper at once.
 pub const PIPE_READ_BYTES: usize = 4 << 10;
 /// A line on standard error.

@@ -14,7 +14,7 @@ use crate::error::{Error, Kind, Result};
 use crate::event::Tally;
 use crate::limits;
 use crate::model::Model;
-use crate::skills::Summary;
+use crate::skills::{Catalogue, Summary};
 use crate::text;
 use crate::tools::Tools;
 use crate::world::input::{Input, ReadError, Source};
@@ -30,10 +30,13 @@ const COMMANDS: &[(&str, &str)] = &[
     ("/skills", "the skills"),
     (
         "/SKILL [arguments]",
-        "follow a skill, as in /pdf report.pdf",
+        "follow the skill of this name, with what stands behind it",
     ),
     ("/exit", "leave (also Ctrl+D)"),
 ];
+
+/// The names that are the conversation's own.
+const OWN_NAMES: [&str; 6] = ["clear", "exit", "help", "quit", "retry", "skills"];
 
 const PROMPT: &str = "> ";
 
@@ -150,7 +153,11 @@ impl Chat<'_> {
     }
 
     fn take_line(&mut self, line: &str, output: &mut Output) -> Line {
+        let is_question = line.starts_with(char::is_whitespace);
         let line = line.trim();
+        if is_question && !line.is_empty() {
+            return self.question(line);
+        }
         let (word, rest) = match line.split_once(char::is_whitespace) {
             Some((word, rest)) => (word, rest.trim_start()),
             None => (line, ""),
@@ -158,14 +165,14 @@ impl Chat<'_> {
         match word {
             "" => Line::Nothing,
             "/exit" | "/quit" | "/help" | "/clear" | "/retry" | "/skills" if !rest.is_empty() => {
-                output.warn(&format!("{word} stands alone on its line"));
-                Line::Nothing
+                self.refuse(format!("{word} stands alone on its line"), true, output)
             }
             "/exit" | "/quit" => Line::Leave,
             "/help" => {
                 for (name, about) in COMMANDS {
                     output.note(&format!("{name}: {about}"));
                 }
+                output.note("a line that begins with a blank is a question, whatever it says");
                 Line::Nothing
             }
             "/clear" => {
@@ -195,8 +202,30 @@ impl Chat<'_> {
         Line::Turn
     }
 
-    /// A line that begins with `/name`: a skill is invoked, a single word that
-    /// is none is a slip.
+    /// Tells that a line is a slip, of which nothing is sent. A person types
+    /// it anew; for a script it is a turn that failed, which must not be green.
+    fn refuse(&mut self, message: String, may_be_sent: bool, output: &mut Output) -> Line {
+        let mut error = Error::new(Kind::Io, message);
+        if may_be_sent {
+            error = error.with_hint("with a blank in front the line is sent as a question");
+        }
+        if self.is_terminal {
+            output.error(&error);
+        } else {
+            self.fail(error, output);
+        }
+        Line::Nothing
+    }
+
+    /// A turn that fails before anything is sent.
+    fn fail(&mut self, error: Error, output: &mut Output) {
+        output.begin_turn();
+        output.end_turn(Some(&error));
+        self.failure = Some(error);
+    }
+
+    /// A line that begins with `/name`: a skill is invoked; a single word that
+    /// is none is a slip, and so is a name that is almost one.
     fn take_name(&mut self, name: &str, line: &str, rest: &str, output: &mut Output) -> Line {
         let catalogue = self.run.skills.catalogue();
         let is_it = |skill: &&Summary| skill.name == name || skill.alias.as_deref() == Some(name);
@@ -204,20 +233,14 @@ impl Chat<'_> {
             .named(name)
             .or_else(|| catalogue.skills.iter().find(is_it));
         let Some(skill) = skill else {
-            if !rest.is_empty() {
-                return self.question(line);
-            }
-            let skills = catalogue.skills.iter().map(|skill| skill.name.as_str());
-            let commands = COMMANDS.iter().map(|(command, _)| &command[1..]);
-            let commands = commands.filter(|command| !command.contains(' '));
-            let advice = match text::nearest(name, commands.chain(skills), 1).first() {
-                Some(near) => format!("did you mean /{near}?"),
+            let advice = match meant(name, rest, &catalogue) {
+                Some(near) => format!("did you mean {near}?"),
+                None if !rest.is_empty() => return self.question(line),
                 None => "/help lists the commands, /skills the skills".into(),
             };
-            output.warn(&format!(
-                "there is no command /{name}, and no such skill; {advice}"
-            ));
-            return Line::Nothing;
+            let name = text::one_line(name, limits::SUMMARY_CHARS);
+            let message = format!("there is no command /{name}, and no such skill; {advice}");
+            return self.refuse(message, !rest.is_empty(), output);
         };
         let invoked = match &skill.fault {
             Some(fault) => Err(fault.clone()),
@@ -231,15 +254,13 @@ impl Chat<'_> {
             }
             Err(fault) => {
                 let message = format!("failed to invoke skill `{}`: {fault}", skill.name);
-                let error = Error::new(Kind::Io, message);
-                output.error(&error);
-                self.failure = Some(error);
+                self.fail(Error::new(Kind::Io, message), output);
                 Line::Nothing
             }
         }
     }
 
-    /// One line a skill.
+    /// One line a skill that can be invoked by hand; how many cannot.
     fn list_skills(&self, output: &mut Output) {
         let catalogue = self.run.skills.catalogue();
         for fault in &catalogue.faults {
@@ -248,15 +269,31 @@ impl Chat<'_> {
         if catalogue.skills.is_empty() {
             output.note("there are no skills");
         }
-        for skill in catalogue.skills.iter().take(limits::CHAT_SKILLS) {
-            let about = match &skill.fault {
-                Some(fault) => format!("(cannot be used: {fault})"),
-                None => text::one_line(&skill.description, limits::CHAT_DESCRIPTION_BYTES),
-            };
+        let is_own = |skill: &&Summary| OWN_NAMES.contains(&skill.name.as_str());
+        let mine: Vec<&Summary> = catalogue.usable().filter(|s| s.is_for_users).collect();
+        let listed: Vec<&&Summary> = mine.iter().filter(|skill| !is_own(skill)).collect();
+        for skill in listed.iter().take(limits::CHAT_SKILLS) {
+            let about = text::one_line(&skill.description, limits::CHAT_DESCRIPTION_BYTES);
             output.note(&format!("/{}: {about}", skill.name));
         }
-        if let Some(left) = catalogue.skills.len().checked_sub(limits::CHAT_SKILLS + 1) {
+        if let Some(left) = listed.len().checked_sub(limits::CHAT_SKILLS + 1) {
             output.note(&format!("… and {} more", left + 1));
+        }
+        for skill in mine.iter().filter(|skill| is_own(skill)) {
+            let name = &skill.name;
+            output.note(&format!("`{name}` is a command's name: get it by asking"));
+        }
+        let unusable = catalogue.skills.len() - catalogue.usable().count();
+        let others = catalogue.usable().count() - mine.len();
+        for (count, what) in [
+            (others, "for the model only"),
+            (unusable, "unusable: `skills-runner skills list` tells why"),
+        ] {
+            match count {
+                0 => {}
+                1 => output.note(&format!("1 more skill is {what}")),
+                _ => output.note(&format!("{count} more skills are {what}")),
+            }
         }
     }
 
@@ -300,4 +337,31 @@ impl Chat<'_> {
         }
         output.outcome()
     }
+}
+
+/// The line that was meant by one that begins with `/name`, if a command or a
+/// skill is called almost so.
+fn meant(name: &str, rest: &str, catalogue: &Catalogue) -> Option<String> {
+    let skills = || catalogue.usable().filter(|skill| skill.is_for_users);
+    let names = || skills().flat_map(|skill| [Some(skill.name.as_str()), skill.alias.as_deref()]);
+    // `/skill pdf report.pdf`, as the placeholder in the list of commands has it.
+    let (first, behind) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+    let is_skill = ["skill", "skills"].contains(&name.to_lowercase().as_str());
+    let (name, rest) = match names().flatten().find(|known| is_skill && *known == first) {
+        Some(first) => (first, behind.trim_start()),
+        None => (name, rest),
+    };
+    // With words behind it a line is a question, unless the name is very like.
+    let is_like = |known: &&str| {
+        let (typed, length) = (name.chars().count(), known.chars().count());
+        let begins = known.to_lowercase().starts_with(&name.to_lowercase());
+        rest.is_empty() || begins && typed > 2 || typed.abs_diff(length) <= 1 + typed / 3
+    };
+    let known = OWN_NAMES.into_iter().chain(names().flatten());
+    let near = text::nearest(name, known.filter(is_like), 1);
+    let near = *near.first()?;
+    // Commands take nothing.
+    let rest = if OWN_NAMES.contains(&near) { "" } else { rest };
+    let line = format!("/{near} {rest}");
+    Some(text::one_line(&line, limits::SUMMARY_CHARS))
 }

@@ -240,7 +240,12 @@ fn a_terminal_lists_skills_and_invokes_them() {
         .type_line("/help")
         .expect("/SKILL [arguments]")
         .expect("> ");
-    terminal.type_line("/fx it").expect("no").expect("> ");
+    terminal
+        .type_line("/fx it")
+        .expect("did you mean /fix it?")
+        .expect("hint: with a blank in front the line is sent as a question")
+        .expect("> ");
+    terminal.type_line(" /fx it").expect("no").expect("> ");
     terminal
         .type_line("/fix it")
         .expect("the skill `fix`")
@@ -251,7 +256,7 @@ fn a_terminal_lists_skills_and_invokes_them() {
     assert_eq!(
         questions(&requests[0]),
         ["/fx it"],
-        "words behind it: a question"
+        "a blank in front: a question"
     );
     let asked = questions(&requests[1]);
     assert!(
@@ -299,17 +304,23 @@ fn lines_that_invoke_nothing_are_told() {
         (
             "/fixx",
             "there is no command /fixx, and no such skill; did you mean /fix?",
-            0,
+            1,
         ),
-        ("/skils", "did you mean /skills?", 0),
+        ("/skils", "did you mean /skills?", 1),
         (
             "/weather",
             "no such skill; /help lists the commands, /skills the skills",
-            0,
+            1,
         ),
-        ("/", "there is no command /,", 0),
+        ("/", "there is no command /,", 1),
         ("/clear", "the conversation is forgotten", 0),
-        ("/clear all", "/clear stands alone on its line", 0),
+        ("/clear all", "/clear stands alone on its line", 1),
+        ("/fixx  a 'b c'", "did you mean /fix a 'b c'?", 1),
+        ("/FIX a", "did you mean /fix a?", 1),
+        ("/Acrobt a", "did you mean /acrobat a?", 1),
+        ("/skill fix a b", "did you mean /fix a b?", 1),
+        ("/Skills fix", "did you mean /fix?", 1),
+        ("/HELP me", "did you mean /help?", 1),
         (
             "/latin x",
             "failed to invoke skill `latin`: SKILL.md of the skill `latin` is not UTF-8 text",
@@ -330,6 +341,22 @@ fn lines_that_invoke_nothing_are_told() {
         run.status(status).stderr_has(due);
     }
     server.finish();
+    // A name that is far, a path, and whatever begins with a blank.
+    let lines = [
+        "/weather in Rome",
+        "/etc/fix it",
+        " /fixx it",
+        "\t/exit now",
+    ];
+    for line in lines {
+        let server = Server::start([Reply::text("yes")]);
+        let test = test.again().endpoint(&server).args(["chat"]);
+        test.stdin(format!("{line}\n \n"))
+            .run()
+            .success()
+            .stdout("yes\n");
+        assert_eq!(questions(&server.finish()[0]), [line.trim()]);
+    }
     let server = Server::start([Reply::text("yes")]);
     let run = test
         .again()
@@ -338,6 +365,84 @@ fn lines_that_invoke_nothing_are_told() {
         .stdin("/latin\ngo on\n");
     run.run().status(1).stdout("yes\n");
     assert_eq!(questions(&server.finish()[0]), ["go on"]);
+}
+
+/// Every line that fails is a turn to programs, sent or not.
+#[test]
+fn programs_get_a_result_for_what_was_not_sent() {
+    let server = Server::start([Reply::text("yes")]);
+    let test = skills().folder("skills/empty").endpoint(&server);
+    let test = test.args(["chat", "-o", "jsonl"]);
+    let run = test.stdin("/empty\n/nope\nhello\n").run().status(1);
+    let records: Vec<serde_json::Value> = run
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let results: Vec<_> = records.iter().filter(|r| r["type"] == "result").collect();
+    let told: Vec<_> = results
+        .iter()
+        .map(|r| (r["status"].as_str().unwrap(), r["exit_code"].as_u64()))
+        .collect();
+    assert_eq!(
+        told,
+        [("error", Some(1)), ("error", Some(1)), ("ok", Some(0))]
+    );
+    assert_eq!(
+        results[0]["error"]["message"],
+        "failed to invoke skill `empty`: it has no SKILL.md"
+    );
+    let message = results[1]["error"]["message"].as_str().unwrap();
+    assert!(message.starts_with("there is no command /nope"));
+    assert_eq!(server.finish().len(), 1);
+}
+
+/// What cannot be invoked by hand is counted, not listed.
+#[test]
+fn skills_are_listed_as_far_as_they_can_be_invoked() {
+    let server = Server::start([]);
+    let test = skills()
+        .folder("skills/empty")
+        .skill(
+            "lore",
+            "---\ndescription: d\nuser-invocable: false\n---\nLore.\n",
+        )
+        .skill("help", "---\ndescription: Helps.\n---\nHelp.\n")
+        .endpoint(&server);
+    let run = test.args(["chat"]).stdin("/skills\n").run().success();
+    let told: Vec<&str> = run.stderr.lines().collect();
+    assert!(
+        told.ends_with(&[
+            "skills-runner: /fix: Fixes things.",
+            "skills-runner: /pdf: Reads PDF.",
+            "skills-runner: `help` is a command's name: get it by asking",
+            "skills-runner: 1 more skill is for the model only",
+            "skills-runner: 1 more skill is unusable: `skills-runner skills list` tells why",
+        ]),
+        "{told:#?}"
+    );
+    server.finish();
+}
+
+/// A person reads what would help, not the model alone.
+#[test]
+fn a_missing_module_is_told_with_its_command() {
+    let script = json!({"skill_name": "fix", "script": "import surely_missing"}).to_string();
+    let call = ("run_python_script", script.as_str());
+    let server = Server::start([Reply::calls([call]), Reply::text("no")]);
+    let run = skills().endpoint(&server).args(["go"]).run().success();
+    let due = "; hint: `surely_missing` is not installed: `skills-runner skills setup fix PACKAGE` \
+               installs it";
+    let told = run
+        .stderr
+        .lines()
+        .find(|line| line.starts_with("← exit 1, "));
+    assert!(
+        told.is_some_and(|line| line.contains(due)),
+        "{}",
+        run.stderr
+    );
+    server.finish();
 }
 
 /// A prompt on the command line is a prompt.

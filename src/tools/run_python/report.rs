@@ -101,11 +101,15 @@ impl<'r> Report<'r> {
         };
         let said = text::one_line(said, limits::SUMMARY_CHARS);
         let colon = if said.is_empty() { "" } else { ": " };
+        let (bytes, took) = (self.bytes, self.duration_ms);
+        let mut summary = format!("{end}, {bytes} bytes, {took} ms{colon}{said}");
+        // What the model may pass on, the user can do now.
+        if let Some(hint) = self.hint.as_ref().filter(|_| failed) {
+            let hint = text::one_line(hint, limits::HINT_BYTES);
+            summary.push_str(&format!("; hint: {hint}"));
+        }
         ToolResult {
-            summary: format!(
-                "{end}, {} bytes, {} ms{colon}{said}",
-                self.bytes, self.duration_ms
-            ),
+            summary,
             // A structure of strings and numbers always has a JSON form.
             content: serde_json::to_string(&self).unwrap_or_default(),
             ok,
