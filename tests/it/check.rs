@@ -11,6 +11,7 @@ use skills_runner::skills::{Problem, Skill, Skills};
 use skills_runner::world::patience::Patience;
 
 use crate::harness::{Test, interpreter, seconds};
+use crate::paths::as_an_ordinary_user;
 
 fn scripts(test: &Test, python: Python) -> Scripts {
     Scripts {
@@ -26,7 +27,10 @@ fn scripts(test: &Test, python: Python) -> Scripts {
 /// What is wrong with the Python of these skills.
 fn problems(test: &Test, python: Python, names: &[&str]) -> Vec<Vec<Problem>> {
     let skills = Skills::new(vec![test.path("skills")]);
-    let open = |name: &&str| skills.find(name).expect("the test wrote it");
+    let open = |name: &&str| {
+        fs::write(test.path(format!("skills/{name}/SKILL.md")), "Do it.").unwrap();
+        skills.find(name).expect("the test wrote it")
+    };
     let skills: Vec<Skill> = names.iter().map(open).collect();
     let skills: Vec<&Skill> = skills.iter().collect();
     let scripts = scripts(test, python);
@@ -117,6 +121,52 @@ fn every_rule_about_python_is_found() {
         assert!(
             RULES.iter().any(|rule| rule.name == problem.rule),
             "{problem:?}"
+        );
+    }
+}
+
+/// What lies in a folder without a document is not the linter's business.
+#[test]
+fn folders_without_a_document_are_told_once() {
+    let test = Test::new()
+        .file("usr/bin/a.py", "x = (\n")
+        .file("usr/bin/x.zip", b"PK\x03\x04")
+        .link("usr/bin/out", "/etc")
+        .file("usr/lib/b.py", "import nobody_a\n");
+    let run = test
+        .args(["skills", "check", "--skills", "usr"])
+        .run()
+        .status(1);
+    let problems = run.stdout.lines().filter(|line| !line.starts_with("  fix"));
+    let problems: Vec<&str> = problems.collect();
+    assert_eq!(
+        problems,
+        [
+            "usr: error[no-skills]: this is no folder of skills: none of its 2 folders has a SKILL.md",
+            "usr/bin: error[no-document]: the folder has no SKILL.md",
+            "usr/lib: error[no-document]: the folder has no SKILL.md",
+        ]
+    );
+}
+
+/// What cannot be looked into is not said to be empty.
+#[test]
+fn a_folder_that_denies_access_is_told_as_such() {
+    let test = Test::new()
+        .file("skills/closed/x", "")
+        .mode("skills/closed", 0o311)
+        .skill("blind", "---\nname: blind\ndescription: d\n---\nDo.\n")
+        .mode("skills/blind", 0o311);
+    let shell = as_an_ordinary_user(&test);
+    let run = test.again().shell(shell).args(["skills", "check"]).run();
+    let due = "error[unreadable-file]: it cannot be opened: permission denied";
+    let run = run.status(1).stdout_lacks("no SKILL.md");
+    let told: Vec<&str> = run.stdout.lines().collect();
+    assert_eq!(told.len(), 2, "{told:?}");
+    for (line, skill) in told.iter().zip(["blind", "closed"]) {
+        assert!(
+            line.starts_with(&format!("skills/{skill}: {due}")),
+            "{line}"
         );
     }
 }
@@ -293,7 +343,7 @@ fn fix_mends_what_is_safe() {
     let run = test.clone().args(["skills", "check", "--fix"]).run();
     let run = run.status(1);
     let lines: Vec<&str> = run.stdout.lines().collect();
-    assert_eq!(lines.len(), 1, "{lines:?}");
+    assert_eq!(lines.len(), 2, "{lines:?}");
     assert!(lines[0].starts_with("skills/table-maker/SKILL.md:6: error[dangling-link]: "));
     let document = test.path("skills/table-maker/SKILL.md");
     assert_eq!(fs::read_to_string(&document).unwrap(), MENDED);

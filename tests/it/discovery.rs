@@ -526,3 +526,48 @@ fn a_folder_that_is_too_large_is_told() {
     assert!(note.contains(" of 20000 skills are shown; narrow the list with `query`"));
     assert!(listed.len() > 500 && listed[0].0 == "folder-00000");
 }
+
+/// A folder without a document hides no skill of its name, and that is told.
+#[test]
+fn a_folder_without_a_document_hides_nothing() {
+    let test = Test::new()
+        .folder("one/pdf")
+        .file("one/more/x/SKILL.md", document("x", "Below."))
+        .folder("one/draft")
+        .file("two/pdf/SKILL.md", document("pdf", "Reads PDF."))
+        .file("two/more/SKILL.md", document("more", "Does more."))
+        .folder("two/draft");
+    let folders = ["--skills", "one", "--skills", "two"];
+    let (skills, note) = list(&test, folders);
+    let due = [
+        ("draft", "(not usable: it has no SKILL.md)"),
+        ("more", "Does more."),
+        ("pdf", "Reads PDF."),
+    ];
+    assert_eq!(
+        skills,
+        due.map(|(name, about)| (name.into(), about.into())),
+        "{note}"
+    );
+    let call = json!({"skill_name": "pdf"}).to_string();
+    let run = test
+        .again()
+        .args(folders)
+        .args(["tool", "get_skill", &call]);
+    run.run().success().stdout_has("Reads PDF.");
+    let run = test.again().args(folders).args(["skills", "check"]).run();
+    let run = run.status(1);
+    let clashes: Vec<&str> = run
+        .stdout
+        .lines()
+        .filter(|line| line.contains("[name-clash]"))
+        .map(|line| line.split_once(": ").unwrap().0)
+        .collect();
+    assert_eq!(clashes, ["two/draft", "one/more", "one/pdf"]);
+    let path = test.path("two/pdf");
+    let due = format!(
+        "one/pdf: warning[name-clash]: it has no SKILL.md, so that the name `pdf` means {}",
+        path.display()
+    );
+    run.stdout_has(&due);
+}

@@ -12,8 +12,10 @@ use crate::config::Scripts;
 use crate::limits;
 use crate::skills::probe::{self, Declared, Import, Probed, is_material};
 use crate::skills::python::{INCOMPLETE, Interpreter, remedy, setup_command};
+use crate::skills::skill::open_document;
 use crate::skills::{Problem, Skill};
 use crate::text;
+use crate::world::confined::Refusal;
 use crate::world::patience::Patience;
 
 /// What is wrong with the Python of skills, in their order: every interpreter
@@ -24,7 +26,10 @@ pub fn python(
     scripts: &Scripts,
     patience: &Patience,
 ) -> Result<Vec<Vec<Problem>>, String> {
-    let groups = probe::group_by_interpreter(skills, scripts);
+    // What lies in a folder without a document may be anything.
+    let is_skill = |skill: &&&Skill| !matches!(open_document(&skill.root), Err(Refusal::NotFound));
+    let looked_at: Vec<&Skill> = skills.iter().filter(is_skill).copied().collect();
+    let groups = probe::group_by_interpreter(&looked_at, scripts);
     let mut found: BTreeMap<PathBuf, Vec<Problem>> = BTreeMap::new();
     for (skill, reason) in groups.refused {
         found.insert(skill.path.clone(), refused(skill, &reason));
