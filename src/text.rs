@@ -49,6 +49,14 @@ pub fn cut_words(text: &str, most_bytes: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{kept}…"))
 }
 
+/// How many there are of what: `1 skill`, `2 skills`.
+pub fn counted(number: usize, what: &str) -> String {
+    match number {
+        1 => format!("1 {what}"),
+        _ => format!("{number} {what}s"),
+    }
+}
+
 /// A file's name as one line of a list, whatever a stranger called it.
 pub fn one_name(name: &str) -> String {
     name.replace(

@@ -264,7 +264,7 @@ impl Chat<'_> {
     fn list_skills(&self, output: &mut Output) {
         let catalogue = self.run.skills.catalogue();
         for fault in &catalogue.faults {
-            output.note(fault);
+            output.note(&fault.message);
         }
         if catalogue.skills.is_empty() {
             output.note("there are no skills");

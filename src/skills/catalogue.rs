@@ -37,8 +37,9 @@ pub struct Summary {
 pub struct Catalogue {
     /// Sorted by name.
     pub skills: Vec<Summary>,
-    /// Folders that are missing or cannot be read, with the reason.
-    pub faults: Vec<String>,
+    /// Folders that are missing or cannot be read: each message names its
+    /// folder, which `file` is.
+    pub faults: Vec<Problem>,
     /// What is wrong with the skills folders and between skills: names that
     /// stand twice, names that are no text. `file` is the folder in question.
     pub problems: Vec<Problem>,
@@ -96,12 +97,13 @@ impl Catalogue {
                 near.join("` or `")
             );
         }
-        let mut all: Vec<&str> = names().take(limits::NAMES).collect();
-        if self.skills.len() > all.len() {
-            all.push("… (list_skills gives all)");
-        }
+        let all: Vec<&str> = names().take(limits::NAMES).collect();
+        let more = match self.skills.len() - all.len() {
+            0 => String::new(),
+            more => format!(", … and {more} more"),
+        };
         format!(
-            "there is no skill `{shown}`; the skills are: {}",
+            "there is no skill `{shown}`; the skills are: {}{more}",
             all.join(", ")
         )
     }

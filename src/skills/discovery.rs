@@ -44,7 +44,7 @@ struct Reading {
     skills: Vec<Found>,
     /// The skills folders themselves.
     folders: HashSet<Identity>,
-    faults: Vec<String>,
+    faults: Vec<Problem>,
     problems: Vec<Problem>,
     /// Folders that were searched for skills further below.
     searched: usize,
@@ -86,7 +86,7 @@ impl Reading {
         }
         let listing = match Listing::of(folder) {
             Ok(listing) => listing,
-            Err(error) => return self.faults.push(listing::describe(folder, &error)),
+            Err(error) => return self.faults.push(listing::unreadable(folder, &error)),
         };
         self.problems.extend(listing.problems);
         let root = Root::open(folder);

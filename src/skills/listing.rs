@@ -108,8 +108,26 @@ fn is_folder(entry: &DirEntry) -> Result<bool, String> {
     })
 }
 
+/// What is wrong with a skills folder that cannot be read.
+pub(super) fn unreadable(folder: &Path, error: &Error) -> Problem {
+    let fix = match error.kind() {
+        ErrorKind::NotFound => "make the folder, or name another one: --skills DIR",
+        ErrorKind::PermissionDenied => "make it readable, or name another one: --skills DIR",
+        _ => "name a folder of skills: --skills DIR",
+    };
+    Problem {
+        severity: Severity::Error,
+        ..problem(
+            folder.to_path_buf(),
+            "unreadable-folder",
+            describe(folder, error),
+            fix,
+        )
+    }
+}
+
 /// Why a skills folder cannot be read, and what may have been meant.
-pub(super) fn describe(folder: &Path, error: &Error) -> String {
+fn describe(folder: &Path, error: &Error) -> String {
     let shown = folder.display();
     match error.kind() {
         ErrorKind::NotFound => match several(folder) {

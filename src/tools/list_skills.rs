@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::limits;
-use crate::skills::Summary;
+use crate::skills::{Problem, Summary};
 use crate::tool::ToolResult;
 use crate::tools::{Arguments, Tool, Workbench, text_of};
 
@@ -110,7 +110,7 @@ fn note(
     found: usize,
     all: usize,
     hidden: usize,
-    faults: &[String],
+    faults: &[Problem],
 ) -> Option<String> {
     let mut notes = Vec::new();
     if shown < found {
@@ -131,6 +131,6 @@ fn note(
             "{hidden} more skills are invoked by the user alone"
         )),
     }
-    notes.extend_from_slice(faults);
+    notes.extend(faults.iter().map(|fault| fault.message.clone()));
     (!notes.is_empty()).then(|| notes.join("; "))
 }

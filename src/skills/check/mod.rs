@@ -30,7 +30,7 @@ mod tests;
 
 pub(super) use fields::is_name;
 pub use fix::{Fixed, fix};
-pub use python::python;
+pub use python::{python, refused};
 pub use rules::{RULES, Rule};
 
 /// All that is wrong with a skill, but for its Python; in the order of files
@@ -61,7 +61,8 @@ pub fn between(catalogue: &Catalogue) -> Vec<Problem> {
         ..problem.clone()
     };
     let mut problems = no_skills(catalogue);
-    problems.extend(catalogue.problems.iter().map(judged));
+    let found = catalogue.faults.iter().chain(&catalogue.problems);
+    problems.extend(found.map(judged));
     problems
 }
 

@@ -53,7 +53,7 @@ pub fn python(
 }
 
 /// Nothing runs the skill's scripts; the reason names the remedy.
-pub(super) fn refused(skill: &Skill, reason: &str) -> Vec<Problem> {
+pub fn refused(skill: &Skill, reason: &str) -> Vec<Problem> {
     let mut findings = Findings::default();
     let venv = ["venv", ".venv"]
         .into_iter()

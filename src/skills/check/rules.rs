@@ -224,6 +224,10 @@ pub const RULES: &[Rule] = &[
         "The skill has more files, or deeper folders, than are looked at.",
     ),
     // Between skills.
+    error(
+        "unreadable-folder",
+        "A skills folder is missing, is no folder or cannot be read.",
+    ),
     warning(
         "name-clash",
         "Two skills folders have a skill of one name; the first folder wins.",

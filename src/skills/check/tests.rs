@@ -325,7 +325,8 @@ fn benches() -> Vec<(Bench, Vec<&'static str>)> {
 }
 
 /// What is wrong between skills: two folders that share a name, an alias that
-/// is another's, a name that is no text, and a skill as a skills folder.
+/// is another's, a name that is no text, a skill as a skills folder, and a
+/// folder that is none.
 fn clashes() -> Vec<Problem> {
     let bench = Bench::new("one")
         .write("a/SKILL.md", with(""))
@@ -335,7 +336,7 @@ fn clashes() -> Vec<Problem> {
         .write("a/SKILL.md", with(""));
     let odd = std::ffi::OsString::from_vec(b"\xff".to_vec());
     fs::create_dir(other.path().join(odd)).unwrap();
-    let skills = Skills::new(vec![bench.path(), other.path()]);
+    let skills = Skills::new(vec![bench.path(), other.path(), "/nowhere".into()]);
     between(&skills.catalogue())
 }
 
@@ -349,7 +350,8 @@ fn what_is_wrong_between_skills_is_told() {
             "alias-clash",
             "folder-is-skill",
             "name-clash",
-            "name-not-utf8"
+            "name-not-utf8",
+            "unreadable-folder"
         ]
     );
 }
