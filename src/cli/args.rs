@@ -7,7 +7,7 @@ use lexopt::Arg;
 
 use crate::cli::table::{Action, COMMANDS, Command, OPTIONS, OptionRow};
 pub use crate::cli::values::usage;
-use crate::cli::values::{format, max_steps, seconds, text_value, whole_seconds};
+use crate::cli::values::{filled, format, max_steps, seconds, text_value, whole_seconds};
 use crate::error::{Error, Result};
 use crate::limits;
 use crate::settings;
@@ -153,7 +153,7 @@ fn apply(typed: &mut Typed, row: &OptionRow, value: OsString) -> Result<()> {
             typed.settings.push((name, value, row.long));
         }
         Action::System => typed.system = Some(text_value(row.long, value)?),
-        Action::Skills => typed.skills.push(value),
+        Action::Skills => typed.skills.push(filled(row.long, value)?),
         Action::Output => typed.format = format(row.long, value)?,
         Action::Verbosity(verbosity) => typed.verbosity = verbosity,
         Action::NoStream => typed.stream = false,
@@ -265,6 +265,7 @@ mod tests {
             (&["--timeout", "nan"], "more than 0"),
             (&["--timeout", "-1"], "more than 0"),
             (&["--model"], "missing argument"),
+            (&["--skills", ""], "--skills takes a folder"),
             (&["--quiet=yes"], "unexpected argument"),
         ];
         for (arguments, expected) in table {

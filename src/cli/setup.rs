@@ -15,6 +15,7 @@ use crate::limits;
 use crate::settings::{EnvFile, Settings};
 use crate::skills::python::Interpreter;
 use crate::skills::{Catalogue, Problem, Skills};
+use crate::text;
 use crate::tools::{Tools, Workbench};
 use crate::world::files;
 use crate::world::output::Output;
@@ -104,7 +105,15 @@ impl Run {
                 .map(|dir| start.folder.join(dir))
                 .collect();
         }
-        let skills = Skills::new(config.skills_folders.clone());
+        // Without `/./` and the like, as they are shown.
+        let folders = config.skills_folders.iter();
+        config.skills_folders = folders
+            .map(|folder| folder.components().collect())
+            .collect();
+        let mut skills = Skills::new(config.skills_folders.clone());
+        if !typed.skills.is_empty() {
+            skills = skills.named_by_path();
+        }
         let deadline = typed
             .timeout_seconds
             .map(|s| Instant::now() + Duration::from_secs_f64(s));
@@ -177,7 +186,7 @@ impl Run {
         let folders = paths.map(|folder| folder.display().to_string());
         let folders = folders.collect::<Vec<_>>().join(", ");
         match catalogue.faults.first() {
-            Some(fault) => fault.clone(),
+            Some(fault) => fault.message.clone(),
             None if catalogue.skills.is_empty() => format!("there is no skill in {folders}"),
             None => format!("there is no usable skill in {folders}"),
         }
@@ -219,7 +228,7 @@ fn tell_problems(catalogue: &Catalogue, is_usable: bool, output: &mut Output) {
         problems.map(|problem| format!("the skill `{}`: {}", skill.name, problem.with_fix()))
     });
     let mut lines = folders
-        .cloned()
+        .map(|fault| fault.message.clone())
         .chain(catalogue.problems.iter().map(Problem::with_fix))
         .chain(unusable)
         .chain(faulty);
@@ -229,7 +238,8 @@ fn tell_problems(catalogue: &Catalogue, is_usable: bool, output: &mut Output) {
     let more = lines.count();
     if more > 0 {
         output.note(&format!(
-            "… and {more} more problems of skills (`skills-runner skills check` lists them)"
+            "… and {} of skills (`skills-runner skills check` lists them)",
+            text::counted(more, "more problem")
         ));
     }
 }

@@ -57,6 +57,14 @@ pub fn whole_seconds(option: &str, value: &OsStr) -> Result<()> {
     )))
 }
 
+/// A folder: an empty value is a variable of a script that was never set.
+pub fn filled(option: &str, value: OsString) -> Result<OsString> {
+    if value.is_empty() {
+        return Err(usage(format!("{option} takes a folder, not an empty text")));
+    }
+    Ok(value)
+}
+
 /// Text.
 pub fn text_value(option: &str, value: OsString) -> Result<String> {
     value
