@@ -820,8 +820,8 @@ fn faulty_skills_are_told() {
         .skill("broken", DOCUMENT)
         .link("skills/broken/venv", "nowhere");
     let run = test.again().args(["doctor"]).run().success();
-    run.stdout_has("ok       skills: 4 skills in ")
-        .stdout_has("warning  skills: `empty`: cannot be used: it has no SKILL.md\n         fix: write its SKILL.md")
+    run.stdout_has("ok       skills: 3 of 4 skills in ")
+        .stdout_has("warning  skills: `empty`: cannot be used: it has no SKILL.md\n         fix: write SKILL.md")
         .stdout_has("warning  skills: `odd`: SKILL.md line ")
         .stdout_has("`skills-runner skills setup broken` makes ")
         .stdout_has("warning  skills: `broken`: the venv of the skill `broken` is broken: ")
@@ -841,6 +841,30 @@ fn faulty_skills_are_told() {
     let run = test.again().args(["doctor", "--skills", "none"]).run();
     run.success()
         .stdout_has("none does not exist\n         fix: name a folder of skills");
+    let args = ["doctor", "--skills", "skills", "--skills", "none"];
+    let run = test.again().args(args).run().success();
+    run.stdout_has(
+        "none does not exist\n         fix: make the folder, or name another one with --skills\n",
+    );
+    server.finish();
+}
+
+/// What makes a skill usable is what the linter says of it.
+#[test]
+fn an_unusable_skill_has_the_remedy_of_its_cause() {
+    let server = endpoint(LISTED, able);
+    let test = test(&server)
+        .file("skills/more/inner/SKILL.md", DOCUMENT)
+        .file("elsewhere.md", DOCUMENT)
+        .folder("skills/led-out")
+        .link("skills/led-out/SKILL.md", "../../elsewhere.md");
+    let run = test.again().args(["doctor"]).run().success();
+    let option = format!("--skills {}", test.path("skills/more").display());
+    run.stdout_has("ok       skills: 1 of 3 skills in ")
+        .stdout_has(&format!("fix: name it as a skills folder: {option}\n"))
+        .stdout_has("warning  skills: `led-out`: cannot be used: ")
+        .stdout_has("fix: put a copy in its place")
+        .stdout_lacks("fix: write");
     server.finish();
 }
 

@@ -14,7 +14,7 @@ use crate::limits;
 use crate::settings;
 use crate::skills::python::{Interpreter, Question};
 use crate::skills::{Catalogue, Problem, Skill, Summary, check};
-use crate::text::one_line;
+use crate::text::{self, one_line};
 use crate::tool::milliseconds;
 use crate::world::capture::Caps;
 use crate::world::patience::{Patience, Stop};
@@ -271,24 +271,31 @@ pub fn skills(run: &Run, catalogue: &Catalogue) -> Check {
         .collect();
     let mut check = if usable.is_empty() {
         let message = match catalogue.faults.first() {
-            Some(fault) => fault.clone(),
+            Some(fault) => fault.message.clone(),
             None if all == 0 => format!("there is no skill in {place}"),
             None => format!("none of the {all} skills in {place} can be used"),
         };
         let fix = "name a folder of skills with `--skills DIR` or SKILLS_FOLDER_PATH; without one the model gets no tools";
         Check::warning(NAME, message, fix)
     } else {
-        let plural = if all == 1 { "" } else { "s" };
-        let mut check = Check::ok(NAME, format!("{all} skill{plural} in {place}"));
+        let skills = text::counted(all, "skill");
+        let message = if usable.len() == all {
+            format!("{skills} in {place}")
+        } else {
+            format!("{} of {skills} in {place} can be used", usable.len())
+        };
+        let mut check = Check::ok(NAME, message);
         check.add_line(names(&usable));
         check
     };
     let told = usize::from(usable.is_empty());
     for fault in catalogue.faults.iter().skip(told) {
-        check.add_warning(
-            fault,
-            "make the folder, or name another one in SKILLS_FOLDER_PATH",
-        );
+        let fix = if run.typed.skills.is_empty() {
+            "make the folder, or name another one in SKILLS_FOLDER_PATH"
+        } else {
+            "make the folder, or name another one with --skills"
+        };
+        check.add_warning(fault.message.as_str(), fix);
     }
     let problems: Vec<String> = catalogue.problems.iter().map(Problem::to_string).collect();
     let mut rows = Vec::new();
@@ -305,7 +312,7 @@ pub fn skills(run: &Run, catalogue: &Catalogue) -> Check {
     let lacking = packages(run, catalogue);
     for skill in &catalogue.skills {
         let venv = venv(run, skill);
-        let mut found = faults_of(skill, venv.as_ref());
+        let mut found = faults_of(run, skill, venv.as_ref());
         let packages = lacking.iter().filter(|(name, _)| *name == skill.name);
         found.extend(packages.map(|(_, problem)| {
             let fix = problem.fix.as_deref().unwrap_or_default();
@@ -354,13 +361,16 @@ fn packages(run: &Run, catalogue: &Catalogue) -> Vec<(String, Problem)> {
 
 /// What is wrong with a skill, each with its fix.
 fn faults_of(
+    run: &Run,
     skill: &Summary,
     venv: Option<&std::result::Result<(), String>>,
 ) -> Vec<(String, String)> {
     let mut faults = Vec::new();
     if let Some(fault) = &skill.fault {
-        let fix = "write its SKILL.md, or move the folder out of the skills folder";
-        faults.push((format!("cannot be used: {fault}"), fix.to_string()));
+        faults.push((
+            format!("cannot be used: {fault}"),
+            remedy_of_unusable(run, skill),
+        ));
     }
     for problem in &skill.problems {
         let fix = problem.fix.as_deref();
@@ -372,6 +382,27 @@ fn faults_of(
         faults.push((message.to_string(), fix.to_string()));
     }
     faults
+}
+
+/// What makes a skill usable: the linter knows it where it knows the cause.
+fn remedy_of_unusable(run: &Run, skill: &Summary) -> String {
+    const CAUSES: [&str; 4] = [
+        "no-document",
+        "unreadable-document",
+        "link-outside",
+        "broken-link",
+    ];
+    let opened = run.skills.find(&skill.name);
+    let problems = opened.map(|skill| check::check(&skill)).unwrap_or_default();
+    let is_cause = |problem: &&Problem| {
+        let name = problem.file.to_str().unwrap_or_default();
+        CAUSES.contains(&problem.rule) && (name.is_empty() || name.eq_ignore_ascii_case("SKILL.md"))
+    };
+    let mut causes = problems.iter().filter(is_cause);
+    match causes.find_map(|problem| problem.fix.clone()) {
+        Some(fix) => fix,
+        None => "write its SKILL.md, or move the folder out of the skills folder".to_string(),
+    }
 }
 
 /// Some names, and how many more there are.
