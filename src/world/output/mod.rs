@@ -22,6 +22,7 @@ mod report;
 mod stdout;
 mod veil;
 
+use records::{Failure, Fault};
 use report::Report;
 use stdout::Stdout;
 use veil::Veil;
@@ -244,6 +245,16 @@ impl Output {
         if !text.ends_with('\n') {
             self.stdout.write("\n");
         }
+    }
+
+    /// A failure as the one object that a program reads, beside the lines for
+    /// people.
+    pub fn print_failure(&mut self, error: &Error) {
+        let failure = Failure {
+            error: Fault::of(error, &self.secrets),
+        };
+        // Texts always have a JSON form.
+        self.print(&serde_json::to_string(&failure).unwrap_or_default());
     }
 
     /// A line of a report on standard output: its first word tells how it

@@ -66,6 +66,13 @@ pub struct Fault<'a> {
     hint: Option<Cow<'a, str>>,
 }
 
+/// A failure of a command that prints an object of its own.
+#[derive(Debug, PartialEq, Serialize)]
+pub struct Failure<'a> {
+    /// Why it failed.
+    pub error: Fault<'a>,
+}
+
 /// What became of a turn.
 #[derive(Debug, PartialEq, Serialize)]
 pub struct Summary<'a> {
