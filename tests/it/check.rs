@@ -378,3 +378,70 @@ fn fix_changes_nothing_that_a_model_reads() {
     test.clone().args(["skills", "check", "--fix"]).run();
     assert_eq!(show(&test), before);
 }
+
+/// A linter that could not look is not green, in any form.
+#[test]
+fn a_folder_that_cannot_be_read_is_an_error() {
+    let good = "---\nname: good\ndescription: Is good.\n---\nDo it.\n";
+    let test = Test::new().skill("good", good).file("plain", "x");
+    for (folder, words) in [("./nowhere", "does not exist"), ("plain", "is no folder")] {
+        let both = ["skills", "check", "--skills", "skills", "--skills", folder];
+        for args in [&both[..], &["skills", "check", "--skills", folder]] {
+            let run = test.clone().args(args).run().status(1);
+            let name = folder.trim_start_matches("./");
+            run.stdout_has(&format!(
+                "{name}: error[unreadable-folder]: the skills folder "
+            ))
+            .stdout_has(words)
+            .stdout_has("  fix: ")
+            .stderr_has("1 error, 0 warnings");
+            let run = test.clone().args(args).args(["--json"]).run().status(1);
+            let report = run.stdout_json();
+            let problem = &report["problems"][0];
+            assert_eq!(problem["rule"], "unreadable-folder");
+            assert_eq!(problem["severity"], "error");
+            assert_eq!(problem["path"], test.path(name).display().to_string());
+            assert_eq!(
+                (&report["status"], &report["exit_code"]),
+                (&"error".into(), &1.into())
+            );
+        }
+    }
+    let run = test.clone().args(["skills", "check", "./plain"]).run();
+    run.status(1).stdout_has("plain: error[unreadable-folder]");
+    let list = test.args(["skills", "list", "--skills", "nowhere", "--json"]);
+    let problem = &list.run().success().stdout_json()["problems"][0];
+    assert_eq!(problem["rule"], "unreadable-folder");
+}
+
+/// CI passes the files that were changed, an editor the folder it is in.
+#[test]
+fn a_skill_is_found_by_its_document_and_from_within() {
+    let test = some_skills();
+    let document = "skills/table-maker/Skill.md";
+    let args = ["skills", "check", document, document];
+    let run = test.clone().args(args).run().status(1);
+    run.stdout_has("skills/table-maker/Skill.md:3: error[unquoted-colon]")
+        .stderr_has("1 skill checked: 5 errors, 2 warnings");
+    let show = test
+        .clone()
+        .args(["skills", "show", "skills/good/SKILL.md"]);
+    show.run().success().stdout_has("name:         good\n");
+    let inside = test.clone().cwd(test.path("skills/table-maker"));
+    for word in [".", "Skill.md", "./Skill.md"] {
+        let run = inside.clone().args(["skills", "check", word]).run();
+        run.status(1)
+            .stdout_has("Skill.md:3: error[unquoted-colon]")
+            .stdout_lacks("maker/Skill.md");
+    }
+    // The folder itself, and a way to it by a link.
+    let deep = "d/".repeat(40);
+    let test = test
+        .file(&format!("skills/good/{deep}x"), "x")
+        .link("way", "skills/good");
+    for folder in ["skills/good", "way"] {
+        let inside = test.clone().cwd(test.path(folder));
+        let run = inside.args(["skills", "check", "."]).run().success();
+        run.stdout_has(".: warning[many-files]: ");
+    }
+}

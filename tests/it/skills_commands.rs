@@ -1,6 +1,6 @@
 //! `skills list`, `show` and `new`.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::harness::Test;
 
@@ -26,7 +26,8 @@ fn list_gives_a_line_each() {
         .run()
         .success()
         .stdout(expected)
-        .stderr_has("the skill `notes` has problems (1): `skills-runner skills show notes`");
+        .stderr_has("the skill `notes` has 1 problem: `skills-runner skills show notes` tells it")
+        .stderr_has("the skill `tables` has 1 problem: ");
     test.args(["skills"]).run().success().stdout(expected);
 }
 
@@ -44,10 +45,12 @@ fn list_gives_programs_every_field() {
         .collect();
     assert_eq!(names, ["empty", "notes", "tables"]);
     let path = test.path("skills");
-    let tables = &skills[2];
+    let mut tables = skills[2].clone();
+    let problems = tables["problems"].take();
+    assert_eq!(problems[0]["rule"], "name-folder");
     let venv = path.join("tables/venv");
     assert_eq!(
-        *tables,
+        tables,
         json!({
             "name": "tables",
             "description": "Makes tables.",
@@ -55,12 +58,13 @@ fn list_gives_programs_every_field() {
             "document": "SKILL.md",
             "venv": venv,
             "python": venv.join("bin/python"),
-            "status": "ok",
-            "problems": [],
+            "status": "warning",
+            "problems": null,
         })
     );
     assert_eq!(skills[0]["document"], json!(null));
     assert_eq!(skills[0]["status"], "error");
+    assert_eq!(skills[0]["problems"][0]["rule"], "no-document");
     let notes = &skills[1];
     assert_eq!(notes["description"], "Keeps notes");
     assert_eq!(notes["venv"], json!(null));
@@ -108,7 +112,7 @@ fn show_tells_everything_of_one() {
     assert_eq!(shown["frontmatter"]["metadata"], json!({"version": "1.0"}));
     assert_eq!(
         (&shown["name"], &shown["status"]),
-        (&json!("tables"), &json!("ok"))
+        (&json!("tables"), &json!("warning"))
     );
     test.args(["skills", "show", "notes"])
         .run()
@@ -150,7 +154,11 @@ fn a_broken_venv_is_told() {
         (&tables["status"], &tables["python"]),
         (&json!("error"), &json!(null))
     );
-    assert_eq!(tables["problems"][0]["rule"], "broken-venv");
+    let venv = &tables["problems"][1];
+    assert_eq!(
+        (&venv["rule"], &venv["file"]),
+        (&json!("broken-venv"), &json!("venv"))
+    );
 }
 
 /// What a new skill promises works: its document loads, its script runs.
@@ -185,8 +193,10 @@ fn new_writes_a_skill_that_works() {
         .args(["skills", "new", "other/place", "--json"])
         .run()
         .success();
-    let path = made.stdout_json()["path"].clone();
-    assert!(path.as_str().unwrap().ends_with("/other/place"), "{path}");
+    let made = made.stdout_json();
+    let path = made["path"].as_str().unwrap();
+    assert!(path.ends_with("/other/place"), "{path}");
+    assert_eq!(made["document"], "SKILL.md");
 }
 
 /// What exists is never touched, and a name that clients refuse is not made.
@@ -222,4 +232,178 @@ fn words_that_are_no_command_are_told() {
         let run = Test::new().args(words.iter().copied()).run();
         run.status(2).stdout("").stderr_has(expected);
     }
+}
+
+/// Nothing that the linter calls wrong is hidden by the list, nor told
+/// otherwise.
+#[test]
+fn list_and_show_tell_what_check_tells() {
+    let test = some_skills()
+        .skill(
+            "linked",
+            "---\nname: linked\ndescription: Links.\n---\n[x](nowhere.md)\n",
+        )
+        .file("skills/more/inner/SKILL.md", TABLES)
+        .link("skills/empty/out", "/etc");
+    let json = |words: &[&str]| {
+        let words = words.iter().chain(&["--json"]);
+        test.clone().args(words).run().stdout_json()
+    };
+    let list = json(&["skills", "list"]);
+    let check = json(&["skills", "check", "--no-scripts"]);
+    let told = |name: &str| -> Vec<Value> {
+        let problems = check["problems"].as_array().unwrap().iter();
+        let own = problems.filter(|problem| problem["skill"] == name).cloned();
+        own.map(|mut problem| {
+            let fields = problem.as_object_mut().unwrap();
+            fields.remove("skill");
+            fields.remove("path");
+            problem
+        })
+        .collect()
+    };
+    let skills = list["skills"].as_array().unwrap();
+    assert_eq!(skills.len(), 5);
+    for skill in skills {
+        let name = skill["name"].as_str().unwrap();
+        assert_eq!(skill["problems"], json!(told(name)), "{name}");
+        assert!(!told(name).is_empty(), "{name}");
+        let shown = json(&["skills", "show", name]);
+        assert_eq!(shown["problems"], skill["problems"], "{name}");
+        assert_eq!(shown["status"], skill["status"], "{name}");
+    }
+    let status = |at: usize| skills[at]["status"].as_str().unwrap();
+    assert_eq!([status(0), status(1)], ["error", "warning"]);
+}
+
+/// A failure is an object too, beside the lines for people; wrong usage is not.
+#[test]
+fn programs_get_a_failure_as_an_object() {
+    let test = some_skills();
+    let table: [(&[&str], i32, &str, &str); 5] = [
+        (
+            &["skills", "show", "tabels"],
+            1,
+            "io",
+            "did you mean `tables`?",
+        ),
+        (&["skills", "check", "./gone"], 1, "io", "failed to open"),
+        (&["skills", "setup", "gone"], 1, "io", "there is no skill"),
+        (&["skills", "new", "tables"], 1, "io", "File exists"),
+        (
+            &["skills", "list", "--env-file", "gone"],
+            78,
+            "config",
+            "there is no such file",
+        ),
+    ];
+    for (words, status, kind, message) in table {
+        let run = test.clone().args(words).args(["--json"]).run();
+        let run = run.status(status).stderr_has(message);
+        let failure = run.stdout_json();
+        assert_eq!(failure["error"]["kind"], kind, "{failure}");
+        let told = failure["error"]["message"].as_str().unwrap();
+        assert!(told.contains(message), "{failure}");
+    }
+    let run = test.clone().args(["skills", "show", "tabels", "--json"]);
+    assert_eq!(
+        run.run().stdout_json()["error"]["hint"],
+        "`skills-runner skills list` gives all"
+    );
+    let text = test.clone().args(["skills", "show", "tabels"]).run();
+    text.status(1).stdout_is_empty();
+    let usage = test.args(["skills", "show", "--json"]).run();
+    usage.status(2).stdout_is_empty();
+}
+
+/// What is wrong with the folders is told, not that a name is unknown in them.
+#[test]
+fn a_skill_is_not_found_for_the_reason_there_is() {
+    let test = some_skills();
+    let above = format!(
+        "hint: name the folder above it: --skills {}",
+        test.path("skills").display()
+    );
+    let table = [
+        (
+            "./nowhere",
+            "nowhere does not exist",
+            "hint: make the folder",
+        ),
+        (
+            "skills/tables/SKILL.md",
+            "it is a document; name the folder",
+            "hint: ",
+        ),
+        (
+            "skills/empty/readme.txt",
+            "it is no folder",
+            "hint: name a folder of skills",
+        ),
+        (
+            "skills/tables",
+            "this is a skill, not a folder of skills",
+            above.as_str(),
+        ),
+    ];
+    for (folder, cause, hint) in table {
+        for word in ["show", "check", "setup"] {
+            let args = ["skills", word, "tables", "--skills", folder];
+            let run = test.clone().args(args).run().status(1);
+            run.stderr_has("failed to find the skill: ")
+                .stderr_has(cause)
+                .stderr_has(hint)
+                .stderr_lacks("/./");
+        }
+    }
+    let args = [
+        "skills", "show", "gone", "--skills", "skills", "--skills", "nowhere",
+    ];
+    let run = test.clone().args(args).run().status(1);
+    run.stderr_has("nowhere does not exist")
+        .stderr_has("hint: `skills-runner skills list --skills skills --skills nowhere` gives all");
+    let run = test.args(["skills", "list", "--skills", ""]).run();
+    run.status(2).stderr_has("--skills takes a folder");
+}
+
+/// A remedy can be typed as it stands, wherever the skill was found.
+#[test]
+fn remedies_name_a_skill_as_it_is_found() {
+    let test = some_skills();
+    let tables = test.path("skills/tables").display().to_string();
+    let list = test
+        .clone()
+        .args(["skills", "list", "--skills", "./skills"]);
+    list.run()
+        .success()
+        .stderr_has(&format!("`skills-runner skills show {tables}` tells it"));
+    let made = test.clone().args(["skills", "new", "./new dir/x"]).run();
+    made.success()
+        .stderr_has("`skills-runner skills check './new dir/x'` tells");
+    let path = test.path("other/y").display().to_string();
+    let made = test.args(["skills", "new", "y", "--skills", "other"]).run();
+    made.success()
+        .stderr_has(&format!("`skills-runner skills check {path}` tells"));
+}
+
+/// However long a field's name is, the values stand below each other.
+#[test]
+fn show_keeps_its_columns() {
+    let document =
+        "---\nname: x\ndescription: Does x.\ndisable-model-invocation: true\n---\nDo it.\n";
+    let test = Test::new().skill("x", document);
+    let run = test.args(["skills", "show", "x"]).run().success();
+    run.stdout_has("name:                     x\n")
+        .stdout_has("disable-model-invocation: true\n")
+        .stdout_has("files:                    1\n");
+}
+
+/// One skill's name is missing: the line that would be right is told.
+#[test]
+fn a_missing_name_gives_the_usage() {
+    let run = Test::new().args(["skills", "show"]).run().status(2);
+    run.stderr_has("hint: skills-runner skills show NAME\n")
+        .stderr_lacks("--");
+    let run = Test::new().args(["skills", "setup"]).run().status(2);
+    run.stderr_has("hint: skills-runner skills setup NAME [PACKAGE]...\n");
 }

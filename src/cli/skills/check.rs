@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::cli::setup::Run;
-use crate::cli::skills::view::{ProblemView, status};
-use crate::cli::skills::{Place, near, print_json, shown_folders};
+use crate::cli::skills::view::{ProblemView, status, unopened};
+use crate::cli::skills::{Place, cause, gone, near, print_json, shown_folders, unusable_folder};
 use crate::error::{Error, Kind, Result};
 use crate::limits;
 use crate::skills::check::{self, Fixed};
@@ -56,12 +56,12 @@ struct Checked {
 }
 
 /// Looks at these skills, or at all. The status is 1 if there is an error, or
-/// nothing to look at.
+/// something could not be looked at.
 pub fn run(run: &Run, names: &[&str], fix: bool, is_json: bool, output: &mut Output) -> Result<u8> {
     let Chosen {
         mut checked,
         between,
-    } = chosen(run, names, output)?;
+    } = chosen(run, names)?;
     let mut fixed = Vec::new();
     let mut is_unmended = false;
     if fix {
@@ -106,77 +106,79 @@ struct Chosen {
 }
 
 /// The skills that were named, each once, in the order of their folders.
-fn chosen(run: &Run, names: &[&str], output: &mut Output) -> Result<Chosen> {
+fn chosen(run: &Run, names: &[&str]) -> Result<Chosen> {
     let mut chosen = Chosen::default();
-    let checked = &mut chosen.checked;
     if names.is_empty() {
-        let catalogue = run.skills.catalogue();
-        collect(&run.skills, &catalogue, None, checked);
-        chosen.between = check::between(&catalogue);
-        if checked.is_empty() {
-            return Err(nothing(&run.skills));
-        }
-        for fault in &catalogue.faults {
-            output.warn(fault);
-        }
+        chosen.add_all(&run.skills)?;
     }
     for name in names {
         let place = Place::of(name, run)?;
-        let name = match &place.name {
-            Some(_) => Some(place.skill()?.name),
-            None => None,
-        };
-        let before = checked.len();
-        let catalogue = place.skills.catalogue();
-        collect(&place.skills, &catalogue, name.as_deref(), checked);
-        if name.is_none() {
-            chosen.between.extend(check::between(&catalogue));
-        }
-        if checked.len() == before {
-            return Err(nothing(&place.skills));
+        if place.name.is_none() {
+            chosen.add_all(&place.skills)?;
+        } else {
+            chosen.add_one(&place)?;
         }
     }
+    let checked = &mut chosen.checked;
     checked.sort_by(|a, b| a.summary.path.cmp(&b.summary.path));
     checked.dedup_by(|a, b| a.summary.path == b.summary.path);
     Ok(chosen)
 }
 
-/// All skills of a catalogue, or the one with this name.
-fn collect(skills: &Skills, catalogue: &Catalogue, name: Option<&str>, checked: &mut Vec<Checked>) {
-    for summary in &catalogue.skills {
-        if name.is_some_and(|name| name != summary.name) {
-            continue;
+impl Chosen {
+    /// All skills of the folders, and what is wrong with these.
+    fn add_all(&mut self, skills: &Skills) -> Result<()> {
+        let catalogue = skills.catalogue();
+        let between = check::between(&catalogue);
+        let is_empty = catalogue.skills.is_empty() && catalogue.faults.is_empty();
+        if is_empty {
+            return Err(nothing(skills, &catalogue));
         }
+        self.between.extend(between);
+        for summary in catalogue.skills {
+            self.checked.push(Checked::open(summary, skills));
+        }
+        Ok(())
+    }
+
+    /// The skill that was named.
+    fn add_one(&mut self, place: &Place) -> Result<()> {
+        let name = place.skill()?.name;
+        let catalogue = place.skills.catalogue();
+        let summary = catalogue.named(&name).ok_or_else(|| gone(&name))?;
+        self.checked
+            .push(Checked::open(summary.clone(), &place.skills));
+        Ok(())
+    }
+}
+
+impl Checked {
+    fn open(summary: Summary, skills: &Skills) -> Checked {
         let (skill, problems) = match skills.find(&summary.name) {
             Ok(skill) => (Some(skill), Vec::new()),
             Err(fault) => (None, vec![unopened(fault)]),
         };
-        checked.push(Checked {
-            summary: summary.clone(),
+        Checked {
+            summary,
             skill,
             problems,
-        });
-    }
-}
-
-fn unopened(message: String) -> Problem {
-    Problem {
-        file: PathBuf::new(),
-        line: None,
-        rule: "unreadable-file",
-        severity: Severity::Error,
-        message,
-        fix: None,
+        }
     }
 }
 
 /// A linter that looks at nothing must not be green.
-fn nothing(skills: &Skills) -> Error {
-    let text = format!(
-        "failed to check: there is no skill in {}",
-        shown_folders(skills)
-    );
-    Error::new(Kind::Io, text).with_hint("--skills DIR names a folder of skills")
+fn nothing(skills: &Skills, catalogue: &Catalogue) -> Error {
+    match unusable_folder(catalogue) {
+        Some(problem) => cause("failed to check", problem),
+        None => Error::new(
+            Kind::Io,
+            format!(
+                "failed to check: there is no skill in {}",
+                shown_folders(skills)
+            ),
+        )
+        .with_hint("--skills DIR names a folder of skills"),
+    }
 }
 
 fn mend(checked: &Checked, fixed: &mut Vec<Located<FixedView>>) -> std::result::Result<(), String> {
@@ -279,15 +281,11 @@ impl Report {
                 ));
             }
         }
-        let count = |number: usize, what: &str| {
-            let plural = if number == 1 { "" } else { "s" };
-            format!("{number} {what}{plural}")
-        };
         output.note(&format!(
             "{} checked: {}, {}",
-            count(self.skills, "skill"),
-            count(self.errors, "error"),
-            count(self.warnings, "warning")
+            text::counted(self.skills, "skill"),
+            text::counted(self.errors, "error"),
+            text::counted(self.warnings, "warning")
         ));
     }
 }

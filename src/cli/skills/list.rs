@@ -1,7 +1,5 @@
 //! `skills list`: every skill in a line, with what is wrong with it.
 
-use std::path::PathBuf;
-
 use serde::Serialize;
 
 use crate::cli::setup::Run;
@@ -9,7 +7,8 @@ use crate::cli::skills::print_json;
 use crate::cli::skills::view::{ProblemView, View};
 use crate::error::Result;
 use crate::limits;
-use crate::skills::{Catalogue, Problem, Severity};
+use crate::skills::python::quoted;
+use crate::skills::{Catalogue, check};
 use crate::text;
 use crate::world::output::Output;
 
@@ -39,7 +38,7 @@ pub fn run(run: &Run, is_json: bool, output: &mut Output) -> Result<u8> {
         return Ok(0);
     }
     for fault in &catalogue.faults {
-        output.warn(fault);
+        output.warn(&fault.message);
     }
     for problem in catalogue.problems.iter().take(limits::NAMES) {
         output.note(&problem.with_fix());
@@ -52,30 +51,41 @@ pub fn run(run: &Run, is_json: bool, output: &mut Output) -> Result<u8> {
     for view in &views {
         output.print(&line(view, width, output.is_on_terminal()));
     }
-    let told = views.iter().filter(|view| view.fault.is_none());
-    let told = told.map(|view| (&view.name, view.problems.len()));
-    for (name, count) in told.filter(|(_, count)| *count > 0).take(limits::NAMES) {
+    tell_problems(&views, output);
+    Ok(0)
+}
+
+/// A line for each skill that works and has problems, for the first of them.
+fn tell_problems(views: &[View], output: &mut Output) {
+    let is_told = |view: &&View| view.fault.is_none() && !view.problems.is_empty();
+    let mut told = views.iter().filter(is_told);
+    for view in told.by_ref().take(limits::NAMES) {
         output.note(&format!(
-            "the skill `{name}` has problems ({count}): `skills-runner skills show {name}` tells them"
+            "the skill `{}` has {}: `skills-runner skills show {}` tells {}",
+            view.name,
+            text::counted(view.problems.len(), "problem"),
+            quoted(view.address.as_ref()),
+            if view.problems.len() == 1 {
+                "it"
+            } else {
+                "them"
+            }
         ));
     }
-    Ok(0)
+    let more = told.count();
+    if more > 0 {
+        let have = if more == 1 { "has" } else { "have" };
+        output.note(&format!(
+            "… and {} {have} problems: `skills-runner skills check` lists them",
+            text::counted(more, "more skill")
+        ));
+    }
 }
 
 /// What is wrong with folders, in one shape.
 fn of_folders(catalogue: &Catalogue) -> Vec<ProblemView> {
-    let missing = catalogue.faults.iter().map(|fault| Problem {
-        file: PathBuf::new(),
-        line: None,
-        rule: "unreadable-folder",
-        severity: Severity::Error,
-        message: fault.clone(),
-        fix: None,
-    });
-    missing
-        .chain(catalogue.problems.iter().cloned())
-        .map(ProblemView::from)
-        .collect()
+    let found = check::between(catalogue).into_iter();
+    found.map(ProblemView::from).collect()
 }
 
 /// One skill in a line: what it does, or why it cannot be used.

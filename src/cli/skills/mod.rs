@@ -1,5 +1,6 @@
 //! `skills`: what there is, what is wrong with it, a new one, a venv for one.
 
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -9,7 +10,8 @@ use crate::cli::setup::{Run, Start};
 use crate::config::Needs;
 use crate::error::{Error, Kind, Result};
 use crate::limits;
-use crate::skills::{Skill, Skills};
+use crate::skills::python::quoted;
+use crate::skills::{Catalogue, Problem, Skill, Skills};
 use crate::text;
 use crate::world::output::{Format, Output};
 
@@ -23,8 +25,21 @@ mod view;
 /// The words that `skills` knows.
 const WORDS: [&str; 5] = ["list", "show", "check", "new", "setup"];
 
-/// Does what the first word says; without one the skills are listed.
-pub fn run(mut typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
+/// Does what the first word says; without one the skills are listed. With
+/// `--json` a failure is an object too; wrong usage is not, nobody has asked yet.
+pub fn run(typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
+    let is_json = typed.format != Format::Text;
+    let result = obey(typed, start, output);
+    if let Err(error) = &result
+        && is_json
+        && error.kind() != Kind::Usage
+    {
+        output.print_failure(error);
+    }
+    result
+}
+
+fn obey(mut typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
     let mut words = typed.words.drain(..).map(|word| {
         word.into_string()
             .map_err(|word| usage(format!("`{}` is not UTF-8 text", word.to_string_lossy())))
@@ -53,7 +68,7 @@ pub fn run(mut typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
             setup::run(&run, name, requirements, is_json, output)
         }
         ("list", _) => Err(surplus("list", "takes no names")),
-        (word, []) => Err(surplus(word, "needs the name of a skill")),
+        (word, []) => Err(nameless(word)),
         (word, _) => Err(surplus(word, "takes one name")),
     }
 }
@@ -65,6 +80,12 @@ fn open(typed: Typed, start: &Start, output: &mut Output) -> Result<Run> {
 fn surplus(word: &str, what: &str) -> Error {
     usage(format!("skills {word} {what}"))
         .with_hint("a prompt that begins with `skills` comes after --: skills-runner -- skills …")
+}
+
+fn nameless(word: &str) -> Error {
+    let more = if word == "setup" { " [PACKAGE]..." } else { "" };
+    usage(format!("skills {word} needs the name of a skill"))
+        .with_hint(format!("skills-runner skills {word} NAME{more}"))
 }
 
 fn unknown(word: &str) -> Error {
@@ -85,17 +106,26 @@ struct Place {
     skills: Skills,
     /// The skill's name; `None`: all that lie in the folder.
     name: Option<String>,
+    /// What lists them, for a name that is none.
+    list: String,
 }
 
 impl Place {
     fn of(word: &str, run: &Run) -> Result<Place> {
-        if !word.contains('/') && word != "." && word != ".." {
+        let path = run.folder.join(word);
+        // As CI has it, which goes by the files that were changed.
+        let is_document = is_document(path.file_name()) && path.is_file();
+        if !word.contains('/') && !is_document && word != "." && word != ".." {
             return Ok(Place {
                 skills: run.skills.clone(),
                 name: Some(word.to_string()),
+                list: list_command(&run.typed.skills),
             });
         }
-        let path = run.folder.join(word);
+        let path = match path.parent() {
+            Some(skill) if is_document => skill.to_path_buf(),
+            _ => path,
+        };
         let path = path.canonicalize().map_err(|error| {
             let shown = text::one_line(word, limits::SUMMARY_CHARS);
             Error::new(Kind::Io, format!("failed to open `{shown}`: {error}"))
@@ -105,11 +135,13 @@ impl Place {
             path.file_name().and_then(|name| name.to_str()),
         ) {
             (Some(folder), Some(name)) if holds_document(&path) => Ok(Place {
-                skills: Skills::new(vec![folder.to_path_buf()]),
+                list: list_command(&[folder.into()]),
+                skills: Skills::new(vec![folder.to_path_buf()]).named_by_path(),
                 name: Some(name.to_string()),
             }),
             _ => Ok(Place {
-                skills: Skills::new(vec![path]),
+                list: list_command(&[path.clone().into()]),
+                skills: Skills::new(vec![path]).named_by_path(),
                 name: None,
             }),
         }
@@ -117,16 +149,77 @@ impl Place {
 
     /// The one skill that was named.
     fn skill(&self) -> Result<Skill> {
-        let found = match &self.name {
-            Some(name) => self.skills.find(name),
-            None => Err(format!(
+        match &self.name {
+            Some(name) => self.skills.find(name).map_err(|cause| self.lacks(cause)),
+            None => Err(self.lacks(format!(
                 "{} holds no SKILL.md: it is no skill",
                 shown_folders(&self.skills)
-            )),
-        };
-        found
-            .map_err(|message| Error::new(Kind::Io, format!("failed to find the skill: {message}")))
+            ))),
+        }
     }
+
+    /// Why the skill is not found: first of all for its folders.
+    fn lacks(&self, message: String) -> Error {
+        const FAILED: &str = "failed to find the skill";
+        let catalogue = self.skills.catalogue();
+        if let Some(problem) = unusable_folder(&catalogue) {
+            return cause(FAILED, problem);
+        }
+        let error = match catalogue.faults.first() {
+            // It may lie in there.
+            Some(fault) => format!("{FAILED}: {message}; {}", fault.message),
+            None => format!("{FAILED}: {message}"),
+        };
+        let error = Error::new(Kind::Io, error);
+        if catalogue.skills.is_empty() {
+            return error;
+        }
+        error.with_hint(format!("`{}` gives all", self.list))
+    }
+}
+
+/// The command that lists the skills of these folders.
+fn list_command(folders: &[OsString]) -> String {
+    let mut command = "skills-runner skills list".to_string();
+    for folder in folders {
+        command.push_str(" --skills ");
+        command.push_str(&quoted(folder.as_ref()));
+    }
+    command
+}
+
+/// What is wrong with the skills folders, where that is why there is no skill.
+fn unusable_folder(catalogue: &Catalogue) -> Option<&Problem> {
+    let mut problems = catalogue.problems.iter();
+    let skill = problems.find(|problem| problem.rule == "folder-is-skill");
+    let found = catalogue.faults.first().or(skill);
+    found.filter(|_| catalogue.skills.is_empty())
+}
+
+/// The failure that a problem with a skills folder is.
+fn cause(failed: &str, problem: &Problem) -> Error {
+    let text = match problem.rule {
+        // It names the folder itself.
+        "unreadable-folder" => problem.message.clone(),
+        _ => problem.to_string(),
+    };
+    let error = Error::new(Kind::Io, format!("{failed}: {text}"));
+    match &problem.fix {
+        Some(fix) => error.with_hint(fix),
+        None => error,
+    }
+}
+
+/// A skill that has been removed between two looks.
+fn gone(name: &str) -> Error {
+    Error::new(
+        Kind::Io,
+        format!("failed to read the skill `{name}`: it is gone"),
+    )
+}
+
+fn is_document(name: Option<&OsStr>) -> bool {
+    name.is_some_and(|name| name.eq_ignore_ascii_case("SKILL.md"))
 }
 
 fn holds_document(folder: &Path) -> bool {
@@ -136,7 +229,7 @@ fn holds_document(folder: &Path) -> bool {
     entries
         .take(limits::ENTRIES_READ)
         .filter_map(std::result::Result::ok)
-        .any(|entry| entry.file_name().eq_ignore_ascii_case("SKILL.md"))
+        .any(|entry| is_document(Some(&entry.file_name())))
 }
 
 fn shown_folders(skills: &Skills) -> String {
@@ -156,7 +249,8 @@ fn print_json(value: &impl Serialize, output: &mut Output) {
 /// A path as short as a person would write it: relative to where they are.
 fn near(path: &Path, folder: &Path) -> PathBuf {
     match path.strip_prefix(folder) {
-        Ok(rest) if !rest.as_os_str().is_empty() => rest.to_path_buf(),
-        _ => path.to_path_buf(),
+        Ok(rest) if rest.as_os_str().is_empty() => PathBuf::from("."),
+        Ok(rest) => rest.to_path_buf(),
+        Err(_) => path.to_path_buf(),
     }
 }

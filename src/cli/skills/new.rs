@@ -10,15 +10,22 @@ use crate::cli::setup::Run;
 use crate::cli::skills::{near, print_json};
 use crate::error::{Error, Kind, Result};
 use crate::limits;
+use crate::skills::python::quoted;
 use crate::skills::skeleton;
 use crate::text;
 use crate::world::output::Output;
+
+/// What the document of a new skill is called.
+const DOCUMENT: &str = "SKILL.md";
 
 /// Writes it into the first skills folder, or where a path says, and prints
 /// the folder it made.
 pub fn run(run: &Run, word: &str, is_json: bool, output: &mut Output) -> Result<u8> {
     let (folder, name) = match word.trim_end_matches('/').rsplit_once('/') {
-        Some((folder, name)) => (run.folder.join(Path::new(&format!("{folder}/"))), name),
+        Some((folder, name)) => {
+            let folder = run.folder.join(Path::new(&format!("{folder}/")));
+            (folder.components().collect(), name)
+        }
         None => match run.skills.folders() {
             [first, ..] => (first.clone(), word),
             [] => return Err(usage("there is no skills folder to write to")),
@@ -35,17 +42,22 @@ pub fn run(run: &Run, word: &str, is_json: bool, output: &mut Output) -> Result<
     let path =
         skeleton::write(&folder, name).map_err(|error| failure(&folder.join(name), &error))?;
     if is_json {
-        let document = path.join("SKILL.md");
         print_json(
-            &json!({"name": name, "path": path, "document": document}),
+            &json!({"name": name, "path": path, "document": DOCUMENT}),
             output,
         );
     } else {
         let shown = near(&path, &run.folder);
         output.print(&shown.display().to_string());
+        // As it was typed, or as the next command finds it.
+        let address = match word.contains('/') {
+            true => word.to_string(),
+            false => run.skills.address(name, &path),
+        };
         output.note(&format!(
-            "edit {}; `skills-runner skills check {name}` tells what is wrong with it",
-            shown.join("SKILL.md").display()
+            "edit {}; `skills-runner skills check {}` tells what is wrong with it",
+            shown.join(DOCUMENT).display(),
+            quoted(address.as_ref())
         ));
     }
     Ok(0)

@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::cli::setup::Run;
 use crate::cli::skills::{Place, near, print_json};
 use crate::error::{Error, Kind, Result};
+use crate::skills::Skill;
 use crate::skills::python::quoted;
 use crate::skills::setup::{Done, Import, Order, Outcome, Progress, setup};
 use crate::world::output::Output;
@@ -16,8 +17,8 @@ use crate::world::output::Output;
 struct Report<'d> {
     name: &'d str,
     path: &'d PathBuf,
-    /// `made`, `made anew`, `added`, `up to date`, `nothing needed`,
-    /// `nothing known`.
+    /// `made`, `made_anew`, `completed`, `up_to_date`, `nothing_needed`, or
+    /// `nothing_known`: modules are missing, and what brings them is not known.
     outcome: &'static str,
     venv: &'d Option<PathBuf>,
     python: &'d PathBuf,
@@ -78,7 +79,7 @@ pub fn run(
     if done.missing.is_empty() {
         return Ok(0);
     }
-    output.error(&unknown(&skill.name, &done.missing));
+    output.error(&unknown(&skill, &done.missing));
     Ok(Kind::Io.exit_status())
 }
 
@@ -94,19 +95,23 @@ impl Missing<'_> {
 
 fn name_of(outcome: Outcome) -> &'static str {
     match outcome {
-        Outcome::NothingNeeded => "nothing needed",
-        Outcome::NothingKnown => "nothing known",
-        Outcome::UpToDate => "up to date",
+        Outcome::NothingNeeded => "nothing_needed",
+        Outcome::NothingKnown => "nothing_known",
+        Outcome::UpToDate => "up_to_date",
         Outcome::Made => "made",
-        Outcome::MadeAnew => "made anew",
-        Outcome::Added => "added",
+        Outcome::MadeAnew => "made_anew",
+        Outcome::Added => "completed",
     }
 }
 
 /// The result in a line.
 fn describe(name: &str, done: &Done, run: &Run) -> String {
     let Some(venv) = &done.venv else {
-        return format!("{name}: nothing to install");
+        let what = match done.outcome {
+            Outcome::NothingKnown => "nothing is installed",
+            _ => "nothing to install",
+        };
+        return format!("{name}: {what}");
     };
     let venv = near(venv, &run.folder);
     let held: Vec<&str> = done
@@ -133,7 +138,7 @@ fn describe(name: &str, done: &Done, run: &Run) -> String {
 }
 
 /// What only a person can know: which package brings a module.
-fn unknown(name: &str, missing: &[Import]) -> Error {
+fn unknown(skill: &Skill, missing: &[Import]) -> Error {
     let list: Vec<String> = missing
         .iter()
         .map(|import| format!("`{}` ({import})", import.module))
@@ -141,12 +146,17 @@ fn unknown(name: &str, missing: &[Import]) -> Error {
     Error::new(
         Kind::Io,
         format!(
-            "failed to set `{name}` up whole: no module is found for {}",
+            "failed to set `{}` up whole: no module is found for {}",
+            skill.name,
             list.join(", ")
         ),
     )
     .with_hint(format!(
-        "name the packages that bring them: skills-runner skills setup {} PACKAGE...",
-        quoted(name.as_ref())
+        "name {}: skills-runner skills setup {} PACKAGE...",
+        match missing {
+            [_] => "the package that brings it",
+            _ => "the packages that bring them",
+        },
+        quoted(skill.address.as_ref())
     ))
 }

@@ -7,8 +7,8 @@ use serde_json::{Map, Value};
 
 use crate::cli::setup::Run;
 use crate::cli::skills::view::View;
-use crate::cli::skills::{Place, print_json};
-use crate::error::{Error, Kind, Result};
+use crate::cli::skills::{Place, gone, print_json};
+use crate::error::Result;
 use crate::limits;
 use crate::skills::frontmatter;
 use crate::text;
@@ -35,13 +35,8 @@ pub fn run(run: &Run, name: &str, is_json: bool, output: &mut Output) -> Result<
     let skill = place.skill()?;
     let catalogue = place.skills.catalogue();
     let summary = catalogue
-        .skills
-        .iter()
-        .find(|summary| summary.name == skill.name);
-    let summary = summary.ok_or_else(|| {
-        let text = format!("failed to read the skill `{}`: it is gone", skill.name);
-        Error::new(Kind::Io, text)
-    })?;
+        .named(&skill.name)
+        .ok_or_else(|| gone(&skill.name))?;
     let tree = skill.files();
     let document = skill.document().ok();
     let show = Show {
@@ -64,18 +59,30 @@ pub fn run(run: &Run, name: &str, is_json: bool, output: &mut Output) -> Result<
 
 fn describe(show: &Show, document_bytes: Option<usize>) -> String {
     let view = &show.view;
+    let shown = |key: &&String| *key != "name" && *key != "description";
+    let labels = show.frontmatter.keys().filter(shown);
+    let widths = labels.map(|key| text::one_line(key, limits::SUMMARY_CHARS).chars().count());
+    // The longest of the labels that are always there, or of the fields'.
+    let widest = widths
+        .max()
+        .unwrap_or(0)
+        .clamp(12, limits::REPORT_COLUMNS / 3);
+    let row = |label: &str, text: &str| row(label, widest + 1, text);
     let mut lines = vec![
         row("name", &view.name),
         row("description", &view.description),
         row("folder", &view.path.display().to_string()),
     ];
     lines.push(match (&view.document, document_bytes) {
-        (Some(name), Some(bytes)) => row("document", &format!("{name}, {bytes} bytes")),
+        (Some(name), Some(bytes)) => row(
+            "document",
+            &format!("{name}, {}", text::counted(bytes, "byte")),
+        ),
         (Some(name), None) => row("document", name),
         (None, _) => row("document", "none"),
     });
     for (key, value) in &show.frontmatter {
-        if key != "name" && key != "description" {
+        if shown(&key) {
             let value = match value {
                 Value::String(text) => text.clone(),
                 other => other.to_string(),
@@ -108,11 +115,11 @@ fn describe(show: &Show, document_bytes: Option<usize>) -> String {
     lines.join("\n")
 }
 
-fn row(label: &str, text: &str) -> String {
-    const COLUMNS: usize = 13;
+/// A line with its label in a column of its own.
+fn row(label: &str, columns: usize, text: &str) -> String {
     let label = format!("{}:", text::one_line(label, limits::SUMMARY_CHARS));
     format!(
-        "{label:COLUMNS$} {}",
+        "{label:columns$} {}",
         text::one_line(text, limits::LINE_BYTES)
     )
 }

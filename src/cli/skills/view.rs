@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::cli::setup::Run;
 use crate::skills::python::Interpreter;
-use crate::skills::{Problem, Severity, Skills, Summary};
+use crate::skills::{Problem, Severity, Skills, Summary, check};
 
 /// A skill for programs; the fields of the interface, in their order.
 #[derive(Debug, Serialize)]
@@ -23,13 +23,17 @@ pub struct View {
     pub venv: Option<PathBuf>,
     /// The interpreter that its scripts run with; null: none.
     pub python: Option<PathBuf>,
-    /// `ok`, `warning`, or `error`: it cannot be used, or a part of it cannot.
+    /// `ok`; `warning`: it works, and has problems; `error`: it cannot be used,
+    /// or its venv is broken.
     pub status: &'static str,
-    /// What is wrong with it.
+    /// What is wrong with it: all that `check` finds without starting a Python.
     pub problems: Vec<ProblemView>,
-    /// Why it cannot be used; among the problems too.
+    /// Why it cannot be used.
     #[serde(skip)]
     pub fault: Option<String>,
+    /// How a command names it.
+    #[serde(skip)]
+    pub address: String,
 }
 
 /// A problem for programs.
@@ -53,28 +57,35 @@ pub struct ProblemView {
 impl View {
     /// Looks at one skill of a catalogue.
     pub fn of(summary: &Summary, skills: &Skills, run: &Run) -> View {
-        let mut problems: Vec<Problem> = summary.problems.clone();
-        if let Some(fault) = &summary.fault {
-            problems.insert(0, unusable(fault));
-        }
-        let skill = skills.find(&summary.name).ok();
-        let document = skill.as_ref().and_then(|skill| skill.document_name().ok());
+        let mut document = None;
         let mut venv = None;
         let mut python = None;
-        match skill.map(|skill| Interpreter::of(&skill, &run.config.scripts)) {
-            Some(Ok(interpreter)) => {
-                venv = interpreter.venv;
-                python = Some(interpreter.program);
-            }
-            Some(Err(fault)) => {
-                venv = own_venv(&summary.path);
-                // Without scripts nobody misses an interpreter.
-                if venv.is_some() {
-                    problems.push(broken_venv(fault));
+        let mut is_broken = summary.fault.is_some();
+        let problems = match skills.find(&summary.name) {
+            Ok(skill) => {
+                document = skill.document_name().ok();
+                let mut problems = check::check(&skill);
+                match Interpreter::of(&skill, &run.config.scripts) {
+                    Ok(interpreter) => {
+                        venv = interpreter.venv;
+                        python = Some(interpreter.program);
+                    }
+                    Err(reason) => {
+                        venv = own_venv(&summary.path);
+                        // Without scripts nobody misses an interpreter.
+                        if venv.is_some() {
+                            is_broken = true;
+                            problems.extend(check::refused(&skill, &reason));
+                        }
+                    }
                 }
+                problems
             }
-            None => {}
-        }
+            Err(fault) => {
+                is_broken = true;
+                vec![unopened(fault)]
+            }
+        };
         View {
             name: summary.name.clone(),
             description: summary.description.clone(),
@@ -82,9 +93,14 @@ impl View {
             document,
             venv,
             python,
-            status: status(problems.iter().map(|problem| problem.severity)),
+            status: match problems.as_slice() {
+                _ if is_broken => "error",
+                [] => "ok",
+                _ => "warning",
+            },
             problems: problems.into_iter().map(ProblemView::from).collect(),
             fault: summary.fault.clone(),
+            address: skills.address(&summary.name, &summary.path),
         }
     }
 }
@@ -130,24 +146,14 @@ fn own_venv(skill: &Path) -> Option<PathBuf> {
         .find(|venv| venv.symlink_metadata().is_ok())
 }
 
-fn unusable(fault: &str) -> Problem {
+/// What is wrong with a skill whose folder cannot be opened.
+pub fn unopened(message: String) -> Problem {
     Problem {
         file: PathBuf::new(),
         line: None,
-        rule: "unusable",
+        rule: "unreadable-file",
         severity: Severity::Error,
-        message: format!("cannot be used: {fault}"),
-        fix: None,
-    }
-}
-
-fn broken_venv(fault: String) -> Problem {
-    Problem {
-        file: PathBuf::new(),
-        line: None,
-        rule: "broken-venv",
-        severity: Severity::Error,
-        message: fault,
+        message,
         fix: None,
     }
 }
