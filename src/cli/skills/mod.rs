@@ -150,8 +150,8 @@ impl Place {
     /// The one skill that was named.
     fn skill(&self) -> Result<Skill> {
         match &self.name {
-            Some(name) => self.skills.find(name).map_err(|cause| self.lacks(cause)),
-            None => Err(self.lacks(format!(
+            Some(name) => self.skills.find(name).map_err(|cause| self.lacks(&cause)),
+            None => Err(self.lacks(&format!(
                 "{} holds no SKILL.md: it is no skill",
                 shown_folders(&self.skills)
             ))),
@@ -159,7 +159,7 @@ impl Place {
     }
 
     /// Why the skill is not found: first of all for its folders.
-    fn lacks(&self, message: String) -> Error {
+    fn lacks(&self, message: &str) -> Error {
         const FAILED: &str = "failed to find the skill";
         let catalogue = self.skills.catalogue();
         if let Some(problem) = unusable_folder(&catalogue) {

@@ -50,9 +50,10 @@ pub fn run(run: &Run, word: &str, is_json: bool, output: &mut Output) -> Result<
         let shown = near(&path, &run.folder);
         output.print(&shown.display().to_string());
         // As it was typed, or as the next command finds it.
-        let address = match word.contains('/') {
-            true => word.to_string(),
-            false => run.skills.address(name, &path),
+        let address = if word.contains('/') {
+            word.to_string()
+        } else {
+            run.skills.address(name, &path)
         };
         output.note(&format!(
             "edit {}; `skills-runner skills check {}` tells what is wrong with it",
