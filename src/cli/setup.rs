@@ -13,7 +13,7 @@ use crate::error::{Error, Kind, Result};
 use crate::instructions;
 use crate::limits;
 use crate::settings::{EnvFile, Settings};
-use crate::skills::python::Interpreter;
+use crate::skills::python::{Interpreter, quoted};
 use crate::skills::{Catalogue, Problem, Skills};
 use crate::text;
 use crate::tools::{Tools, Workbench};
@@ -153,7 +153,7 @@ impl Run {
                 self.without_skills(&catalogue)
             ));
         }
-        tell_problems(&catalogue, is_usable, output);
+        self.tell_problems(&catalogue, is_usable, output);
         let tools = if is_usable {
             Tools::offered(self.bench(), &catalogue)
         } else {
@@ -180,6 +180,11 @@ impl Run {
         Ok((instructions, tools))
     }
 
+    /// A command of `skills` for the folders that were typed, to be typed next.
+    pub fn skills_command(&self, word: &str) -> String {
+        skills_command(word, &self.typed.skills)
+    }
+
     /// Why there is no skill to use.
     fn without_skills(&self, catalogue: &Catalogue) -> String {
         let paths = self.skills.folders().iter();
@@ -189,6 +194,39 @@ impl Run {
             Some(fault) => fault.message.clone(),
             None if catalogue.skills.is_empty() => format!("there is no skill in {folders}"),
             None => format!("there is no usable skill in {folders}"),
+        }
+    }
+
+    /// Tells what is wrong with the skills, the folders first; of many things only
+    /// the first ones. Without a usable skill the first fault has been told.
+    fn tell_problems(&self, catalogue: &Catalogue, is_usable: bool, output: &mut Output) {
+        let folders = catalogue.faults.iter().skip(usize::from(!is_usable));
+        let unusable = catalogue.skills.iter().filter_map(|skill| {
+            let fault = skill.fault.as_ref()?;
+            Some(format!(
+                "the skill `{}` cannot be used: {fault}",
+                skill.name
+            ))
+        });
+        let faulty = catalogue.skills.iter().flat_map(|skill| {
+            let problems = skill.problems.iter();
+            problems.map(|problem| format!("the skill `{}`: {}", skill.name, problem.with_fix()))
+        });
+        let mut lines = folders
+            .map(|fault| fault.message.clone())
+            .chain(catalogue.problems.iter().map(Problem::with_fix))
+            .chain(unusable)
+            .chain(faulty);
+        for line in lines.by_ref().take(limits::NAMES) {
+            output.note(&line);
+        }
+        let more = lines.count();
+        if more > 0 {
+            output.note(&format!(
+                "… and {} of skills (`{}` lists them)",
+                text::counted(more, "more problem"),
+                self.skills_command("check")
+            ));
         }
     }
 
@@ -212,36 +250,14 @@ impl Run {
     }
 }
 
-/// Tells what is wrong with the skills, the folders first; of many things only
-/// the first ones. Without a usable skill the first fault has been told.
-fn tell_problems(catalogue: &Catalogue, is_usable: bool, output: &mut Output) {
-    let folders = catalogue.faults.iter().skip(usize::from(!is_usable));
-    let unusable = catalogue.skills.iter().filter_map(|skill| {
-        let fault = skill.fault.as_ref()?;
-        Some(format!(
-            "the skill `{}` cannot be used: {fault}",
-            skill.name
-        ))
-    });
-    let faulty = catalogue.skills.iter().flat_map(|skill| {
-        let problems = skill.problems.iter();
-        problems.map(|problem| format!("the skill `{}`: {}", skill.name, problem.with_fix()))
-    });
-    let mut lines = folders
-        .map(|fault| fault.message.clone())
-        .chain(catalogue.problems.iter().map(Problem::with_fix))
-        .chain(unusable)
-        .chain(faulty);
-    for line in lines.by_ref().take(limits::NAMES) {
-        output.note(&line);
+/// A command of `skills` for these folders, as a shell takes it.
+pub fn skills_command(word: &str, folders: &[OsString]) -> String {
+    let mut command = format!("skills-runner skills {word}");
+    for folder in folders {
+        command.push_str(" --skills ");
+        command.push_str(&quoted(folder.as_ref()));
     }
-    let more = lines.count();
-    if more > 0 {
-        output.note(&format!(
-            "… and {} of skills (`skills-runner skills check` lists them)",
-            text::counted(more, "more problem")
-        ));
-    }
+    command
 }
 
 /// Flags and environment.

@@ -821,7 +821,9 @@ fn faulty_skills_are_told() {
         .link("skills/broken/venv", "nowhere");
     let run = test.again().args(["doctor"]).run().success();
     run.stdout_has("ok       skills: 3 of 4 skills in ")
-        .stdout_has("warning  skills: `empty`: cannot be used: it has no SKILL.md\n         fix: write ")
+        .stdout_has(
+            "warning  skills: `empty`: cannot be used: it has no SKILL.md\n         fix: write ",
+        )
         .stdout_has("warning  skills: `odd`: SKILL.md line ")
         .stdout_has("`skills-runner skills setup broken` makes ")
         .stdout_has("warning  skills: `broken`: the venv of the skill `broken` is broken: ")

@@ -117,7 +117,9 @@ fn show_tells_everything_of_one() {
     test.args(["skills", "show", "notes"])
         .run()
         .success()
-        .stdout_has("problems:     1\n  error: SKILL.md line 1: no valid frontmatter");
+        .stdout_has(
+            "problems:     1\n  error: SKILL.md line 1: no valid frontmatter\n    fix: begin ",
+        );
 }
 
 #[test]
@@ -406,4 +408,30 @@ fn a_missing_name_gives_the_usage() {
         .stderr_lacks("--");
     let run = Test::new().args(["skills", "setup"]).run().status(2);
     run.stderr_has("hint: skills-runner skills setup NAME [PACKAGE]...\n");
+}
+
+/// Of many skills only the first have a line of their own on standard error,
+/// and what is to be typed next has the same folders.
+#[test]
+fn the_lines_of_problems_are_bounded() {
+    let test = (0..23).fold(Test::new(), |test, number| {
+        test.file(
+            &format!("some/s{number:02}/SKILL.md"),
+            "# No fields\n\nText.\n",
+        )
+    });
+    let args = ["skills", "list", "--skills", "some"];
+    let run = test.clone().args(args).run().success();
+    assert_eq!(run.stderr.lines().count(), 21, "{}", run.stderr);
+    run.stderr_has(
+        "… and 3 more skills have problems: `skills-runner skills check --skills some` lists them\n",
+    );
+    let args = ["skills", "list", "--skills", "my skills"];
+    let run = test.clone().folder("my skills").args(args).run();
+    run.success()
+        .stderr_has("`skills-runner skills new NAME --skills 'my skills'` writes one");
+    let args = ["skills", "list", "--skills", "some/s00"];
+    let run = test.args(args).run().success();
+    run.stderr_has("this is a skill, not a folder of skills: name the folder above it")
+        .stderr_lacks("skills new");
 }

@@ -38,25 +38,29 @@ pub fn run(run: &Run, is_json: bool, output: &mut Output) -> Result<u8> {
         return Ok(0);
     }
     for fault in &catalogue.faults {
-        output.warn(&fault.message);
+        let fix: String = fault.fix.iter().map(|fix| format!(": {fix}")).collect();
+        output.warn(&format!("{}{fix}", fault.message));
     }
     for problem in catalogue.problems.iter().take(limits::NAMES) {
         output.note(&problem.with_fix());
     }
-    if views.is_empty() && catalogue.faults.is_empty() {
-        output.note("there is no skill: `skills-runner skills new NAME` writes one");
+    if views.is_empty() && catalogue.faults.is_empty() && catalogue.problems.is_empty() {
+        output.note(&format!(
+            "there is no skill: `{}` writes one",
+            run.skills_command("new NAME")
+        ));
     }
     let width = views.iter().map(|view| view.name.chars().count());
     let width = width.max().unwrap_or(0).min(limits::REPORT_COLUMNS / 3);
     for view in &views {
         output.print(&line(view, width, output.is_on_terminal()));
     }
-    tell_problems(&views, output);
+    tell_problems(&views, run, output);
     Ok(0)
 }
 
 /// A line for each skill that works and has problems, for the first of them.
-fn tell_problems(views: &[View], output: &mut Output) {
+fn tell_problems(views: &[View], run: &Run, output: &mut Output) {
     let is_told = |view: &&View| view.fault.is_none() && !view.problems.is_empty();
     let mut told = views.iter().filter(is_told);
     for view in told.by_ref().take(limits::NAMES) {
@@ -76,8 +80,9 @@ fn tell_problems(views: &[View], output: &mut Output) {
     if more > 0 {
         let have = if more == 1 { "has" } else { "have" };
         output.note(&format!(
-            "… and {} {have} problems: `skills-runner skills check` lists them",
-            text::counted(more, "more skill")
+            "… and {} {have} problems: `{}` lists them",
+            text::counted(more, "more skill"),
+            run.skills_command("check")
         ));
     }
 }

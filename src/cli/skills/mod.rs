@@ -1,16 +1,15 @@
 //! `skills`: what there is, what is wrong with it, a new one, a venv for one.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
 use crate::cli::args::{Typed, usage};
-use crate::cli::setup::{Run, Start};
+use crate::cli::setup::{Run, Start, skills_command};
 use crate::config::Needs;
 use crate::error::{Error, Kind, Result};
 use crate::limits;
-use crate::skills::python::quoted;
 use crate::skills::{Catalogue, Problem, Skill, Skills};
 use crate::text;
 use crate::world::output::{Format, Output};
@@ -119,7 +118,7 @@ impl Place {
             return Ok(Place {
                 skills: run.skills.clone(),
                 name: Some(word.to_string()),
-                list: list_command(&run.typed.skills),
+                list: run.skills_command("list"),
             });
         }
         let path = match path.parent() {
@@ -135,12 +134,12 @@ impl Place {
             path.file_name().and_then(|name| name.to_str()),
         ) {
             (Some(folder), Some(name)) if holds_document(&path) => Ok(Place {
-                list: list_command(&[folder.into()]),
+                list: skills_command("list", &[folder.into()]),
                 skills: Skills::new(vec![folder.to_path_buf()]).named_by_path(),
                 name: Some(name.to_string()),
             }),
             _ => Ok(Place {
-                list: list_command(&[path.clone().into()]),
+                list: skills_command("list", &[path.clone().into()]),
                 skills: Skills::new(vec![path]).named_by_path(),
                 name: None,
             }),
@@ -171,21 +170,13 @@ impl Place {
             None => format!("{FAILED}: {message}"),
         };
         let error = Error::new(Kind::Io, error);
-        if catalogue.skills.is_empty() {
-            return error;
-        }
-        error.with_hint(format!("`{}` gives all", self.list))
+        error.with_hint(if catalogue.skills.is_empty() {
+            let folders = shown_folders(&self.skills);
+            format!("nothing is in {folders}; --skills DIR names a folder of skills")
+        } else {
+            format!("`{}` gives all", self.list)
+        })
     }
-}
-
-/// The command that lists the skills of these folders.
-fn list_command(folders: &[OsString]) -> String {
-    let mut command = "skills-runner skills list".to_string();
-    for folder in folders {
-        command.push_str(" --skills ");
-        command.push_str(&quoted(folder.as_ref()));
-    }
-    command
 }
 
 /// What is wrong with the skills folders, where that is why there is no skill.

@@ -111,6 +111,12 @@ fn describe(show: &Show, document_bytes: Option<usize>) -> String {
         };
         let text = format!("{}: {place}{}", problem.severity, problem.message);
         lines.push(format!("  {}", text::one_line(&text, limits::LINE_BYTES)));
+        if let Some(fix) = &problem.fix {
+            lines.push(format!(
+                "    fix: {}",
+                text::one_line(fix, limits::LINE_BYTES)
+            ));
+        }
     }
     lines.join("\n")
 }
