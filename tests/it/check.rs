@@ -235,7 +235,9 @@ fn a_missing_import_names_its_remedy() {
 /// A command that names a skill finds it, wherever it was found.
 #[test]
 fn a_skill_found_by_its_path_is_named_by_it() {
-    let test = Test::new().file("skills/my skill/a.py", "import nobody_a\n");
+    let test = Test::new()
+        .skill("my skill", "# Mine\n")
+        .file("skills/my skill/a.py", "import nobody_a\n");
     let skills = Skills::new(vec![test.path("skills")]).named_by_path();
     let skill = skills.find("my skill").expect("it is there");
     let path = test.path("skills/my skill").display().to_string();
