@@ -102,11 +102,14 @@ impl Conversation {
                     content,
                     document_bytes: Some(end),
                     ..
-                } if content.lines().next() == Some(base) => {
-                    // Only the latest text of a skill counts: an older one that
-                    // is the same again would be read past the newer.
-                    Some((content.get(..*end) == Some(document)).then(|| &content[*end..]))
-                }
+                } if content.get(..*end) == Some(document) => Some(Some(&content[*end..])),
+                // An older version that is the same again would be read past a
+                // newer one. With arguments it is another text, not another version.
+                Message::Tool {
+                    content,
+                    document_bytes: Some(_),
+                    ..
+                } if begins_alike(content, document) => Some(None),
                 // A person invoked the skill.
                 Message::User(text) if text.contains(&format!("{base}\n")) => {
                     Some(text.ends_with(&result.content).then_some(files))
@@ -194,6 +197,12 @@ impl Conversation {
             .get(answered)
             .map(|call| (call.id.clone(), call.name.clone()))
     }
+}
+
+/// Whether two documents are of one skill, and begin with the same line.
+fn begins_alike(one: &str, other: &str) -> bool {
+    const LINES: usize = 3;
+    one.lines().take(LINES).eq(other.lines().take(LINES))
 }
 
 #[cfg(test)]
@@ -354,7 +363,11 @@ mod tests {
             assert_eq!(told(&mut conversation, result), "Base: /s\nText");
         }
         // What lies behind a newer text is told again.
-        for text in ["Base: /v\nA", "Base: /v\nB", "Base: /v\nA"] {
+        for text in [
+            "Base: /v\n\n---\nA",
+            "Base: /v\n\n---\nB",
+            "Base: /v\n\n---\nA",
+        ] {
             assert_eq!(told(&mut conversation, document(text, "")), text);
         }
         conversation.clear();

@@ -132,7 +132,8 @@ fn names(skills: &[&Summary], budget: usize) -> String {
 }
 
 fn line(skill: &Summary, most: usize) -> String {
-    let description = text::cut_words(&skill.description, most);
+    let description = skill.description_line();
+    let description = text::cut_words(&description, most);
     if description.is_empty() {
         format!("- {}\n", skill.name)
     } else {

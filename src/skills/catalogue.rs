@@ -1,6 +1,7 @@
 //! What there is: the skills with their names and descriptions, and what is
 //! wrong with each. What cannot be used is still listed, with the reason.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use crate::limits;
@@ -12,8 +13,8 @@ use crate::text;
 pub struct Summary {
     /// The folder's name: the skill's name everywhere.
     pub name: String,
-    /// From the frontmatter, or the document's first line of text; empty where
-    /// there is no document.
+    /// From the frontmatter, as it is written there; or the document's first
+    /// line of text; empty where there is no document.
     pub description: String,
     /// Another name, from the frontmatter.
     pub alias: Option<String>,
@@ -46,6 +47,18 @@ pub struct Catalogue {
 }
 
 impl Summary {
+    /// The description without line ends and runs of blanks.
+    pub fn description_line(&self) -> Cow<'_, str> {
+        let description = self.description.trim();
+        // Nearly all are one line already.
+        let is_odd = |byte: u8| !byte.is_ascii_graphic() && byte != b' ';
+        if description.contains("  ") || description.bytes().any(is_odd) {
+            Cow::Owned(text::one_line(description, limits::DESCRIPTION_KEPT_BYTES))
+        } else {
+            Cow::Borrowed(description)
+        }
+    }
+
     pub(super) fn unusable(folder: &Path, name: &str, fault: String) -> Summary {
         Summary {
             name: name.to_string(),

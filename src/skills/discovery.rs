@@ -322,18 +322,20 @@ fn read_metadata(open: &OpenFile, head: &mut [u8]) -> Result<(Frontmatter, Strin
 
 /// The description in the frontmatter, or the document's first line of text.
 fn described(matter: Frontmatter, document: &[u8]) -> (Frontmatter, String) {
-    let description = matter.description().or_else(|| {
-        let body = document.get(matter.body_start..).unwrap_or_default();
-        frontmatter::first_line_of_text(&String::from_utf8_lossy(body)).map(str::to_string)
-    });
+    let written = matter.fields.get("description").and_then(Value::as_str);
+    let written = written.filter(|text| !text.trim().is_empty());
+    let description = written
+        .map(str::to_string)
+        .or_else(|| matter.description())
+        .or_else(|| {
+            let body = document.get(matter.body_start..).unwrap_or_default();
+            let body = String::from_utf8_lossy(body);
+            frontmatter::first_line_of_text(&body).map(str::to_string)
+        });
     let mut description = description.unwrap_or_default();
-    // Nearly all are one line already.
-    let is_odd = |byte: u8| !byte.is_ascii_graphic() && byte != b' ';
-    if description.contains("  ") || description.bytes().any(is_odd) {
-        description = text::one_line(&description, limits::DOCUMENT_BYTES);
-    }
-    if description.len() > limits::DESCRIPTION_BYTES {
-        description = text::cut_words(&description, limits::DESCRIPTION_BYTES).into_owned();
+    if description.len() > limits::DESCRIPTION_KEPT_BYTES {
+        let cut = text::cut_words(&description, limits::DESCRIPTION_KEPT_BYTES);
+        description = cut.into_owned();
     }
     (matter, description)
 }

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::limits;
-use crate::skills::{Problem, Summary};
+use crate::skills::{Catalogue, Summary};
 use crate::tool::ToolResult;
 use crate::tools::{Arguments, Tool, Workbench, text_of};
 
@@ -44,22 +44,26 @@ impl Tool for ListSkills {
         let mut listed = Vec::new();
         let mut bytes = 0;
         let mut found = 0;
-        let for_model = || catalogue.skills.iter().filter(|skill| skill.is_for_model);
-        for skill in for_model().filter(|skill| mentions(skill, &words)) {
+        for skill in &catalogue.skills {
+            if !mentions(skill, &words) {
+                continue;
+            }
             found += 1;
             // Once it is too much, nothing more is listed, only counted.
             if bytes <= limits::LIST_BYTES {
                 let (name, description) = (&skill.name, describe(skill));
                 bytes += name.len() + description.len();
                 if bytes <= limits::LIST_BYTES {
-                    listed.push(Listed { name, description });
+                    listed.push(Listed {
+                        name,
+                        description,
+                        invoked_by: (!skill.is_for_model).then_some("the user alone"),
+                    });
                 }
             }
         }
         let shown = listed.len();
-        let all = for_model().count();
-        let hidden = catalogue.skills.len() - all;
-        let note = note(shown, found, all, hidden, &catalogue.faults);
+        let note = note(shown, found, &catalogue);
         // A structure of strings always has a JSON form.
         let result = serde_json::to_string(&List {
             skills: listed,
@@ -86,6 +90,9 @@ struct List<'l> {
 struct Listed<'l> {
     name: &'l str,
     description: String,
+    /// With `disable-model-invocation`: the model is to wait for the user.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    invoked_by: Option<&'static str>,
 }
 
 fn mentions(skill: &Summary, words: &[String]) -> bool {
@@ -105,13 +112,8 @@ fn describe(skill: &Summary) -> String {
 }
 
 /// What a list that is empty or cut has to say.
-fn note(
-    shown: usize,
-    found: usize,
-    all: usize,
-    hidden: usize,
-    faults: &[Problem],
-) -> Option<String> {
+fn note(shown: usize, found: usize, catalogue: &Catalogue) -> Option<String> {
+    let all = catalogue.skills.len();
     let mut notes = Vec::new();
     if shown < found {
         notes.push(format!(
@@ -121,16 +123,12 @@ fn note(
         notes.push(format!(
             "none of the {all} skills mentions all of these words; leave `query` out to see them"
         ));
-    } else if all + hidden == 0 && faults.is_empty() {
-        notes.push("the skills folder is empty".to_string());
+    } else if all == 0 && catalogue.faults.is_empty() {
+        match catalogue.problems.first() {
+            Some(problem) => notes.push(problem.with_fix()),
+            None => notes.push("the skills folder is empty".to_string()),
+        }
     }
-    match hidden {
-        0 => {}
-        1 => notes.push("1 more skill is invoked by the user alone".to_string()),
-        _ => notes.push(format!(
-            "{hidden} more skills are invoked by the user alone"
-        )),
-    }
-    notes.extend(faults.iter().map(|fault| fault.message.clone()));
+    notes.extend(catalogue.faults.iter().map(|fault| fault.message.clone()));
     (!notes.is_empty()).then(|| notes.join("; "))
 }

@@ -293,8 +293,11 @@ fn a_skill_for_the_user_alone_is_not_in_the_catalogue() {
     let run = dry_run(&test, [""; 0]).stderr_is_empty();
     assert!(!system(&run).contains("eploy") && system(&run).contains("get_skill"));
     assert_eq!(tool_names(&run).len(), 4);
-    let note = "1 more skill is invoked by the user alone";
-    assert_eq!(list(&test, [""; 0]), (vec![], note.to_owned()));
+    let listed = vec![("deploy".to_owned(), "Deploys.".to_owned())];
+    assert_eq!(list(&test, [""; 0]), (listed, String::new()));
+    call(&test, "list_skills", &json!({}))
+        .success()
+        .stdout_has("\"invoked_by\":\"the user alone\"");
     let test = test.skill("other", &document("other", "Other."));
     let run = dry_run(&test, [""; 0]);
     assert!(system(&run).ends_with("Skills:\n- other: Other.\n"));

@@ -1,5 +1,7 @@
 //! `skills list`, `show` and `new`.
 
+use std::os::unix::ffi::OsStrExt;
+
 use serde_json::{Value, json};
 
 use crate::harness::Test;
@@ -449,4 +451,32 @@ fn the_outcome_of_a_setup_is_an_identifier() {
     let told = run.stdout_json();
     assert_eq!(told["outcome"], "nothing_known");
     assert_eq!(told["missing"][0]["module"], "nobody_a");
+}
+
+/// One folder whose name is no text costs no other skill its place.
+#[test]
+fn names_that_are_no_text_are_listed_too() {
+    let test = some_skills();
+    let odd = std::ffi::OsStr::from_bytes(b"odd-\xff");
+    std::fs::create_dir(test.path("skills").join(odd)).unwrap();
+    let list = test.args(["skills", "list", "--json"]).run().success();
+    let list = list.stdout_json();
+    assert_eq!(list["skills"].as_array().unwrap().len(), 3);
+    assert_eq!(list["problems"][0]["rule"], "name-not-utf8");
+}
+
+/// What the frontmatter says is given as it says it.
+#[test]
+fn a_description_keeps_its_lines() {
+    let document = "---\nname: lines\ndescription: |\n  One.\n    Two.\nlicense: MIT\n---\nBody\n";
+    let test = Test::new().skill("lines", document);
+    let list = test.again().args(["skills", "list", "--json"]).run();
+    let list = list.success().stdout_json();
+    assert_eq!(list["skills"][0]["description"], "One.\n  Two.\n");
+    let listed = test.again().args(["tool", "list_skills"]).run();
+    let listed = listed.success().stdout_json();
+    assert_eq!(listed["skills"][0]["description"], "One.\n  Two.\n");
+    test.args(["skills", "list"])
+        .run()
+        .stdout("lines\tOne. Two.\n");
 }

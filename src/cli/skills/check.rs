@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::cli::setup::Run;
+use crate::cli::skills::lossy;
 use crate::cli::skills::view::{ProblemView, status, unopened};
 use crate::cli::skills::{Place, cause, gone, near, print_json, shown_folders, unusable_folder};
 use crate::error::{Error, Kind, Result};
@@ -35,6 +36,7 @@ struct Located<T> {
     /// Null: it is about a folder of skills.
     skill: Option<String>,
     /// The skill's folder, absolute; or that folder of skills.
+    #[serde(serialize_with = "lossy::path")]
     path: PathBuf,
     #[serde(flatten)]
     found: T,
@@ -43,6 +45,7 @@ struct Located<T> {
 /// What was mended, for programs.
 #[derive(Serialize)]
 struct FixedView {
+    #[serde(serialize_with = "lossy::path")]
     file: PathBuf,
     line: Option<usize>,
     rule: &'static str,

@@ -38,7 +38,10 @@ pub fn run(run: &Run, is_json: bool, output: &mut Output) -> Result<u8> {
         return Ok(0);
     }
     for fault in &catalogue.faults {
-        let fix: String = fault.fix.iter().map(|fix| format!(": {fix}")).collect();
+        let fix = match &fault.fix {
+            Some(fix) => format!(": {fix}"),
+            None => String::new(),
+        };
         output.warn(&format!("{}{fix}", fault.message));
     }
     for problem in catalogue.problems.iter().take(limits::NAMES) {

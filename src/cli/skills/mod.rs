@@ -16,6 +16,7 @@ use crate::world::output::{Format, Output};
 
 mod check;
 mod list;
+mod lossy;
 mod new;
 mod setup;
 mod show;

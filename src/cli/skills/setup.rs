@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use crate::cli::setup::Run;
+use crate::cli::skills::lossy;
 use crate::cli::skills::{Place, near, print_json};
 use crate::error::{Error, Kind, Result};
 use crate::skills::Skill;
@@ -16,11 +17,14 @@ use crate::world::output::Output;
 #[derive(Serialize)]
 struct Report<'d> {
     name: &'d str,
+    #[serde(serialize_with = "lossy::path")]
     path: &'d PathBuf,
     /// `made`, `made_anew`, `completed`, `up_to_date`, `nothing_needed`, or
     /// `nothing_known`: modules are missing, and what brings them is not known.
     outcome: &'static str,
+    #[serde(serialize_with = "lossy::option")]
     venv: &'d Option<PathBuf>,
+    #[serde(serialize_with = "lossy::path")]
     python: &'d PathBuf,
     declared: &'d [String],
     undeclared: &'d [String],
@@ -32,6 +36,7 @@ struct Report<'d> {
 #[derive(Serialize)]
 struct Missing<'d> {
     module: &'d str,
+    #[serde(serialize_with = "lossy::path")]
     file: &'d PathBuf,
     line: usize,
 }

@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::cli::setup::Run;
+use crate::cli::skills::lossy;
 use crate::cli::skills::view::View;
 use crate::cli::skills::{Place, gone, print_json};
 use crate::error::Result;
@@ -22,6 +23,7 @@ struct Show {
     /// The frontmatter as it was read.
     frontmatter: Map<String, Value>,
     /// The skill's files, the document included.
+    #[serde(serialize_with = "lossy::list")]
     files: Vec<PathBuf>,
     /// There are more files than these.
     #[serde(skip_serializing_if = "std::ops::Not::not")]

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::cli::setup::Run;
+use crate::cli::skills::lossy;
 use crate::skills::python::Interpreter;
 use crate::skills::{Problem, Severity, Skills, Summary, check};
 
@@ -16,12 +17,15 @@ pub struct View {
     /// From the frontmatter, or the document's first line of text.
     pub description: String,
     /// The skill's folder, absolute.
+    #[serde(serialize_with = "lossy::path")]
     pub path: PathBuf,
     /// The document's file name, in its letter case; null: there is none.
     pub document: Option<String>,
     /// The skill's own environment; null: it has none.
+    #[serde(serialize_with = "lossy::option")]
     pub venv: Option<PathBuf>,
     /// The interpreter that its scripts run with; null: none.
+    #[serde(serialize_with = "lossy::option")]
     pub python: Option<PathBuf>,
     /// `ok`; `warning`: it works, and has problems; `error`: it cannot be used,
     /// or its venv is broken.
@@ -40,6 +44,7 @@ pub struct View {
 #[derive(Debug, Serialize)]
 pub struct ProblemView {
     /// Relative to the skill's folder; null: the folder itself.
+    #[serde(serialize_with = "lossy::option")]
     pub file: Option<PathBuf>,
     /// Counted from 1; null: it belongs to no line.
     pub line: Option<usize>,
