@@ -18,12 +18,15 @@ const NO_ENSUREPIP: [&str; 3] = [
     "No module named ensurepip",
     "No module named venv",
 ];
-const NO_NETWORK: [&str; 6] = [
+const NO_NETWORK: [&str; 9] = [
     "Retrying (Retry(",
     "Failed to fetch",
     "Could not connect",
     "error sending request",
     "Connection refused",
+    "Failed to establish a new connection",
+    "Max retries exceeded",
+    "Network is unreachable",
     "Temporary failure in name resolution",
 ];
 
@@ -65,25 +68,29 @@ impl Failure {
                 .or_else(|| last_words(&stdout))
                 .unwrap_or_else(|| "it said no reason".into()),
         };
-        let hint = if has(&["No space left on device"]) {
-            Some("make room on the disk, or set PIP_CACHE_DIR or UV_CACHE_DIR to another one")
-        } else if has(&NO_NETWORK) {
-            Some(
-                "is the package index reachable? HTTPS_PROXY sets a proxy, PIP_INDEX_URL or UV_INDEX_URL another index",
-            )
-        } else if has(&NO_REQUIREMENT) {
-            Some("a requirement is a package's name, if need be with its version: openpyxl>=3.1")
-        } else if has(&NO_PACKAGE) {
-            Some(
-                "the index has no such package or version for this Python: mend the requirement; a package can bear another name than its module",
-            )
-        } else {
-            None
-        };
         Failure {
             cause: text::one_line(&cause, limits::SETUP_REASON_BYTES),
-            hint,
+            hint: hint(&has),
         }
+    }
+}
+
+/// What to do, where it is known.
+fn hint(has: &dyn Fn(&[&str]) -> bool) -> Option<&'static str> {
+    if has(&["No space left on device"]) {
+        Some("make room on the disk, or set PIP_CACHE_DIR or UV_CACHE_DIR to another one")
+    } else if has(&NO_NETWORK) {
+        Some(
+            "is the package index reachable? HTTPS_PROXY sets a proxy, PIP_INDEX_URL or UV_INDEX_URL another index",
+        )
+    } else if has(&NO_REQUIREMENT) {
+        Some("a requirement is a package's name, if need be with its version: openpyxl>=3.1")
+    } else if has(&NO_PACKAGE) {
+        Some(
+            "the index has no such package or version for this Python: mend the requirement; a package can bear another name than its module",
+        )
+    } else {
+        None
     }
 }
 
@@ -164,6 +171,39 @@ mod tests {
         ];
         for (output, expected) in table {
             assert_eq!(last_words(output).as_deref(), expected);
+        }
+    }
+
+    #[test]
+    fn what_to_do_is_told_for_what_is_known() {
+        for (output, expected) in [
+            (
+                "WARNING: Retrying (Retry(total=0))\nERROR: No matching distribution found for a",
+                Some("is the package index reachable?"),
+            ),
+            (
+                "ERROR: No matching distribution found for a",
+                Some("the index has no such package"),
+            ),
+            (
+                "  ╰─▶ Because a was not found in the package registry and you require a",
+                Some("the index has no such package"),
+            ),
+            (
+                "ERROR: Invalid requirement: 'a b'",
+                Some("a requirement is"),
+            ),
+            (
+                "error: Couldn't parse requirement in `requirements.txt` at position 0",
+                Some("a requirement is"),
+            ),
+            ("ERROR: Failed building wheel for a", None),
+        ] {
+            let hint = hint(&|words| words.iter().any(|word| output.contains(word)));
+            let begins = hint
+                .zip(expected)
+                .is_some_and(|(hint, begin)| hint.starts_with(begin));
+            assert!(begins || hint == expected, "{output}: {hint:?}");
         }
     }
 }
