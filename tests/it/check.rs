@@ -186,9 +186,16 @@ fn a_missing_import_names_its_remedy() {
         .venv("own")
         .venv_module("own", "docxtpl.py", "")
         .venv_module("own", "yaml.py", "")
+        .file("skills/done/a.py", "import nobody_a\n")
+        .file("skills/done/requirements.txt", "-r more.txt\n")
+        .venv("done")
+        .file(
+            "skills/done/venv/.skills-runner.json",
+            "{\"declared\": [\"-r more.txt\"]}",
+        )
         .file("skills/told/a.py", "import docxtpl\n")
         .file("skills/told/requirements.txt", "docxtpl\n");
-    let found = problems(&test, real(), &["my skill", "told", "extra", "own"]);
+    let found = problems(&test, real(), &["my skill", "told", "extra", "own", "done"]);
     let told = |problem: &Problem| {
         let fix = problem.fix.clone().unwrap_or_default();
         format!("{} | {fix}", problem.message)
@@ -220,6 +227,12 @@ fn a_missing_import_names_its_remedy() {
             "`lxml_of_nobody` is missing, and only examples, templates or tests need it: which \
              package brings it is not known here | ",
         ]
+    );
+    // A setup would find nothing to do.
+    assert_eq!(
+        told(&found[4][0]),
+        "`nobody_a` is missing: which package brings it is not known here | \
+         `skills-runner skills setup done PACKAGE`, with the package that brings it"
     );
     // One command declares all.
     let all =

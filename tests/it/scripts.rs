@@ -650,7 +650,12 @@ fn a_missing_module_is_answered_with_its_command() {
     });
     // What is listed is all there: another package has to bring the module.
     let test = bench().venv("s").venv_module("s", "beta-1.0.dist-info", "");
-    let test = test.file("skills/s/requirements.txt", "Beta>=1  # all\nother; python_version < '3'\n");
+    let test = test.file("skills/s/requirements.txt", "Beta>=1  # all\n");
+    run(&test, &json!({"script": "import surely_missing"})).has("hint", "setup s PACKAGE` installs it");
+    // What a setup has done already, it does not do again.
+    let test = test.file("skills/s/requirements.txt", "-r more.txt\n");
+    run(&test, &json!({"script": "import surely_missing"})).has("hint", "setup s` installs what");
+    let test = test.file("skills/s/venv/.skills-runner.json", "{\"declared\": [\"-r more.txt\"]}");
     run(&test, &json!({"script": "import surely_missing"})).has("hint", "setup s PACKAGE` installs it");
 }
 

@@ -12,6 +12,7 @@ use crate::config::Scripts;
 use crate::limits;
 use crate::skills::probe::{self, Declared, Import, Probed, is_material};
 use crate::skills::python::{INCOMPLETE, Interpreter, remedy, setup_command};
+use crate::skills::setup::lacks_listed;
 use crate::skills::skill::open_document;
 use crate::skills::{Problem, Skill};
 use crate::text;
@@ -83,7 +84,11 @@ pub(super) fn check(skill: &Skill, probed: &Probed, interpreter: &Interpreter) -
         .problems
         .extend(probed.faults.iter().take(limits::PROBLEMS).cloned());
     for ((module, is_missing), imports) in by_module(probed) {
-        let declared = probed.declares(imports[0]);
+        let declared = match probed.declares(imports[0]) {
+            // All that is listed is there, and does not bring it.
+            Declares::Perhaps if is_complete(skill, interpreter) => Declares::No,
+            declared => declared,
+        };
         if is_missing {
             missing(skill, module, &imports, declared, &mut findings);
         } else if let Some(package) = imports[0].package
@@ -101,6 +106,11 @@ pub(super) fn check(skill: &Skill, probed: &Probed, interpreter: &Interpreter) -
     }
     venv(skill, probed, interpreter, &mut findings);
     findings.into_sorted()
+}
+
+fn is_complete(skill: &Skill, interpreter: &Interpreter) -> bool {
+    let venv = interpreter.venv.as_deref();
+    venv.is_some_and(|venv| !lacks_listed(skill, venv))
 }
 
 /// How all packages that scripts need come to be declared, at once.

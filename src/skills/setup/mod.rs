@@ -66,13 +66,18 @@ pub fn is_made(venv: &Path) -> bool {
     Record::of(venv).is_some_and(|record| record.made)
 }
 
-/// Whether a venv lacks a package that the skill's requirements file names.
+/// Whether a setup would install more of what the skill's requirements files list
+/// than the venv has.
 pub fn lacks_listed(skill: &Skill, venv: &Path) -> bool {
+    let files = [requirements::FILE, "scripts/requirements.txt"];
+    let mut lines = files
+        .iter()
+        .flat_map(|file| requirements::lines_of(&skill.root, file));
+    if let Some(record) = Record::of(venv) {
+        return lines.any(|line| !record.declared.contains(&line));
+    }
     let installed = installed(venv);
-    let lines = requirements::lines_of(&skill.root, requirements::FILE);
-    let names = lines.iter().filter(|line| requirements::is_plain(line));
-    let mut names = names.map(|line| requirements::project(line));
-    names.any(|name| !installed.contains(&name))
+    lines.any(|line| !installed.contains(&requirements::project(&line)))
 }
 
 /// The venv that a skill has.

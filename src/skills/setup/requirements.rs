@@ -130,11 +130,6 @@ impl RequirementsFile {
     }
 }
 
-/// Whether a line is a package's name, wanted on every machine and Python.
-pub(super) fn is_plain(line: &str) -> bool {
-    line.starts_with(|c: char| c.is_ascii_alphanumeric()) && !line.contains(['/', ';'])
-}
-
 /// The lines of any requirements file of a skill, as [`RequirementsFile::lines`].
 pub(super) fn lines_of(root: &Root, path: &str) -> Vec<String> {
     read(root, path).map_or_else(
