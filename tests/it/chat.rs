@@ -226,7 +226,7 @@ fn unknown_commands_are_told_and_paths_are_questions() {
         .args(["chat"])
         .stdin("/hlep\n/etc/hosts is what?\n")
         .run();
-    run.success()
+    run.status(1)
         .stderr_has("there is no command /hlep")
         .stdout("a file\n");
     server.finish();
