@@ -31,7 +31,7 @@ UNREAD = ("tool.poetry.dependencies", "tool.pdm.dependencies", "tool.setuptools.
           "dependency-groups", "tool.poetry.group", "tool.uv.dev-dependencies")
 # Characters of anything that is told: names and messages have no bound of their own.
 LONGEST = 500
-CLAUSE = re.compile(r"^(~=|===?|!=|<=|>=|<|>)\s*([0-9]+(?:\.[0-9]+)*)(\.\*)?$")
+CLAUSE = re.compile(r"^(~=|===?|!=|<=|>=|<|>)\s*([0-9]{1,9}(?:\.[0-9]{1,9})*)(\.\*)?$")
 
 
 # What imports, or holds statements; those of later versions where there are any.
@@ -43,29 +43,36 @@ LAZY = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ExceptHandler)
 PARTS = ("handlers", "orelse", "finalbody", "cases")
 
 
+def words_of(node):
+    """The last word of a name, or a text: of this node alone."""
+    # Strings are nodes of their own kind before Python 3.8.
+    text = getattr(node, "value", None) if hasattr(ast, "Constant") else None
+    text = text if text is not None else getattr(node, "s", None)
+    return getattr(node, "id", None) or getattr(node, "attr", None), text if isinstance(text, str) else None
+
+
 def names_in(node):
     """The last words of all names in an expression."""
     found = set()
     for inner in ast.walk(node) if node is not None else ():
-        found.add(getattr(inner, "id", None) or getattr(inner, "attr", None))
-        # Strings are nodes of their own kind before Python 3.8.
-        text = getattr(inner, "value", None) if hasattr(ast, "Constant") else None
-        text = text if text is not None else getattr(inner, "s", None)
-        if isinstance(text, str):
-            found.add(text)
+        found.update(words_of(inner))
     return found
 
 
 def gives_up(handler):
     """Whether a handler ends the program, or has pip install what is missing."""
-    for inner in ast.walk(handler):
-        if isinstance(inner, ast.Raise):
+    # With whether it is part of a call: each node is seen once, however deep calls nest.
+    left = [(handler, False)]
+    while left:
+        node, is_called = left.pop()
+        if isinstance(node, ast.Raise) or is_called and "pip" in words_of(node):
             return True
-        if isinstance(inner, ast.Call):
-            function = inner.func
-            name = getattr(function, "attr", None) or getattr(function, "id", None)
-            if name in ("exit", "_exit", "quit") or "pip" in names_in(inner):
+        if isinstance(node, ast.Call):
+            is_called = True
+            name = getattr(node.func, "attr", None) or getattr(node.func, "id", None)
+            if name in ("exit", "_exit", "quit"):
                 return True
+        left.extend((inner, is_called) for inner in ast.iter_child_nodes(node))
     return False
 
 
@@ -228,7 +235,18 @@ class Skill:
         self.finder = finder
         self.reader = reader
         self.most = most
-        self.told = {"syntax": [], "imports": [], "declared": [], "pythons": [], "faults": [], "cut": False}
+        self.told = {"syntax": [], "imports": [], "declared": [], "pythons": [], "faults": [], "unread": [], "cut": False}
+
+    def look(self, files, sources):
+        """Looks at all files. Whatever goes wrong over one costs that one alone."""
+        for index, (is_project, _) in enumerate(files):
+            try:
+                if is_project:
+                    self.read_project(index, sources[index])
+                else:
+                    self.read_script(index, sources[index])
+            except Exception as error:
+                self.tell("unread", index, "it cannot be looked at: %s: %s" % (type(error).__name__, error))
 
     def tell(self, kind, *row):
         if len(self.told[kind]) < self.most:
@@ -360,12 +378,7 @@ def main():
     finder = Finder(asked["namespaced"])
     for number, files in asked["skills"]:
         skill = Skill(finder, reader, asked["most"])
-        for index, (is_project, size) in enumerate(files):
-            source = given.read(size)
-            if is_project:
-                skill.read_project(index, source)
-            else:
-                skill.read_script(index, source)
+        skill.look(files, [given.read(size) for _, size in files])
         skill.told["skill"] = number
         say(skill.told)
 

@@ -20,7 +20,7 @@ use crate::world::process::{Ending, Outcome};
 mod batch;
 mod files;
 
-use batch::{Answers, Batch};
+use batch::Batch;
 pub use files::is_material;
 use files::{role, tree};
 
@@ -118,9 +118,9 @@ pub fn group_by_interpreter<'s>(skills: &[&'s Skill], scripts: &Scripts) -> Grou
     found
 }
 
-/// Asks an interpreter about skills, and answers in their order. The error says
-/// why it cannot be asked: it does not start, it is no Python 3, or the run is
-/// to end.
+/// Asks an interpreter about skills, and answers in their order. What it does
+/// not get to is a fault of the skills concerned. The error says why it cannot
+/// be asked at all: it does not start, it is no Python 3, or the run is to end.
 pub fn probe(
     interpreter: &Interpreter,
     skills: &[&Skill],
@@ -129,7 +129,7 @@ pub fn probe(
 ) -> Result<Vec<Probed>, String> {
     let mut probed: Vec<Probed> = skills.iter().map(|skill| Probed::new(skill)).collect();
     let mut left: VecDeque<usize> = (0..skills.len()).collect();
-    let mut deaths = 0;
+    let (mut deaths, mut has_answered) = (0, false);
     while !left.is_empty() {
         let mut batch = Batch::default();
         while let Some(number) = left.front().copied().filter(|_| batch.has_room()) {
@@ -140,16 +140,19 @@ pub fn probe(
             batch.finish(&mut probed);
             continue;
         }
-        let first = skills[batch.first()];
-        let outcome = batch.ask(interpreter, scripts, patience);
+        let answered = batch.answers(interpreter, scripts, patience);
         patience.check().map_err(|stop| stop.to_string())?;
-        let outcome = outcome.map_err(|cause| interpreter.explain(first, &cause))?;
-        let answers = Answers::parse(&outcome);
-        let Some(version) = &answers.version else {
-            let cause = no_python(interpreter, &outcome);
-            return Err(interpreter.explain(first, &cause));
+        let (answers, outcome) = match answered {
+            Ok(answered) => answered,
+            Err(cause) if has_answered => {
+                left.extend(batch.materials.iter().map(|skill| skill.number));
+                give_up(left, skills, &mut probed, &cause);
+                break;
+            }
+            Err(cause) => return Err(interpreter.explain(skills[batch.first()], &cause)),
         };
-        let unanswered = batch.take(&answers, version, &mut probed);
+        has_answered = true;
+        let unanswered = batch.take(&answers, &mut probed);
         let Some((first, rest)) = unanswered.split_first() else {
             continue;
         };
@@ -160,19 +163,34 @@ pub fn probe(
             left.push_front(*first);
             continue;
         }
+        let message = format!("its Python files cannot be looked at: {}", end_of(&outcome));
+        probed[*first].fault(Path::new(""), None, "unprobed", message);
         deaths += 1;
         if deaths > limits::PROBE_DEATHS {
-            return Err(format!(
-                "{} ended over {deaths} skills, the last of them `{}`: it is no use to go on",
+            let cause = format!(
+                "{} ended over {deaths} skills, the last of them `{}`",
                 interpreter.program.display(),
                 skills[*first].name
-            ));
+            );
+            give_up(left, skills, &mut probed, &cause);
+            break;
         }
-        let message = format!("its Python files cannot be looked at: {}", end_of(&outcome));
-        probed[*first] = Probed::new(skills[*first]);
-        probed[*first].fault(Path::new(""), None, "unprobed", message);
     }
     Ok(probed)
+}
+
+/// Files what is known of skills without asking about them.
+fn give_up(left: VecDeque<usize>, skills: &[&Skill], probed: &mut [Probed], cause: &str) {
+    for number in left {
+        let mut alone = Batch::default();
+        alone.add(number, skills[number]);
+        let lacks_answer = alone.needs_python();
+        alone.finish(probed);
+        if lacks_answer {
+            let message = format!("its Python files were not looked at: {cause}");
+            probed[number].fault(Path::new(""), None, "unprobed", message);
+        }
+    }
 }
 
 /// How an interpreter ended that did not answer.
@@ -189,21 +207,6 @@ fn end_of(outcome: &Outcome) -> String {
         _ if last.is_empty() => "Python ended over them".into(),
         _ => format!("Python ended over them: {last}"),
     }
-}
-
-fn no_python(interpreter: &Interpreter, outcome: &Outcome) -> String {
-    let program = interpreter.program.display();
-    if outcome.timed_out {
-        return format!("{program} does not start in time");
-    }
-    let stderr = outcome.stderr.text();
-    let words = stderr
-        .trim_end()
-        .lines()
-        .last()
-        .unwrap_or("it says nothing");
-    let words = one_line(words, limits::QUOTED_BYTES);
-    format!("{program} is no working Python 3.6 or later: {words}")
 }
 
 impl Probed {

@@ -488,20 +488,95 @@ fn a_file_that_ends_the_interpreter_costs_its_skill_alone() {
     }
 }
 
-/// An interpreter that always dies is not started for ever.
+/// An interpreter that dies over and over is not started for ever, and what it
+/// said of others stands.
 #[test]
 fn an_interpreter_that_dies_over_everything_is_given_up() {
     let names: Vec<String> = (0..30).map(|number| format!("s{number:02}")).collect();
-    let mut test = Test::new();
+    let mut test = Test::new()
+        .file("skills/s29/requirements.txt", "rich")
+        .file("skills/s20/requirements.txt", "lxml");
     for name in &names {
-        test = test.file(&format!("skills/{name}/a.py"), "DIE");
+        let source = if name == "s00" {
+            "import nobody_a"
+        } else {
+            "DIE"
+        };
+        test = test.file(&format!("skills/{name}/a.py"), source);
     }
     let (test, mortal) = mortal(test, "os._exit(3)");
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let error = ask_of(&mortal, &scripts(&test), &open(&test, &names)).unwrap_err();
-    assert!(
-        error.contains("ended over 21 skills, the last of them `s20`"),
-        "{error}"
+    let found = ask_of(&mortal, &scripts(&test), &open(&test, &names)).unwrap();
+    assert_eq!(
+        (imports(&found[0]), &found[0].faults[..]),
+        (vec!["nobody_a 1!".to_string()], &[][..])
+    );
+    for (number, probed) in found.iter().enumerate().skip(1) {
+        let expected = match number {
+            ..=21 => "its Python files cannot be looked at: Python ended over them",
+            _ => "ended over 21 skills, the last of them `s21`",
+        };
+        let [fault] = &probed.faults[..] else {
+            panic!("{probed:?}")
+        };
+        assert!(fault.message.ends_with(expected), "{fault}");
+        assert_eq!(
+            (fault.rule, fault.severity),
+            ("unprobed", Severity::Warning)
+        );
+    }
+    // What is known without Python stays known.
+    assert_eq!(rows(&found[20].declared), ["requirements.txt:1 lxml"]);
+    assert_eq!(rows(&found[29].declared), ["requirements.txt:1 rich"]);
+}
+
+/// A number that no Python can turn into one ends no start.
+#[test]
+fn an_endless_version_costs_its_own_skill_alone() {
+    let project = format!("[project]\nrequires-python = '>={}'\n", "9".repeat(5_000));
+    let names: Vec<String> = (0..30).map(|number| format!("s{number:02}")).collect();
+    let mut test = Test::new().file("skills/s29/a.py", "import nobody_a");
+    for name in &names[..29] {
+        test = test.file(&format!("skills/{name}/pyproject.toml"), &project);
+    }
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let found = ask_of(
+        &python(interpreter()),
+        &scripts(&test),
+        &open(&test, &names),
+    )
+    .unwrap();
+    assert_eq!(imports(&found[29]), ["nobody_a 1!"]);
+    for probed in &found[..29] {
+        let [fault] = &probed.faults[..] else {
+            panic!("{probed:?}")
+        };
+        assert_eq!(
+            (fault.rule, fault.line),
+            ("python-version", Some(2)),
+            "{fault}"
+        );
+    }
+}
+
+/// What goes wrong over one file costs this file alone.
+#[test]
+fn a_file_that_cannot_be_looked_at_is_told() {
+    let source = "import DIE";
+    let test = Test::new()
+        .file("skills/s/a.py", "import nobody_a")
+        .file("skills/s/b.py", source)
+        .file("skills/s/c.py", "import nobody_b");
+    let how = "sys.modules[\"__main__\"].imports_of = lambda tree: 1 // 0";
+    let (test, odd) = mortal(test, how);
+    let found = ask_of(&odd, &scripts(&test), &open(&test, &["s"]))
+        .unwrap()
+        .remove(0);
+    assert_eq!(imports(&found), ["nobody_a 1!"]);
+    let expected = "it cannot be looked at: ZeroDivisionError: integer division or modulo by zero";
+    assert_eq!(
+        shown(&found.faults),
+        [format!("b.py: {expected}"), format!("c.py: {expected}")]
     );
 }
 

@@ -14,6 +14,7 @@ use crate::limits;
 use crate::skills::packages::{namespaced, package_of};
 use crate::skills::python::{Interpreter, Question, variable};
 use crate::skills::{Problem, Severity, Skill};
+use crate::text::one_line;
 use crate::world::capture::Caps;
 use crate::world::confined::read_whole;
 use crate::world::patience::Patience;
@@ -30,7 +31,7 @@ pub(super) struct Batch {
 
 /// What one skill brings to it.
 pub(super) struct Material {
-    number: usize,
+    pub(super) number: usize,
     /// Those that the interpreter is handed, and the length of each.
     files: Vec<(PathBuf, Role, usize)>,
     own_modules: BTreeSet<String>,
@@ -99,8 +100,22 @@ impl Batch {
         self.materials.first().map_or(0, |skill| skill.number)
     }
 
-    /// One start of the interpreter.
-    pub(super) fn ask(
+    /// One start of the interpreter: what it says, and how it ended. The error
+    /// says that it is no Python.
+    pub(super) fn answers(
+        &self,
+        interpreter: &Interpreter,
+        scripts: &Scripts,
+        patience: &Patience,
+    ) -> Result<(Answers, Outcome), String> {
+        let outcome = self.ask(interpreter, scripts, patience)?;
+        match Answers::parse(&outcome) {
+            Some(answers) => Ok((answers, outcome)),
+            None => Err(no_python(interpreter, &outcome)),
+        }
+    }
+
+    fn ask(
         &self,
         interpreter: &Interpreter,
         scripts: &Scripts,
@@ -149,24 +164,18 @@ impl Batch {
         outcome.map_err(|cause| format!("{} {cause}", interpreter.program.display()))
     }
 
-    /// Files what was answered, and gives the numbers of the skills that were not.
-    pub(super) fn take(
-        &mut self,
-        answers: &Answers,
-        version: &str,
-        probed: &mut [Probed],
-    ) -> Vec<usize> {
+    /// Files what was answered, and what is known without an answer, and gives the
+    /// numbers of the skills that have none.
+    pub(super) fn take(&mut self, answers: &Answers, probed: &mut [Probed]) -> Vec<usize> {
         let mut unanswered = Vec::new();
-        let mut answers = answers.skills.iter().peekable();
+        let mut given = answers.skills.iter().peekable();
         for skill in &mut self.materials {
             // They come in order.
-            match answers.next_if(|answer| answer.skill == skill.number) {
-                Some(answer) => {
-                    skill.add(answer, version);
-                    probed[skill.number] = std::mem::take(&mut skill.probed);
-                }
+            match given.next_if(|answer| answer.skill == skill.number) {
+                Some(answer) => skill.add(answer, &answers.version),
                 None => unanswered.push(skill.number),
             }
+            probed[skill.number] = std::mem::take(&mut skill.probed);
         }
         unanswered
     }
@@ -221,6 +230,10 @@ impl Material {
                 file,
             });
         }
+        for (index, message) in &answer.unread {
+            let message = message.clone();
+            self.probed.fault(&path(*index), None, "unprobed", message);
+        }
         self.add_declared(answer, version);
         if answer.cut {
             let message = "it imports or declares more than is looked at".to_string();
@@ -271,9 +284,8 @@ impl Material {
 }
 
 /// What the program says, line by line.
-#[derive(Default)]
 pub(super) struct Answers {
-    pub(super) version: Option<String>,
+    version: String,
     skills: Vec<Answer>,
 }
 
@@ -290,6 +302,7 @@ struct Answer {
     declared: Vec<(usize, Option<usize>, String)>,
     pythons: Vec<(usize, Option<usize>, String, Option<bool>)>,
     faults: Vec<(usize, Option<usize>, String)>,
+    unread: Vec<(usize, String)>,
     cut: bool,
 }
 
@@ -305,16 +318,32 @@ struct Row {
 }
 
 impl Answers {
-    /// Whatever else the interpreter may have printed is passed over.
-    pub(super) fn parse(outcome: &Outcome) -> Answers {
-        let mut answers = Answers::default();
+    /// Whatever else the interpreter may have printed is passed over; `None`
+    /// where it did not begin to answer.
+    fn parse(outcome: &Outcome) -> Option<Answers> {
+        let (mut version, mut skills) = (None, Vec::new());
         for line in outcome.stdout.head().split(|byte| *byte == b'\n') {
             if let Ok(start) = serde_json::from_slice::<Start>(line) {
-                answers.version = Some(start.python);
+                version = Some(start.python);
             } else if let Ok(answer) = serde_json::from_slice(line) {
-                answers.skills.push(answer);
+                skills.push(answer);
             }
         }
-        answers
+        version.map(|version| Answers { version, skills })
     }
+}
+
+fn no_python(interpreter: &Interpreter, outcome: &Outcome) -> String {
+    let program = interpreter.program.display();
+    if outcome.timed_out {
+        return format!("{program} does not start in time");
+    }
+    let stderr = outcome.stderr.text();
+    let words = stderr
+        .trim_end()
+        .lines()
+        .last()
+        .unwrap_or("it says nothing");
+    let words = one_line(words, limits::QUOTED_BYTES);
+    format!("{program} is no working Python 3.6 or later: {words}")
 }
