@@ -234,6 +234,19 @@ pub const PROBE_ROWS: usize = 1_000;
 pub const PROBE_ANSWER_BYTES: usize = 4 << 20;
 /// How long one start may take: Python parses about 1 MB in a second.
 pub const PROBE: Duration = Duration::from_secs(60);
+/// How long all starts together may take: some forty skills that each take as
+/// long as they may, or more Python than any collection has.
+pub const PROBE_ALL: Duration = Duration::from_secs(240);
+/// What one skill may take of the processor: as much as its files at their
+/// largest need. Code in C that does not come back ends after twice as long.
+pub const PROBE_SKILL_SECONDS: u64 = 5;
+/// The interpreter's memory: four times what the largest file needs.
+pub const PROBE_MEMORY_BYTES: usize = 1 << 30;
+/// Characters of a project's or a script's TOML; the readers of it are slow,
+/// and real ones have a tenth.
+pub const PROBE_TOML_CHARS: usize = 64 << 10;
+/// What is told of one skill: no two fill an answer.
+pub const PROBE_SKILL_ANSWER_BYTES: usize = 1 << 20;
 /// Skills that may end the interpreter before it is no use to go on.
 pub const PROBE_DEATHS: usize = 20;
 // Setting skills up.

@@ -14,11 +14,14 @@ import sys
 sys.path = [entry for entry in sys.path if entry not in ("", ".", "/")]
 
 import ast
+import codecs
 import gc
 import importlib.machinery
 import importlib.util
 import json
 import re
+import resource
+import signal
 import warnings
 
 warnings.simplefilter("ignore")
@@ -31,7 +34,18 @@ UNREAD = ("tool.poetry.dependencies", "tool.pdm.dependencies", "tool.setuptools.
           "dependency-groups", "tool.poetry.group", "tool.uv.dev-dependencies")
 # Characters of anything that is told: names and messages have no bound of their own.
 LONGEST = 500
+# Dots in one line of TOML: a hundred requirements with their versions have 300.
+DOTS = 500
 CLAUSE = re.compile(r"^(~=|===?|!=|<=|>=|<|>)\s*([0-9]{1,9}(?:\.[0-9]{1,9})*)(\.\*)?$")
+
+# What names a source's encoding, and those that are read in C: some of the others
+# take minutes for a file, and no script is written in them.
+COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
+BLANK = re.compile(rb"^[ \t\f]*(?:#|$)")
+CODECS = re.compile(
+    r"utf-8(?:-sig)?|ascii|iso8859-[0-9]+|cp(?:125[0-8]|437|85[0-9]|866|87[0-9]|932|949|950)|koi8-[rtu]|mac-roman"
+    r"|gb2312|gbk|gb18030|big5|big5hkscs|shift_jis|euc_jp|euc_kr|tis-620"
+)
 
 
 # What imports, or holds statements; those of later versions where there are any.
@@ -84,8 +98,9 @@ def forgives(node):
     return False
 
 
-def imports_of(tree):
-    """(dotted name, line, is optional) of each import that is not relative."""
+def imports_of(tree, depth):
+    """(dotted name, line, is optional) of each import that is not relative; the
+    first words of long names are enough."""
     left = [(tree, False)]
     while left:
         node, optional = left.pop()
@@ -96,8 +111,9 @@ def imports_of(tree):
             continue
         if kind is ast.ImportFrom:
             if not node.level and node.module:
+                module = ".".join(node.module.split(".", depth)[:depth])
                 for alias in node.names:
-                    yield node.module + "." + alias.name, node.lineno, optional
+                    yield module + "." + alias.name, node.lineno, optional
             continue
         body = inside = optional
         if kind in LAZY:
@@ -122,13 +138,15 @@ class Finder:
 
     def __init__(self, namespaced):
         self.namespaced = set(namespaced)
+        # Words of a module's name that are of interest.
+        self.depth = 1 + max([name.count(".") for name in namespaced] or [0])
         self.roots = {name.split(".")[0] for name in namespaced}
         self.known = {}
         self.standard = set(getattr(sys, "stdlib_module_names", ())) | set(sys.builtin_module_names) | ELSEWHERE
 
     def module(self, dotted):
         """The part of an imported name that a package brings."""
-        parts = dotted.split(".")
+        parts = dotted.split(".", self.depth)[:self.depth]
         if parts[0] in self.roots:
             for length in range(len(parts), 1, -1):
                 name = ".".join(parts[:length])
@@ -228,41 +246,115 @@ def blocks_of(lines):
     return blocks, None
 
 
+class Unread(Exception):
+    """Why a file is not looked at."""
+
+
+def decoded(source):
+    """A source as text, as Python reads it."""
+    encoding = None
+    for line in re.split(b"\r\n|\r|\n", source, 2)[:2]:
+        match = COOKIE.match(line)
+        encoding = match and match.group(1).decode("ascii", "replace")
+        if encoding or not BLANK.match(line):
+            break
+    marked = source.startswith(codecs.BOM_UTF8)
+    encoding = encoding or "utf-8"
+    try:
+        name = codecs.lookup(encoding).name
+    except LookupError:
+        raise ValueError("unknown encoding: " + encoding)
+    if not CODECS.fullmatch(name):
+        raise Unread("its encoding `%s` is none for scripts" % name)
+    if marked and not name.startswith("utf-8"):
+        raise ValueError("its encoding is said to be `%s`, and it begins with a mark of UTF-8" % name)
+    return source[3 * marked:].decode(name)
+
+
+class TooSlow(BaseException):
+    """A skill has taken as long as it may."""
+
+
+class Clock:
+    """Bounds what a skill takes of the processor."""
+
+    def __init__(self, seconds):
+        self.seconds = seconds
+        self.runs = False
+        signal.signal(signal.SIGPROF, self.ring)
+        signal.signal(signal.SIGVTALRM, signal.SIG_DFL)
+
+    def ring(self, *_):
+        if self.runs:
+            raise TooSlow
+
+    def start(self):
+        self.runs = True
+        # Again where something has swallowed it.
+        signal.setitimer(signal.ITIMER_PROF, self.seconds, 0.5)
+        # What never comes back from C ends the interpreter.
+        signal.setitimer(signal.ITIMER_VIRTUAL, 2 * self.seconds)
+
+    def stop(self):
+        self.runs = False
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+
+
 class Skill:
     """What one skill's files say."""
 
-    def __init__(self, finder, reader, most):
+    def __init__(self, finder, reader, asked):
         self.finder = finder
         self.reader = reader
-        self.most = most
+        self.most = asked["most"]
+        self.most_toml = asked["most_toml"]
+        # Bytes of all that is told.
+        self.room = asked["most_told"]
         self.told = {"syntax": [], "imports": [], "declared": [], "pythons": [], "faults": [], "unread": [], "cut": False}
 
-    def look(self, files, sources):
+    def look(self, files, sources, clock):
         """Looks at all files. Whatever goes wrong over one costs that one alone."""
-        for index, (is_project, _) in enumerate(files):
-            try:
-                if is_project:
-                    self.read_project(index, sources[index])
-                else:
-                    self.read_script(index, sources[index])
-            except Exception as error:
-                self.tell("unread", index, "it cannot be looked at: %s: %s" % (type(error).__name__, error))
+        clock.start()
+        try:
+            for index, (is_project, _) in enumerate(files):
+                self.look_at(index, is_project, sources[index])
+        except TooSlow:
+            clock.stop()
+            self.tell("unread", index, "it takes too long to look at, and what comes after it is not looked at")
+        clock.stop()
+
+    def look_at(self, index, is_project, source):
+        try:
+            if is_project:
+                self.read_project(index, source)
+            else:
+                self.read_script(index, source)
+        except Exception as error:
+            name = "" if isinstance(error, Unread) else type(error).__name__ + ": "
+            self.tell("unread", index, "it cannot be looked at: " + name + str(error))
 
     def tell(self, kind, *row):
-        if len(self.told[kind]) < self.most:
-            self.told[kind].append([each[:LONGEST] if isinstance(each, str) else each for each in row])
+        row = [each[:LONGEST] if isinstance(each, str) else each for each in row]
+        self.room -= len(json.dumps(row))
+        if len(self.told[kind]) < self.most and self.room > 0:
+            self.told[kind].append(row)
         else:
             self.told["cut"] = True
 
     def read_script(self, index, source):
         try:
-            tree = ast.parse(source)
+            tree = ast.parse(decoded(source))
+        except Unread:
+            raise
         except SyntaxError as error:
             self.tell("syntax", index, error.lineno or None, str(error.msg))
         except RecursionError:
             self.tell("syntax", index, None, "it is nested too deeply")
         except MemoryError:
             self.tell("syntax", index, None, "it is nested too deeply, or too large")
+        except UnicodeDecodeError as error:
+            self.tell("syntax", index, source.count(b"\n", 0, error.start) + 1, str(error))
         except Exception as error:
             self.tell("syntax", index, None, str(error) or type(error).__name__)
         else:
@@ -273,8 +365,11 @@ class Skill:
     def read_imports(self, index, source, tree):
         moves = b"sys.path" in source or b"addsitedir" in source
         rows = {}
-        for dotted, line, optional in imports_of(tree):
+        for dotted, line, optional in imports_of(tree, self.finder.depth):
             module = self.finder.module(dotted)
+            if module not in rows and len(rows) + len(self.told["imports"]) >= self.most:
+                self.told["cut"] = True
+                continue
             place = self.finder.place(module)
             if place == "s":
                 continue
@@ -326,10 +421,20 @@ class Skill:
         if self.reader is None:
             self.tell("faults", index, None, "its TOML cannot be read by this Python %d.%d, which has no TOML reader (3.11 has)" % sys.version_info[:2])
             return None
+        if len(content) > self.most_toml:
+            self.tell("faults", index, before or None, "its TOML is longer than %d characters" % self.most_toml)
+            return None
+        for line, text in enumerate(content.split("\n"), 1):
+            # A key of many words takes the square of their number.
+            if text.count(".") > DOTS:
+                self.tell("faults", index, before + line, "its TOML is not read: more than %d dots in one line" % DOTS)
+                return None
         try:
             return self.reader.loads(content)
         except RecursionError:
             self.tell("faults", index, None, "its TOML is nested too deeply")
+        except MemoryError:
+            self.tell("faults", index, before or None, "its TOML takes too much memory")
         except Exception as error:
             at = re.search(r" ?\(at line ([0-9]+), column [0-9]+\)", str(error))
             line = int(at.group(1)) if at else content.count("\n") + 1
@@ -340,21 +445,27 @@ class Skill:
     def declare(self, index, content, before, table):
         dependencies, python = "dependencies", "requires-python"
 
-        def line_of(text, fallback):
-            for number, line in enumerate(content.split("\n"), 1):
-                if text in line:
-                    return before + number
-            return fallback
+        def line_of(text):
+            at = content.find(text)
+            return before + content.count("\n", 0, at) + 1 if at >= 0 else None
 
         listed = table.get(dependencies, [])
-        at = line_of(dependencies, None)
+        at = line_of(dependencies)
         if not isinstance(listed, list) or not all(isinstance(item, str) for item in listed):
             self.tell("faults", index, at, "`%s` is no list of strings" % dependencies)
             listed = []
+        # They stand in the order in which they are listed: one pass finds all lines.
+        found, line = max(content.find(dependencies), 0), at
         for item in listed:
-            self.tell("declared", index, line_of(item, at), item)
+            if self.told["cut"]:
+                break
+            place = content.find(item, found)
+            if place >= 0:
+                line = (line or before + 1) + content.count("\n", found, place)
+                found = place
+            self.tell("declared", index, line if place >= 0 else at, item)
         asked = table.get(python)
-        at = line_of(python, None)
+        at = line_of(python)
         if isinstance(asked, str):
             self.tell("pythons", index, at, asked, version_fits(asked))
         elif asked is not None:
@@ -366,19 +477,28 @@ def say(told):
     sys.stdout.buffer.flush()
 
 
+def bound_memory(most):
+    """What takes more fails, instead of all else on the machine."""
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+    resource.setrlimit(resource.RLIMIT_AS, (most, hard))
+
+
 def main():
     say({"python": "%d.%d.%d" % sys.version_info[:3]})
     given = sys.stdin.buffer
     asked = json.loads(given.readline().decode("utf-8"))
+    bound_memory(asked["memory"])
     # Trees hold no circles: there is nothing to collect.
     gc.disable()
     reader = toml()
     # Only to look for modules in: all that this program needs is imported.
     sys.path += asked["python_path"]
     finder = Finder(asked["namespaced"])
+    clock = Clock(asked["seconds"])
     for number, files in asked["skills"]:
-        skill = Skill(finder, reader, asked["most"])
-        skill.look(files, [given.read(size) for _, size in files])
+        skill = Skill(finder, reader, asked)
+        skill.look(files, [given.read(size) for _, size in files], clock)
         skill.told["skill"] = number
         say(skill.told)
 

@@ -8,6 +8,7 @@
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use crate::config::Scripts;
 use crate::limits;
@@ -127,6 +128,18 @@ pub fn probe(
     scripts: &Scripts,
     patience: &Patience,
 ) -> Result<Vec<Probed>, String> {
+    let until = Instant::now() + limits::PROBE_ALL;
+    probe_until(interpreter, skills, scripts, patience, until)
+}
+
+/// The same where several interpreters share the time that a check may take.
+pub fn probe_until(
+    interpreter: &Interpreter,
+    skills: &[&Skill],
+    scripts: &Scripts,
+    patience: &Patience,
+    until: Instant,
+) -> Result<Vec<Probed>, String> {
     let mut probed: Vec<Probed> = skills.iter().map(|skill| Probed::new(skill)).collect();
     let mut left: VecDeque<usize> = (0..skills.len()).collect();
     let (mut deaths, mut has_answered) = (0, false);
@@ -140,7 +153,15 @@ pub fn probe(
             batch.finish(&mut probed);
             continue;
         }
-        let answered = batch.answers(interpreter, scripts, patience);
+        let limit = until.saturating_duration_since(Instant::now());
+        if limit.is_zero() {
+            left.extend(batch.materials.iter().map(|skill| skill.number));
+            give_up(left, skills, &mut probed, "the others took too long");
+            break;
+        }
+        // A start that would have no time to begin says nothing of its interpreter.
+        let limit = limit.clamp(limits::PYTHON_START, limits::PROBE);
+        let answered = batch.answers(interpreter, scripts, patience, limit);
         patience.check().map_err(|stop| stop.to_string())?;
         let (answers, outcome) = match answered {
             Ok(answered) => answered,
@@ -159,7 +180,9 @@ pub fn probe(
         for number in rest.iter().rev() {
             left.push_front(*number);
         }
-        if outcome.stdout.truncated() && unanswered.len() < batch.materials.len() {
+        // Not the fault of the one that was next.
+        let is_full = outcome.stdout.truncated() || outcome.timed_out;
+        if is_full && unanswered.len() < batch.materials.len() {
             left.push_front(*first);
             continue;
         }
@@ -203,6 +226,8 @@ fn end_of(outcome: &Outcome) -> String {
     match outcome.ending {
         _ if outcome.timed_out => "Python did not get through them in time".into(),
         _ if outcome.stdout.truncated() => "there is too much to tell of them".into(),
+        // The clock in `probe.py`.
+        Ending::Signaled(libc::SIGVTALRM) => "they take too long".into(),
         Ending::Signaled(signal) => format!("Python died of signal {signal} over them"),
         _ if last.is_empty() => "Python ended over them".into(),
         _ => format!("Python ended over them: {last}"),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use skills_runner::config::{Python, Scripts};
-use skills_runner::skills::probe::{Declared, Probed, group_by_interpreter, probe};
+use skills_runner::skills::probe::{Declared, Probed, group_by_interpreter, probe, probe_until};
 use skills_runner::skills::python::{INCOMPLETE, Interpreter};
 use skills_runner::skills::{Problem, Severity, Skill, Skills};
 use skills_runner::world::patience::Patience;
@@ -445,7 +445,7 @@ fn skills_are_asked_by_their_own_interpreters() {
 /// A Python whose parser dies over a file that says so.
 fn mortal(test: Test, how: &str) -> (Test, Interpreter) {
     let program = format!(
-        "#!/bin/sh\nexec {} -c 'import ast, os, sys, time\nreal = ast.parse\ndef parse(source):\n    if b\"DIE\" in source:\n        {how}\n    return real(source)\nast.parse = parse\nexec(sys.argv[1])' \"$2\"\n",
+        "#!/bin/sh\nexec {} -c 'import ast, os, sys, time\nreal = ast.parse\ndef parse(source):\n    if \"DIE\" in source:\n        {how}\n    return real(source)\nast.parse = parse\nexec(sys.argv[1])' \"$2\"\n",
         interpreter().display()
     );
     let test = test.executable("python", &program);
@@ -567,17 +567,137 @@ fn a_file_that_cannot_be_looked_at_is_told() {
         .file("skills/s/a.py", "import nobody_a")
         .file("skills/s/b.py", source)
         .file("skills/s/c.py", "import nobody_b");
-    let how = "sys.modules[\"__main__\"].imports_of = lambda tree: 1 // 0";
+    let how = "sys.modules[\"__main__\"].imports_of = lambda *_: {}[0]";
     let (test, odd) = mortal(test, how);
     let found = ask_of(&odd, &scripts(&test), &open(&test, &["s"]))
         .unwrap()
         .remove(0);
     assert_eq!(imports(&found), ["nobody_a 1!"]);
-    let expected = "it cannot be looked at: ZeroDivisionError: integer division or modulo by zero";
+    let expected = "it cannot be looked at: KeyError: 0";
     assert_eq!(
         shown(&found.faults),
         [format!("b.py: {expected}"), format!("c.py: {expected}")]
     );
+}
+
+/// What would take minutes, or gigabytes, ends soon and costs nobody else.
+#[test]
+fn files_made_to_be_slow_are_left_early() {
+    let nested = format!("  x{}\n", "()".repeat(900)).repeat(500);
+    let handler = format!("try:\n  import nobody_b\nexcept ImportError:\n{nested}");
+    let listed = |count| {
+        format!(
+            "[project]\ndependencies = [\n{}]\n",
+            "\"a\",\n".repeat(count)
+        )
+    };
+    let coded = |codec: &str| format!("# coding: {codec}\n{}", "#".repeat(900_000));
+    let cases = [
+        (
+            "list/pyproject.toml",
+            listed(200_000),
+            "its TOML is longer than 65536 characters",
+        ),
+        ("rows/pyproject.toml", listed(10_000), "more than"),
+        ("calls/a.py", handler, ""),
+        (
+            "key/pyproject.toml",
+            format!("{}b=1", "a.".repeat(32_000)),
+            "more than 500 dots in one line",
+        ),
+        (
+            "keys/pyproject.toml",
+            format!("{}b=1", "a.".repeat(400_000)),
+            "its TOML is longer than 65536",
+        ),
+        (
+            "punycode/a.py",
+            coded("punycode"),
+            "its encoding `punycode` is none for scripts",
+        ),
+        (
+            "idna/a.py",
+            format!("\n{}", coded("IDNA")),
+            "its encoding `idna` is none for scripts",
+        ),
+        (
+            "dots/a.py",
+            format!("import google.{}b", "a.".repeat(400_000)),
+            "too large",
+        ),
+    ];
+    let mut test = Test::new().file("skills/zz/a.py", "import nobody_a");
+    let mut names = Vec::new();
+    for (path, content, _) in &cases {
+        test = test.file(&format!("skills/{path}"), content);
+        names.push(path.split('/').next().unwrap());
+    }
+    names.push("zz");
+    let found = ask_of(
+        &python(interpreter()),
+        &scripts(&test),
+        &open(&test, &names),
+    )
+    .unwrap();
+    for ((path, _, expected), probed) in cases.iter().zip(&found) {
+        let told = [shown(&probed.faults), shown(&probed.syntax)].concat();
+        let is_told = told.len() == 1 && told[0].contains(expected);
+        assert!(
+            is_told || expected.is_empty() && told.is_empty(),
+            "{path}: {told:?}"
+        );
+    }
+    assert_eq!(imports(&found[2]), ["nobody_b 2?!"]);
+    assert_eq!(imports(&found[8]), ["nobody_a 1!"]);
+}
+
+/// A skill has its share of the processor, in Python and in C; a check has its
+/// share of the day.
+#[test]
+fn what_takes_too_long_is_called_unprobed() {
+    for (clock, work, expected) in [
+        (
+            "ITIMER_PROF",
+            "while True: pass",
+            "a.py: it takes too long to look at, and what comes after it is not looked at",
+        ),
+        (
+            "ITIMER_VIRTUAL",
+            "sum(iter(int, 1))",
+            "its Python files cannot be looked at: they take too long",
+        ),
+    ] {
+        // Let the clock that runs go fifty times as fast.
+        let how = format!(
+            "left = signal.getitimer(signal.{clock})[0]\n        signal.setitimer(signal.{clock}, left / 50)\n        {work}"
+        );
+        let test = Test::new()
+            .file("skills/s/a.py", "DIE")
+            .file("skills/t/a.py", "import nobody_a");
+        let (test, slow) = mortal(test, &how);
+        let found = ask_of(&slow, &scripts(&test), &open(&test, &["s", "t"])).unwrap();
+        assert_eq!(shown(&found[0].faults), [expected]);
+        assert_eq!(imports(&found[1]), ["nobody_a 1!"]);
+    }
+    let test = Test::new()
+        .file("skills/s/a.py", "import nobody_a")
+        .file("skills/s/requirements.txt", "rich");
+    let skills = open(&test, &["s"]);
+    let skills: Vec<&Skill> = skills.iter().collect();
+    let (python, scripts) = (python(interpreter()), scripts(&test));
+    let found = probe_until(
+        &python,
+        &skills,
+        &scripts,
+        &Patience::endless(),
+        Instant::now(),
+    );
+    let found = found.unwrap().remove(0);
+    assert_eq!(
+        shown(&found.faults),
+        ["its Python files were not looked at: the others took too long"]
+    );
+    assert_eq!(rows(&found.declared), ["requirements.txt:1 rich"]);
 }
 
 /// More than one answer holds is asked in pieces; one file alone that is too

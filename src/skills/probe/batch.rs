@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::json;
@@ -107,8 +108,9 @@ impl Batch {
         interpreter: &Interpreter,
         scripts: &Scripts,
         patience: &Patience,
+        limit: Duration,
     ) -> Result<(Answers, Outcome), String> {
-        let outcome = self.ask(interpreter, scripts, patience)?;
+        let outcome = self.ask(interpreter, scripts, patience, limit)?;
         match Answers::parse(&outcome) {
             Some(answers) => Ok((answers, outcome)),
             None => Err(no_python(interpreter, &outcome)),
@@ -120,6 +122,7 @@ impl Batch {
         interpreter: &Interpreter,
         scripts: &Scripts,
         patience: &Patience,
+        limit: Duration,
     ) -> Result<Outcome, String> {
         patience.check().map_err(|stop| stop.to_string())?;
         let search = variable(scripts, "PYTHONPATH").unwrap_or_default();
@@ -144,6 +147,10 @@ impl Batch {
             "namespaced": namespaced().collect::<Vec<_>>(),
             "python_path": search,
             "most": limits::PROBE_ROWS,
+            "most_toml": limits::PROBE_TOML_CHARS,
+            "most_told": limits::PROBE_SKILL_ANSWER_BYTES,
+            "seconds": limits::PROBE_SKILL_SECONDS,
+            "memory": limits::PROBE_MEMORY_BYTES,
             "skills": skills,
         });
         let mut stdin = asked.to_string().into_bytes();
@@ -153,7 +160,7 @@ impl Batch {
             source: PROGRAM,
             stdin: &stdin,
             environment: &interpreter.own_environment(scripts),
-            limit: limits::PROBE,
+            limit,
             caps: Caps {
                 head_bytes: limits::PROBE_ANSWER_BYTES,
                 tail_bytes: 0,
