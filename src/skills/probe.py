@@ -36,6 +36,8 @@ UNREAD = ("tool.poetry.dependencies", "tool.pdm.dependencies", "tool.setuptools.
 LONGEST = 500
 # Dots in one line of TOML: a hundred requirements with their versions have 300.
 DOTS = 500
+# What a line of text may hold: neither controls nor what turns its direction.
+READABLE = re.compile("[^\\x00-\\x08\\x0a-\\x1f\\x7f-\\x9f\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u2069\\ufeff]*")
 CLAUSE = re.compile(r"^(~=|===?|!=|<=|>=|<|>)\s*([0-9]{1,9}(?:\.[0-9]{1,9})*)(\.\*)?$")
 
 # What names a source's encoding, and those that are read in C: some of the others
@@ -301,6 +303,11 @@ class Clock:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
 
 
+def told(value):
+    """A value as it is told: no longer than is read, and no half characters."""
+    return value[:LONGEST].encode("utf-8", "replace").decode("utf-8") if isinstance(value, str) else value
+
+
 class Skill:
     """What one skill's files say."""
 
@@ -311,7 +318,7 @@ class Skill:
         self.most_toml = asked["most_toml"]
         # Bytes of all that is told.
         self.room = asked["most_told"]
-        self.told = {"syntax": [], "imports": [], "declared": [], "pythons": [], "faults": [], "unread": [], "cut": False}
+        self.told = {"syntax": [], "imports": [], "declared": [], "pythons": [], "faults": [], "unread": [], "cut": []}
 
     def look(self, files, sources, clock):
         """Looks at all files. Whatever goes wrong over one costs that one alone."""
@@ -335,12 +342,16 @@ class Skill:
             self.tell("unread", index, "it cannot be looked at: " + name + str(error))
 
     def tell(self, kind, *row):
-        row = [each[:LONGEST] if isinstance(each, str) else each for each in row]
+        row = [told(each) for each in row]
         self.room -= len(json.dumps(row))
         if len(self.told[kind]) < self.most and self.room > 0:
             self.told[kind].append(row)
         else:
-            self.told["cut"] = True
+            self.cut(kind)
+
+    def cut(self, kind):
+        if kind not in self.told["cut"]:
+            self.told["cut"].append(kind)
 
     def read_script(self, index, source):
         try:
@@ -368,7 +379,7 @@ class Skill:
         for dotted, line, optional in imports_of(tree, self.finder.depth):
             module = self.finder.module(dotted)
             if module not in rows and len(rows) + len(self.told["imports"]) >= self.most:
-                self.told["cut"] = True
+                self.cut("imports")
                 continue
             place = self.finder.place(module)
             if place == "s":
@@ -456,24 +467,44 @@ class Skill:
             listed = []
         # They stand in the order in which they are listed: one pass finds all lines.
         found, line = max(content.find(dependencies), 0), at
-        for item in listed:
-            if self.told["cut"]:
+        for number, item in enumerate(listed):
+            if len(self.told["declared"]) >= self.most or self.room <= 0:
+                self.tell("faults", index, at, "%d of its requirements are left out: there are too many" % (len(listed) - number))
                 break
-            place = content.find(item, found)
+            # One that is not readable is written otherwise: its beginning is not.
+            text = READABLE.match(item).group()
+            place = content.find(text, found)
             if place >= 0:
                 line = (line or before + 1) + content.count("\n", found, place)
                 found = place
-            self.tell("declared", index, line if place >= 0 else at, item)
+            self.declare_one(index, line if place >= 0 else at, item)
         asked = table.get(python)
         at = line_of(python)
-        if isinstance(asked, str):
+        if isinstance(asked, str) and self.is_readable(index, at, "`%s`" % python, asked):
             self.tell("pythons", index, at, asked, version_fits(asked))
+        elif isinstance(asked, str):
+            pass
         elif asked is not None:
             self.tell("faults", index, at, "`%s` is no string" % python)
 
+    def declare_one(self, index, line, item):
+        if self.is_readable(index, line, "a requirement", item):
+            self.tell("declared", index, line, item)
 
-def say(told):
-    sys.stdout.buffer.write((json.dumps(told) + "\n").encode("ascii"))
+    def is_readable(self, index, line, what, text):
+        """Whether it can be told as it is; what is installed is what was shown."""
+        read = READABLE.match(text).end()
+        if read < len(text):
+            self.tell("faults", index, line, "%s is left out: it has the character U+%04X" % (what, ord(text[read])))
+            return False
+        if len(text) > LONGEST:
+            self.tell("faults", index, line, "%s is left out: it is longer than %d characters" % (what, LONGEST))
+            return False
+        return True
+
+
+def say(answer):
+    sys.stdout.buffer.write((json.dumps(answer) + "\n").encode("ascii"))
     sys.stdout.buffer.flush()
 
 

@@ -297,6 +297,57 @@ fn a_broken_declaration_is_told_with_its_line() {
     }
 }
 
+/// What is declared is what is told, to the letter; what cannot be is left out,
+/// and said to be.
+#[test]
+fn a_requirement_is_whole_or_left_out() {
+    let long = format!("a @ https://host.example/{}/a.whl", "x".repeat(500));
+    let items = format!(
+        "'kept',\n\"lxml\\nevil\",\n\"b\\u0000\",\n\"c\\u001b[2J\",\n\"d\\u202ee\",\n'{long}',\n'last\t>1'"
+    );
+    let project =
+        format!("[project]\nrequires-python = \">=3\\u001b\"\ndependencies = [\n{items}]\n");
+    let block = format!("# {}\n", items.replace('\n', "\n# "));
+    let script = format!("# /// script\n# dependencies = [\n{block}# ]\n# ///\n");
+    let expected = [
+        "5: a requirement is left out: it has the character U+000A",
+        "6: a requirement is left out: it has the character U+0000",
+        "7: a requirement is left out: it has the character U+001B",
+        "8: a requirement is left out: it has the character U+202E",
+        "9: a requirement is left out: it is longer than 500 characters",
+    ];
+    for (name, content, offset) in [("pyproject.toml", project, 0), ("a.py", script, 1)] {
+        let probed = ask(&Test::new().file(&format!("skills/s/{name}"), content));
+        let lines: Vec<_> = [4, 10].map(|line| line - offset).into();
+        let declared = rows(&probed.declared);
+        assert_eq!(
+            declared,
+            [
+                format!("{name}:{} kept", lines[0]),
+                format!("{name}:{} last\t>1", lines[1])
+            ]
+        );
+        let faults = probed.faults.iter().filter(|fault| fault.line != Some(2));
+        let faults: Vec<String> = faults
+            .map(|fault| format!("{}: {}", fault.line.unwrap() + offset, fault.message))
+            .collect();
+        assert_eq!(faults, expected, "{name}");
+        assert!(
+            probed
+                .faults
+                .iter()
+                .all(|fault| fault.rule == "unreadable-requirements")
+        );
+        assert_eq!(rows(&probed.requires_python), [""; 0]);
+    }
+    let test = Test::new().file("skills/s/requirements.txt", "a\n".repeat(1_001));
+    let faults = shown(&ask(&test).faults);
+    assert_eq!(
+        faults,
+        ["requirements.txt: it has more requirements than are looked at"]
+    );
+}
+
 /// Nothing of a skill runs because somebody looks at it: neither its scripts
 /// nor modules that bear the names of the standard library's.
 #[test]
@@ -553,7 +604,7 @@ fn an_endless_version_costs_its_own_skill_alone() {
         };
         assert_eq!(
             (fault.rule, fault.line),
-            ("python-version", Some(2)),
+            ("unreadable-requirements", Some(2)),
             "{fault}"
         );
     }
@@ -598,7 +649,11 @@ fn files_made_to_be_slow_are_left_early() {
             listed(200_000),
             "its TOML is longer than 65536 characters",
         ),
-        ("rows/pyproject.toml", listed(10_000), "more than"),
+        (
+            "rows/pyproject.toml",
+            listed(10_000),
+            "pyproject.toml line 2: 9000 of its requirements are left out: there are too many",
+        ),
         ("calls/a.py", handler, ""),
         (
             "key/pyproject.toml",
@@ -723,7 +778,7 @@ fn what_is_too_much_at_once_is_asked_again() {
     .unwrap();
     for probed in &found {
         assert_eq!(probed.imports.len(), 1000, "{}", probed.skill);
-        let mut expected = vec!["it imports or declares more than is looked at"];
+        let mut expected = vec!["it imports more than is looked at"];
         if probed.skill == "s03" {
             expected.insert(0, "large.py: it is too large to be looked at");
         }

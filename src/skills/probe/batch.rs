@@ -75,7 +75,14 @@ impl Batch {
                 Ok(piece) if piece.more => fault("it is too large to be looked at".into()),
                 Ok(piece) if role == Role::Requirements => {
                     let text = String::from_utf8_lossy(&piece.bytes);
-                    material.probed.declared.extend(requirements(path, &text));
+                    let mut found = requirements(path, &text);
+                    if found.len() > limits::PROBE_ROWS {
+                        found.truncate(limits::PROBE_ROWS);
+                        let message = "it has more requirements than are looked at".to_string();
+                        let probed = &mut material.probed;
+                        probed.fault(path, None, "unreadable-requirements", message);
+                    }
+                    material.probed.declared.extend(found);
                 }
                 Ok(piece) => {
                     if self.bytes.len() + piece.bytes.len() - begin > limits::PROBE_SKILL_BYTES {
@@ -242,9 +249,17 @@ impl Material {
             self.probed.fault(&path(*index), None, "unprobed", message);
         }
         self.add_declared(answer, version);
-        if answer.cut {
-            let message = "it imports or declares more than is looked at".to_string();
+        let (declaring, looking): (Vec<&str>, Vec<&str>) = (answer.cut.iter())
+            .map(String::as_str)
+            .partition(|kind| ["declared", "pythons", "faults"].contains(kind));
+        if !looking.is_empty() {
+            let message = "it imports more than is looked at".to_string();
             self.probed.fault(Path::new(""), None, "unprobed", message);
+        }
+        if !declaring.is_empty() {
+            let message = "it declares more than is read".to_string();
+            self.probed
+                .fault(Path::new(""), None, "unreadable-requirements", message);
         }
     }
 
@@ -310,7 +325,8 @@ struct Answer {
     pythons: Vec<(usize, Option<usize>, String, Option<bool>)>,
     faults: Vec<(usize, Option<usize>, String)>,
     unread: Vec<(usize, String)>,
-    cut: bool,
+    /// The kinds of rows of which there are more.
+    cut: Vec<String>,
 }
 
 /// An import, as an array.

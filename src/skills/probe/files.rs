@@ -89,7 +89,8 @@ pub(super) fn tree(skill: &Skill) -> Tree {
 }
 
 /// The requirements of a `requirements.txt`, with their lines: pip's rules for
-/// comments and for lines that go on.
+/// comments and for lines that go on. They are told, not installed from here, and
+/// cut to a line's length.
 pub(super) fn requirements(file: &Path, text: &str) -> Vec<Declared> {
     let mut found = Vec::new();
     let mut whole = String::new();
@@ -114,7 +115,7 @@ pub(super) fn requirements(file: &Path, text: &str) -> Vec<Declared> {
             None => whole.push_str(kept),
         }
         let requirement = one_line(&std::mem::take(&mut whole), limits::LINE_BYTES);
-        if !requirement.is_empty() && found.len() < limits::PROBE_ROWS {
+        if !requirement.is_empty() {
             found.push(Declared {
                 file: file.to_path_buf(),
                 line: Some(begin),
