@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::time::Instant;
 
 use super::Findings;
 use crate::config::Scripts;
@@ -35,8 +36,10 @@ pub fn python(
     for (skill, reason) in groups.refused {
         found.insert(skill.path.clone(), refused(skill, &reason));
     }
+    let until = Instant::now() + limits::PROBE_ALL;
     for group in groups.groups {
-        let probed = probe::probe(&group.interpreter, &group.skills, scripts, patience);
+        let (python, of_group) = (&group.interpreter, &group.skills);
+        let probed = probe::probe_until(python, of_group, scripts, patience, until);
         patience.check().map_err(|stop| stop.to_string())?;
         for (at, skill) in group.skills.iter().enumerate() {
             let problems = match &probed {
