@@ -203,6 +203,8 @@ pub const PAGE_LINES: usize = 2_000;
 pub const FILE_BYTES: u64 = 256 << 20;
 /// Entries of a folder's listing.
 pub const FOLDER_ENTRIES: usize = 1_000;
+/// How far into a folder a page of its listing may begin.
+pub const FOLDER_ENTRIES_PAGED: usize = 100_000;
 /// Files named after a document.
 pub const DOCUMENT_FILES: usize = 100;
 /// Levels of folders that are searched for a skill's files.

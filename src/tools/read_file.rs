@@ -67,7 +67,7 @@ impl Tool for ReadFile {
         };
         let path = text_of(arguments, "file_path");
         match open(&skill, path) {
-            Ok(Node::Folder(folder)) => list(&folder),
+            Ok(Node::Folder(folder)) => list(&folder, &page),
             Ok(Node::File(file)) => read(file.file, file.size, &page, bench.secrets)
                 .unwrap_or_else(|error| {
                     ToolResult::failure(format!("`{path}` cannot be read: {error}"))
@@ -107,8 +107,11 @@ fn open(skill: &Skill, path: &str) -> Result<Node, Refusal> {
     skill.root.node(&relative)
 }
 
-fn list(folder: &Root) -> ToolResult {
-    let mut entries = match folder.entries(limits::FOLDER_ENTRIES) {
+/// A folder's entries, in pages as a file's lines.
+fn list(folder: &Root, page: &Page) -> ToolResult {
+    let before = page.first - 1;
+    let wanted = before.saturating_add(page.lines.min(limits::FOLDER_ENTRIES));
+    let mut entries = match folder.entries(wanted.min(limits::FOLDER_ENTRIES_PAGED)) {
         Ok(entries) => entries,
         Err(refusal) => {
             return ToolResult::failure(format!("the folder cannot be listed: {refusal}"));
@@ -116,8 +119,10 @@ fn list(folder: &Root) -> ToolResult {
     };
     // What a setup has there goes when it is done.
     entries.list.retain(|entry| entry.name != SETUP_FOLDER);
+    let all = entries.list.len() + entries.left_out;
+    let shown = entries.list.get(before..).unwrap_or_default();
     let mut text = String::new();
-    for entry in &entries.list {
+    for entry in shown {
         text.push_str(&one_name(&entry.name.to_string_lossy()));
         match (entry.kind, entry.size) {
             (Kind::Folder, _) => text.push('/'),
@@ -128,14 +133,16 @@ fn list(folder: &Root) -> ToolResult {
         }
         text.push('\n');
     }
-    let count = entries.list.len();
-    if count == 0 {
+    let count = shown.len();
+    if all == 0 {
         text.push_str("(the folder is empty)\n");
-    }
-    if entries.left_out > 0 {
+    } else if count == 0 {
+        text.push_str(&format!("[the folder has only {all} entries]\n"));
+    } else if entries.left_out > 0 {
+        let (first, last) = (page.first, before + count);
         text.push_str(&format!(
-            "[the first {count} entries; {} more are left out]\n",
-            entries.left_out
+            "[entries {first} to {last} of {all}. Go on with offset {}]\n",
+            last + 1
         ));
     }
     ToolResult::success(text, format!("folder, {count} entries"))

@@ -1088,7 +1088,17 @@ fn folders_are_listed() {
     let lines: Vec<&str> = run.stdout.lines().collect();
     assert_eq!(lines.len(), 1001);
     assert_eq!((lines[0], lines[999]), ("0000 (0 bytes)", "0999 (0 bytes)"));
-    assert_eq!(lines[1000], "[the first 1000 entries; 3 more are left out]");
+    assert_eq!(
+        lines[1000],
+        "[entries 1 to 1000 of 1003. Go on with offset 1001]"
+    );
+    let rest = part("empty", &json!(1001), &json!(2));
+    call(&test, READ, rest).success().stdout(
+        "1000 (0 bytes)\n1001 (0 bytes)\n[entries 1001 to 1002 of 1003. Go on with offset 1003]\n",
+    );
+    call(&test, READ, part("empty", &json!(2000), &json!(2)))
+        .success()
+        .stdout("[the folder has only 1003 entries]\n");
 }
 
 /// The arguments for a part of a file in the skill `s`.

@@ -212,7 +212,10 @@ fn missing(
 fn venv(skill: &Skill, probed: &Probed, interpreter: &Interpreter, findings: &mut Findings) {
     let lacks =
         |import: &Import| import.is_missing && (!import.is_optional || probed.has_declared());
-    if interpreter.venv.is_some() || !probed.imports.iter().any(lacks) {
+    // Declared, and not to be seen in an import: a program, or a plugin.
+    let is_unseen = probed.has_declared() && probed.imports.is_empty();
+    let is_lacking = probed.imports.iter().any(lacks) || is_unseen;
+    if interpreter.venv.is_some() || !is_lacking {
         return;
     }
     let message = if probed.has_declared() {
