@@ -194,6 +194,28 @@ fn extra_requirements_are_recorded() {
     assert_eq!(made(&test), 3);
 }
 
+/// A backslash at the end would make one requirement of the last one and the
+/// new one, which no setup could install again.
+#[test]
+fn a_requirement_behind_a_backslash_stays_its_own() {
+    let file = "skills/s/requirements.txt";
+    for before in ["alpha \\", "alpha \\\n"] {
+        let test = quick().file(file, before);
+        setup(&test, &["openpyxl", "beta", "Beta"]).success();
+        assert_eq!(test.read(file), "alpha \\\n\nopenpyxl\nbeta\n");
+        fs::remove_dir_all(test.path(VENV)).expect("it was made");
+        setup(&test, &[]).success();
+        script(&test, "import alpha, beta, openpyxl");
+    }
+    let test = quick().file(file, "alpha\n");
+    setup(&test, &["beta\\"])
+        .status(1)
+        .stderr_has("failed to add to")
+        .stderr_has("hint: ");
+    assert!(!test.exists(VENV) && made(&test) == 0);
+    assert_eq!(test.read(file), "alpha\n");
+}
+
 /// An option would do anything, as would a line break in the file.
 #[test]
 fn what_is_no_requirement_is_refused() {

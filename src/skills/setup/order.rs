@@ -56,17 +56,20 @@ pub(super) fn requirements_file(
     };
     let file = RequirementsFile::of(&skill.root);
     let mut file = file.map_err(|refusal| failure("read", refusal.to_string()))?;
-    let mut added = Vec::new();
+    let mut added: Vec<String> = Vec::new();
     for requirement in extra {
-        let file = file.get_or_insert_with(RequirementsFile::empty);
-        if !file.names(&skill.root, requirement) {
-            if !file.is_exact() {
-                let cause = "it is no UTF-8 text, or too large; add the line yourself";
-                return Err(failure("add to", cause.into()));
-            }
-            file.add(requirement);
+        let is_named = |file: &RequirementsFile| file.names(&skill.root, requirement);
+        if !file.as_ref().is_some_and(is_named) && !requirements::are_naming(&added, requirement) {
             added.push(requirement.clone());
         }
+    }
+    if !added.is_empty() {
+        let file = file.get_or_insert_with(RequirementsFile::empty);
+        let done = file.add(&added);
+        done.map_err(|cause| {
+            let lines = added.join("`, `");
+            failure("add to", cause.into()).with_hint(format!("add to it yourself: `{lines}`"))
+        })?;
     }
     Ok((file, added))
 }

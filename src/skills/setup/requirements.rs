@@ -23,7 +23,7 @@ pub(super) fn check(requirement: &str) -> Result<(), &'static str> {
         Err("it is an option")
     } else if requirement.trim_start().starts_with('#') {
         Err("it is a comment")
-    } else if requirement.chars().any(char::is_control) {
+    } else if requirement.chars().any(|c| c.is_control() || ends_line(c)) {
         Err("it holds a control character")
     } else {
         Ok(())
@@ -69,11 +69,6 @@ impl RequirementsFile {
         }
     }
 
-    /// Whether it can be added to without a loss.
-    pub(super) fn is_exact(&self) -> bool {
-        self.is_exact
-    }
-
     /// None yet.
     pub(super) fn empty() -> RequirementsFile {
         RequirementsFile {
@@ -90,25 +85,39 @@ impl RequirementsFile {
     /// Whether the requirement stands in it, or, for a mere name, any
     /// requirement of that name.
     pub(super) fn names(&self, root: &Root, requirement: &str) -> bool {
-        let wanted = compact(requirement);
-        self.lines(root).iter().any(|line| {
-            let is_name = project(requirement) == wanted.replace(['_', '.'], "-");
-            compact(line) == wanted || (is_name && project(line) == project(requirement))
-        })
+        are_naming(&self.lines(root), requirement)
     }
 
-    /// Adds a line.
-    pub(super) fn add(&mut self, requirement: &str) {
+    /// Adds lines, so that pip reads each of them as one requirement more, and
+    /// all others as before. The error says why that cannot be.
+    pub(super) fn add(&mut self, requirements: &[String]) -> Result<(), &'static str> {
+        if !self.is_exact {
+            return Err("it is no UTF-8 text, or too large");
+        }
         let end = if self.text.contains("\r\n") {
             "\r\n"
         } else {
             "\n"
         };
-        if !self.text.is_empty() && !self.text.ends_with('\n') {
-            self.text.push_str(end);
+        let mut text = self.text.clone();
+        if !text.is_empty() && !text.ends_with('\n') {
+            text.push_str(end);
         }
-        self.text.push_str(requirement.trim());
-        self.text.push_str(end);
+        if is_continued(&text) {
+            // An empty line ends the requirement, whose own text stays.
+            text.push_str(end);
+        }
+        for requirement in requirements {
+            text.push_str(requirement.trim());
+            text.push_str(end);
+        }
+        let mut due = meaningful(&self.text);
+        due.extend(requirements.iter().map(|line| line.trim().to_string()));
+        if meaningful(&text) != due {
+            return Err("its lines would not be read as they are meant");
+        }
+        self.text = text;
+        Ok(())
     }
 
     /// Writes it in place of the skill's, whole or not at all. `work` is a
@@ -128,6 +137,16 @@ impl RequirementsFile {
         fs::File::open(&new)?.sync_all()?;
         fs::rename(new, target)
     }
+}
+
+/// Whether one of the lines is the requirement, or, for a mere name, any
+/// requirement of that name.
+pub(super) fn are_naming(lines: &[String], requirement: &str) -> bool {
+    let wanted = compact(requirement);
+    let is_name = project(requirement) == wanted.replace(['_', '.'], "-");
+    lines
+        .iter()
+        .any(|line| compact(line) == wanted || (is_name && project(line) == project(requirement)))
 }
 
 /// The lines of any requirements file of a skill, as [`RequirementsFile::lines`].
@@ -163,17 +182,9 @@ struct Reading<'r> {
 impl Reading<'_> {
     /// `folder` is the file's, relative to the skill's, empty or with a slash.
     fn read(&mut self, folder: &str, text: &str) {
-        let joined = text
-            .trim_start_matches('\u{feff}')
-            .replace("\r\n", "\n")
-            .replace("\\\n", "");
-        for line in joined.lines() {
-            let line = without_comment(line).trim();
-            if line.is_empty() {
-                continue;
-            }
-            self.lines.push(line.to_string());
-            let Some(name) = file_named(line) else {
+        for line in meaningful(text) {
+            self.lines.push(line.clone());
+            let Some(name) = file_named(&line) else {
                 continue;
             };
             self.files += 1;
@@ -196,6 +207,54 @@ fn read(root: &Root, path: &str) -> Result<(String, bool), Refusal> {
     let text = String::from_utf8_lossy(&piece.bytes);
     let is_exact = !piece.more && text.as_bytes() == piece.bytes;
     Ok((text.into_owned(), is_exact))
+}
+
+/// The lines of one file as pip reads them: joined behind backslashes, without
+/// comments.
+fn meaningful(text: &str) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut begun = String::new();
+    for line in physical(text) {
+        let is_comment = line.trim_start().starts_with('#');
+        if line.ends_with('\\') && !is_comment {
+            begun.push_str(line.trim_matches('\\'));
+            continue;
+        }
+        if is_comment {
+            // Also one that ends a requirement.
+            begun.push(' ');
+        }
+        begun.push_str(line);
+        lines.push(std::mem::take(&mut begun));
+    }
+    lines.push(begun);
+    let lines = lines.iter().map(|line| without_comment(line).trim());
+    let lines = lines.filter(|line| !line.is_empty());
+    lines.map(str::to_string).collect()
+}
+
+/// Whether what is added would still belong to the last line.
+fn is_continued(text: &str) -> bool {
+    let last = physical(text).last();
+    last.is_some_and(|line| line.ends_with('\\') && !line.trim_start().starts_with('#'))
+}
+
+/// The lines as Python tells them apart.
+fn physical(text: &str) -> impl Iterator<Item = &str> {
+    let text = text.trim_start_matches('\u{feff}');
+    let text = text.strip_suffix('\n').unwrap_or(text);
+    text.split('\n').flat_map(|line| {
+        let line = line.strip_suffix('\r').unwrap_or(line);
+        line.split(ends_line)
+    })
+}
+
+/// What ends a line in Python, beside a line feed.
+fn ends_line(c: char) -> bool {
+    matches!(
+        c,
+        '\r' | '\u{b}' | '\u{c}' | '\u{1c}'..='\u{1e}' | '\u{85}' | '\u{2028}' | '\u{2029}'
+    )
 }
 
 /// A comment begins with `#` at the start or behind a blank.
@@ -254,6 +313,8 @@ mod tests {
             "\u{feff}# c\na==1 # why\nb \\\r\n  >=2\r\n\nhttps://x/y#egg=z\n-r missing.txt\n";
         let expected = ["a==1", "b   >=2", "https://x/y#egg=z", "-r missing.txt"];
         assert_eq!(file(text).lines(&root), expected);
+        let text = "# c \\\na\\\n# c\nb\u{c}c\rd \\";
+        assert_eq!(file(text).lines(&root), ["a", "b", "c", "d"]);
     }
 
     #[test]
@@ -270,6 +331,32 @@ mod tests {
             ("lxml[html]", false),
         ] {
             assert_eq!(file.names(&root, requirement), is_named, "{requirement}");
+        }
+    }
+
+    /// Whatever the file ends in, its requirements stay, and one is added.
+    #[test]
+    fn what_is_added_is_a_requirement_of_its_own() {
+        let table = [
+            ("", "new\n"),
+            ("six", "six\nnew\n"),
+            ("six \\", "six \\\n\nnew\n"),
+            ("six \\\n", "six \\\n\nnew\n"),
+            ("six \\\r\n", "six \\\r\n\r\nnew\r\n"),
+            ("six\\\n\n", "six\\\n\nnew\n"),
+            ("six \\\u{c}", "six \\\u{c}\nnew\n"),
+            ("# why \\\nsix\n", "# why \\\nsix\nnew\n"),
+            ("six\n  # why \\", "six\n  # why \\\nnew\n"),
+        ];
+        for (before, after) in table {
+            let mut file = file(before);
+            assert_eq!(file.add(&["new".into()]), Ok(()), "{before:?}");
+            assert_eq!(file.text, after, "{before:?}");
+        }
+        for bad in ["new\\", "new # why", "new\nmore", "new\u{2028}more"] {
+            let mut file = file("six\n");
+            assert!(file.add(&[bad.into()]).is_err(), "{bad:?}");
+            assert_eq!(file.text, "six\n");
         }
     }
 }
