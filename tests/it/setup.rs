@@ -216,6 +216,42 @@ fn a_requirement_behind_a_backslash_stays_its_own() {
     assert_eq!(test.read(file), "alpha\n");
 }
 
+/// Whose file it is and who may read it stays; one that may not be written is
+/// told before anything is installed.
+#[test]
+fn the_requirements_file_stays_what_it_is() {
+    let file = "skills/s/requirements.txt";
+    let test = quick().file(file, "alpha\n").mode(file, 0o604);
+    // SAFETY: no arguments.
+    let is_superuser = unsafe { libc::geteuid() } == 0;
+    if is_superuser {
+        std::os::unix::fs::chown(test.path(file), Some(1234), Some(4321)).expect("a superuser's");
+    }
+    let before = fs::metadata(test.path(file)).expect("it is there");
+    setup(&test, &["beta"]).success();
+    assert_eq!(test.read(file), "alpha\nbeta\n");
+    let after = fs::metadata(test.path(file)).expect("it is there");
+    assert_eq!(after.mode() & 0o777, 0o604);
+    assert_eq!((after.uid(), after.gid()), (before.uid(), before.gid()));
+
+    for target in ["more.txt", "missing.txt"] {
+        let test = quick().file("skills/s/more.txt", "alpha\n");
+        let test = test.link(file, target);
+        let run = setup(&test, &["beta"]).status(1);
+        run.stderr_has("it is a link").stderr_has("hint: add");
+        assert!(!test.exists(VENV) && made(&test) == 0, "{target}");
+        assert_eq!(test.read("skills/s/more.txt"), "alpha\n");
+        assert!(fs::read_link(test.path(file)).is_ok());
+    }
+    if !is_superuser {
+        let test = quick().file(file, "alpha\n").mode(file, 0o444);
+        let run = setup(&test, &["beta"]).status(1);
+        run.stderr_has("permission denied").stderr_has("hint: ");
+        assert!(!test.exists(VENV) && made(&test) == 0);
+        assert_eq!(test.read(file), "alpha\n");
+    }
+}
+
 /// An option would do anything, as would a line break in the file.
 #[test]
 fn what_is_no_requirement_is_refused() {

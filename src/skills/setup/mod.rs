@@ -12,6 +12,7 @@ use crate::config::{Python, Scripts};
 use crate::error::{Error, Kind};
 use crate::skills::Skill;
 use crate::skills::python::{Interpreter, quoted, setup_command};
+use crate::world::confined::Refusal;
 
 mod needs;
 mod order;
@@ -359,7 +360,8 @@ impl Setup<'_> {
             let place = &self.place;
             let written = place
                 .prepare()
-                .and_then(|()| file.write(folder, &place.work()));
+                .map_err(Refusal::from)
+                .and_then(|()| file.write(&self.order.skill.root, folder, &place.work()));
             written.map_err(|error| {
                 let path = folder.join(requirements::FILE);
                 Error::new(

@@ -6,6 +6,7 @@ use crate::skills::Skill;
 use crate::skills::setup::Progress;
 use crate::skills::setup::requirements::{self, RequirementsFile};
 use crate::skills::setup::tool::Tell;
+use crate::world::confined::Refusal;
 use crate::world::lock::FolderLock;
 use crate::world::patience::{Patience, Stop};
 
@@ -65,10 +66,15 @@ pub(super) fn requirements_file(
     }
     if !added.is_empty() {
         let file = file.get_or_insert_with(RequirementsFile::empty);
-        let done = file.add(&added);
+        let writable = file.may_be_written(&skill.root);
+        let done = writable.map_err(|refusal| match refusal {
+            Refusal::Link => "it is a link".into(),
+            refusal => refusal.to_string(),
+        });
+        let done = done.and_then(|()| Ok(file.add(&added)?));
         done.map_err(|cause| {
             let lines = added.join("`, `");
-            failure("add to", cause.into()).with_hint(format!("add to it yourself: `{lines}`"))
+            failure("add to", cause).with_hint(format!("add to it yourself: `{lines}`"))
         })?;
     }
     Ok((file, added))

@@ -5,8 +5,6 @@
 //! to see whether they have changed, and added to.
 
 use std::fs;
-use std::io;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use crate::limits;
@@ -54,6 +52,8 @@ pub(super) fn located(requirement: &str, user_folder: &Path, skill: &Path) -> St
 
 /// A requirements file of a skill.
 pub(super) struct RequirementsFile {
+    /// As it was read; `None`: there is none yet.
+    before: Option<String>,
     text: String,
     /// The text is all of the file, byte for byte.
     is_exact: bool,
@@ -63,7 +63,11 @@ impl RequirementsFile {
     /// Reads the skill's; `None` if it has none.
     pub(super) fn of(root: &Root) -> Result<Option<RequirementsFile>, Refusal> {
         match read(root, FILE) {
-            Ok((text, is_exact)) => Ok(Some(RequirementsFile { text, is_exact })),
+            Ok((text, is_exact)) => Ok(Some(RequirementsFile {
+                before: Some(text.clone()),
+                text,
+                is_exact,
+            })),
             Err(Refusal::NotFound) => Ok(None),
             Err(refusal) => Err(refusal),
         }
@@ -72,6 +76,7 @@ impl RequirementsFile {
     /// None yet.
     pub(super) fn empty() -> RequirementsFile {
         RequirementsFile {
+            before: None,
             text: String::new(),
             is_exact: true,
         }
@@ -120,22 +125,26 @@ impl RequirementsFile {
         Ok(())
     }
 
-    /// Writes it in place of the skill's, whole or not at all. `work` is a
-    /// folder on the same file system.
-    pub(super) fn write(&self, skill: &Path, work: &Path) -> io::Result<()> {
-        // Also where it is a link, the file stays in its place.
-        let target = skill.join(FILE);
-        let target = fs::canonicalize(&target).unwrap_or(target);
+    /// Whether it could be written, before anything is installed.
+    pub(super) fn may_be_written(&self, root: &Root) -> Result<(), Refusal> {
+        match root.may_replace(FILE) {
+            Err(Refusal::NotFound) if self.before.is_none() => Ok(()),
+            result => result,
+        }
+    }
+
+    /// Writes it in place of the skill's, whole or not at all; its owner and
+    /// mode stay. `work` is a folder of the skill's file system.
+    pub(super) fn write(&self, root: &Root, skill: &Path, work: &Path) -> Result<(), Refusal> {
+        if let Some(before) = &self.before {
+            return root.replace(FILE, before.as_bytes(), self.text.as_bytes());
+        }
+        // Somebody may have made one meanwhile.
+        self.may_be_written(root)?;
         let new = work.join(FILE);
         fs::write(&new, &self.text)?;
-        if let Ok(metadata) = target.metadata() {
-            fs::set_permissions(
-                &new,
-                fs::Permissions::from_mode(metadata.permissions().mode()),
-            )?;
-        }
         fs::File::open(&new)?.sync_all()?;
-        fs::rename(new, target)
+        Ok(fs::rename(new, skill.join(FILE))?)
     }
 }
 
@@ -301,6 +310,7 @@ mod tests {
 
     fn file(text: &str) -> RequirementsFile {
         RequirementsFile {
+            before: None,
             text: text.into(),
             is_exact: true,
         }

@@ -18,15 +18,19 @@ use super::{Refusal, Root, read_whole};
 use crate::limits;
 
 impl Root {
+    /// Whether [`Root::replace`] may write the file `name`, before anything else
+    /// depends on it.
+    pub fn may_replace(&self, name: &str) -> Result<(), Refusal> {
+        changeable(self.as_fd(), &one_name(name)?).map(drop)
+    }
+
     /// Replaces the content of the file `name`, which was read as `old`; its
     /// mode stays. Refused where it is a link, may not be written, or has
     /// changed since.
     pub fn replace(&self, name: &str, old: &[u8], new: &[u8]) -> Result<(), Refusal> {
         let name = one_name(name)?;
         let folder = self.as_fd();
-        regular(folder, &name)?;
-        let flags = libc::O_RDWR | libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_CLOEXEC;
-        let file = File::from(open_name(folder, &name, flags)?);
+        let file = changeable(folder, &name)?;
         let before = file.metadata()?;
         let (temporary, mut draft) = draft(folder, &name)?;
         let written = write_draft(&mut draft, &file, new).and_then(|()| {
@@ -74,6 +78,13 @@ fn one_name(name: &str) -> Result<CString, Refusal> {
         [only] if only.as_bytes() == name.as_bytes() => Ok(only.clone()),
         _ => Err(Refusal::NotFound),
     }
+}
+
+/// A regular file that is no link and may be written; nothing is written to it.
+fn changeable(folder: BorrowedFd<'_>, name: &CStr) -> Result<File, Refusal> {
+    regular(folder, name)?;
+    let flags = libc::O_RDWR | libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_CLOEXEC;
+    Ok(File::from(open_name(folder, name, flags)?))
 }
 
 /// What the system says of a regular file that is no link.
