@@ -417,6 +417,57 @@ fn what_people_made_stays() {
     assert!(test.exists("skills/s/.venv/mine"));
 }
 
+/// A venv of another project is none of the setup's, whatever leads to it; the
+/// scripts run in it all the same.
+#[test]
+fn nothing_is_installed_outside_the_skill() {
+    for name in ["venv", ".venv"] {
+        let path = format!("skills/s/{name}");
+        let test = quick().file("skills/s/requirements.txt", "alpha\n");
+        let test = test.venv_at("project").file("project/mine", "");
+        let project = test.path("project");
+        let test = test.link(&path, &project);
+        let told = format!("installs outside the skill, in `{}", project.display());
+        let run = setup(&test, &["beta"]).status(1).stderr_has(&told);
+        run.stderr_has("hint: remove the link");
+        assert_eq!(made(&test), 0);
+        assert_eq!(test.read("skills/s/requirements.txt"), "alpha\n");
+        let source = "import sys, importlib.util as u; print(u.find_spec('alpha'), sys.prefix)";
+        let printed = script(&test, source);
+        assert!(
+            printed.as_str().unwrap_or_default().starts_with("None "),
+            "{printed}"
+        );
+        // Nor does one that a setup has begun there go.
+        let test = test.file("project/.skills-runner-incomplete", "");
+        command(&test, &[]).run().status(1).stderr_has(&told);
+        assert!(test.exists("project/mine") && fs::read_link(test.path(&path)).is_ok());
+    }
+    // A folder that is no venv, with the interpreter of everybody in it.
+    let test = quick().file("skills/s/requirements.txt", "alpha\n");
+    let test = test.link("skills/s/venv/bin/python", interpreter());
+    let run = setup(&test, &[]).status(1);
+    run.stderr_has("installs outside the skill")
+        .stderr_has("hint: remove it");
+    // A link that stays inside.
+    let test = quick().file("skills/s/requirements.txt", "alpha\n");
+    let test = test.venv_at("skills/s/.own").link("skills/s/venv", ".own");
+    setup(&test, &[]).success();
+    script(&test, "import alpha");
+}
+
+/// An interpreter that does not answer is one that does not run.
+#[test]
+fn a_python_that_hangs_is_told() {
+    let test = quick().file("skills/s/requirements.txt", "alpha\n");
+    let test = test.executable("skills/s/venv/bin/python", "#!/bin/sh\nexec sleep 60\n");
+    let run = setup(&test, &[]).status(1).took_at_most(seconds(20.0));
+    run.stderr_has("its bin/python does not run")
+        .stderr_has("rm -r");
+    let limited = command(&test, &[]).args(["--timeout", "1"]).run();
+    limited.status(3).took_at_most(seconds(5.0));
+}
+
 /// A setup that waits for something, with an old venv in place.
 fn stuck() -> Test {
     let test = quick().file("skills/s/requirements.txt", "alpha<2\n");

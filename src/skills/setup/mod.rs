@@ -14,6 +14,7 @@ use crate::skills::Skill;
 use crate::skills::python::{Interpreter, quoted, setup_command};
 use crate::world::confined::Refusal;
 
+mod foreign;
 mod needs;
 mod order;
 mod place;
@@ -23,6 +24,7 @@ mod record;
 mod requirements;
 mod tool;
 
+use foreign::{foreign, outside};
 use needs::Needs;
 pub use order::Order;
 use order::{asked, lock, requirements_file};
@@ -133,12 +135,19 @@ impl Setup<'_> {
         }
     }
 
-    /// The interpreter of a venv, if it can be started.
+    /// The interpreter of a venv, if it can be started. One whose packages lie
+    /// elsewhere is an error: they may be those of another project.
     fn working(&self, venv: &Path) -> Result<Option<PathBuf>, Error> {
         for name in ["bin/python", "bin/python3"] {
             let python = venv.join(name);
-            if python.is_file() && self.bench.works(&python)? {
-                return Ok(Some(python));
+            if !python.is_file() {
+                continue;
+            }
+            if let Some(places) = self.bench.places(&python)? {
+                return match outside(&self.order.skill.path, &places) {
+                    None => Ok(Some(python)),
+                    Some(place) => Err(foreign(venv, place)),
+                };
             }
         }
         Ok(None)

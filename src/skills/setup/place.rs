@@ -44,7 +44,13 @@ impl<'s> Place<'s> {
 
     /// Whether an earlier setup left something to clear up.
     pub(super) fn is_unfinished(&self) -> bool {
-        exists(&self.work()) || exists(&self.venv().join(INCOMPLETE))
+        exists(&self.work()) || self.is_marked()
+    }
+
+    /// Whether there is a venv that a setup has begun; never through a link,
+    /// which no setup makes.
+    fn is_marked(&self) -> bool {
+        is_folder(&self.venv()) && exists(&self.venv().join(INCOMPLETE))
     }
 
     /// Clears up after a setup that did not finish: a marked venv goes, the one
@@ -57,7 +63,7 @@ impl<'s> Place<'s> {
                 "{SETUP_FOLDER} is no folder: remove it"
             )));
         }
-        if exists(&venv.join(INCOMPLETE)) {
+        if self.is_marked() {
             self.prepare()?;
             self.put_away(&venv)?;
         }

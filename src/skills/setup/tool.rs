@@ -5,6 +5,8 @@
 //! installed is decided elsewhere.
 
 use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -36,6 +38,14 @@ const NOT_PASSED_ON: [&str; 11] = [
     "UV_SYSTEM_PYTHON",
     "UV_TARGET",
 ];
+
+/// Prints where packages, programs and data go, each behind a NUL.
+const PLACES: &str = "\
+import os, sys, sysconfig
+names = ['purelib', 'platlib', 'scripts', 'data']
+paths = {os.path.realpath(sysconfig.get_path(name)) for name in names}
+os.write(1, b''.join(b'\\0' + os.fsencode(path) for path in sorted(paths)))
+";
 
 /// Runs commands in a skill's folder. Python is isolated (`-I`): no module of the
 /// skill or of the user can stand in for one of pip's.
@@ -178,18 +188,25 @@ impl<'s> Bench<'s> {
         )
     }
 
-    /// Whether an interpreter can be started.
-    pub(super) fn works(&self, python: &Path) -> Result<bool, Error> {
-        let args = words(["-I", "-c", "pass"], []);
-        match self.run(python, &args, limits::PYTHON_START, &mut |_| {}) {
-            Ok(outcome) => Ok(outcome.ending == Ending::Exited(0)),
-            Err(error) if error.kind() == Kind::Io => Ok(false),
-            Err(error) => Err(error),
-        }
+    /// Where an interpreter's packages and programs go, without links; `None`
+    /// if it cannot be started, or does not answer in time.
+    pub(super) fn places(&self, python: &Path) -> Result<Option<Vec<PathBuf>>, Error> {
+        let args = words(["-I", "-c", PLACES], []);
+        let outcome = self.try_run(python, &args, limits::PYTHON_START, &mut |_| {})?;
+        let outcome = outcome.ok().filter(|outcome| !outcome.timed_out);
+        let Some(outcome) = outcome.filter(|outcome| outcome.ending == Ending::Exited(0)) else {
+            return Ok(None);
+        };
+        // Whatever the venv prints at every start comes before.
+        let answer = outcome.stdout.head().split(|byte| *byte == 0).skip(1);
+        let places: Vec<PathBuf> = answer
+            .map(|path| PathBuf::from(OsStr::from_bytes(path)))
+            .collect();
+        Ok(Some(places).filter(|places| !places.is_empty()))
     }
 
     /// Runs a command to its end, however it ends; an error if it could not be
-    /// started, or was stopped.
+    /// started, took too long, or was stopped.
     fn run(
         &self,
         program: &Path,
@@ -197,6 +214,26 @@ impl<'s> Bench<'s> {
         limit: Duration,
         tell: &mut Tell<'_>,
     ) -> Result<Outcome, Error> {
+        let outcome = self.try_run(program, args, limit, tell)?;
+        let outcome = outcome.map_err(|error| Error::new(Kind::Io, error.to_string()))?;
+        if outcome.timed_out {
+            // Not the limit that a person has set, which `try_run` tells.
+            let (program, seconds) = (program.display(), limit.as_secs());
+            let text = format!("failed to run `{program}`: it took longer than {seconds} s");
+            return Err(Error::new(Kind::Io, text));
+        }
+        Ok(outcome)
+    }
+
+    /// The same, where a program that does not start or end in time is an
+    /// answer: the only error is that the setup has to stop.
+    fn try_run(
+        &self,
+        program: &Path,
+        args: &[OsString],
+        limit: Duration,
+        tell: &mut Tell<'_>,
+    ) -> Result<io::Result<Outcome>, Error> {
         let job = Job {
             program,
             args,
@@ -221,19 +258,10 @@ impl<'s> Bench<'s> {
         }
         // A pending signal, whatever came of the command.
         self.patience.check()?;
-        let outcome = outcome.map_err(|error| Error::new(Kind::Io, error.to_string()))?;
-        if let Some(signal) = outcome.interrupted {
-            return Err(Error::interrupted(signal.0));
+        match outcome.as_ref().map(|outcome| outcome.interrupted) {
+            Ok(Some(signal)) => Err(Error::interrupted(signal.0)),
+            _ => Ok(outcome),
         }
-        if outcome.timed_out {
-            let program = program.display();
-            let text = format!(
-                "failed to run `{program}`: it took longer than {} s",
-                limit.as_secs()
-            );
-            return Err(Error::new(Kind::Limit, text));
-        }
-        Ok(outcome)
     }
 }
 
