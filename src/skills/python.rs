@@ -24,6 +24,9 @@ pub const INCOMPLETE: &str = ".skills-runner-incomplete";
 /// Lies in a skill's folder only while a setup works there.
 pub const SETUP_FOLDER: &str = ".skills-runner-setup";
 
+/// Where a setup keeps the venv before, below [`SETUP_FOLDER`].
+pub const BEFORE: &str = "before";
+
 /// What runs a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interpreter {
@@ -37,17 +40,17 @@ impl Interpreter {
     /// Climbs the ladder. The error tells a model, and through it the user,
     /// what to do.
     pub fn of(skill: &Skill, scripts: &Scripts) -> Result<Interpreter, String> {
+        let is_there = |path: &Path| path.symlink_metadata().is_ok();
+        let before = skill.path.join(SETUP_FOLDER).join(BEFORE);
+        if is_there(&before) && !is_there(&skill.path.join("venv")) {
+            return Err(unfinished(skill));
+        }
         for name in ["venv", ".venv"] {
             let venv = skill.path.join(name);
             // Also a dangling link is a venv: a broken one.
-            if venv.symlink_metadata().is_ok() {
-                if venv.join(INCOMPLETE).symlink_metadata().is_ok() {
-                    return Err(format!(
-                        "the venv of the skill `{}` is not finished, a setup of it is under way or was \
-                         interrupted: `{}` waits for that one and finishes it",
-                        skill.name,
-                        setup_command(&skill.address, &[])
-                    ));
+            if is_there(&venv) {
+                if is_there(&venv.join(INCOMPLETE)) {
+                    return Err(unfinished(skill));
                 }
                 return in_venv(skill, venv);
             }
@@ -214,6 +217,15 @@ fn in_venv(skill: &Skill, venv: PathBuf) -> Result<Interpreter, String> {
     }
     let cause = format!("{} is missing or cannot be run", programs[0].display());
     Err(broken(skill, &venv, &cause))
+}
+
+fn unfinished(skill: &Skill) -> String {
+    format!(
+        "the venv of the skill `{}` is not finished, a setup of it is under way or was \
+         interrupted: `{}` waits for that one and finishes it",
+        skill.name,
+        setup_command(&skill.address, &[])
+    )
 }
 
 /// The venv may be whole: others run it.

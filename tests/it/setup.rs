@@ -451,7 +451,7 @@ fn nothing_is_installed_outside_the_skill() {
         .stderr_has("hint: remove it");
     // A link that stays inside.
     let test = quick().file("skills/s/requirements.txt", "alpha\n");
-    let test = test.venv_at("skills/s/.own").link("skills/s/venv", ".own");
+    let test = test.venv_at("skills/s/.venv").link("skills/s/venv", ".venv");
     setup(&test, &[]).success();
     script(&test, "import alpha");
 }
@@ -572,6 +572,26 @@ fn a_killed_setup_is_never_seen() {
         }
     }
     setup(&test.file("skills/s/requirements.txt", "beta\n"), &[]).success();
+}
+
+/// Between two renamings only the venv before is there, out of its place: no
+/// script runs without it in another Python.
+#[test]
+fn a_setup_that_is_killed_between_renamings_is_unfinished() {
+    let test = quick().file("skills/s/requirements.txt", "alpha<2\n");
+    setup(&test, &[]).success();
+    let before = test.path(WORK).join("before");
+    fs::create_dir(test.path(WORK)).expect("it is not there");
+    fs::rename(test.path(VENV), &before).expect("it is there");
+    let arguments = json!({"skill_name": "s", "script": "print(1)"}).to_string();
+    let words = ["tool", "run_python_script", &arguments];
+    let run = test.again().args(words).run();
+    run.status(1)
+        .stdout_has("is not finished")
+        .stdout_has("skills setup s");
+    setup(&test, &[]).success().stderr_has("did not finish");
+    assert_eq!(script(&test, "import alpha; print(alpha.VERSION)"), "1.0\n");
+    assert_eq!(made(&test), 1);
 }
 
 /// What the machine lacks is named.

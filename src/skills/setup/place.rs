@@ -4,7 +4,8 @@
 //! are renamings, each of which happens at once or not at all:
 //!
 //! 1. a folder with nothing but the marker becomes `venv`; the one that was
-//!    there has gone to `before` in the working folder;
+//!    there has gone to `before` in the working folder, and where only that is
+//!    there, no script runs either;
 //! 2. it is filled; whoever meets the marker refuses it;
 //! 3. the marker goes: from now on it is the skill's venv, and the old one goes.
 //!
@@ -16,7 +17,7 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use crate::limits;
-use crate::skills::python::{INCOMPLETE, SETUP_FOLDER};
+use crate::skills::python::{BEFORE, INCOMPLETE, SETUP_FOLDER};
 
 /// The skill's folder, as the place of a `venv`.
 pub(super) struct Place<'s> {
@@ -39,7 +40,7 @@ impl<'s> Place<'s> {
     }
 
     fn before(&self) -> PathBuf {
-        self.work().join("before")
+        self.work().join(BEFORE)
     }
 
     /// Whether an earlier setup left something to clear up.
