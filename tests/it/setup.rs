@@ -273,6 +273,43 @@ fn what_is_no_requirement_is_refused() {
     assert!(!test.exists(VENV) && !test.exists("skills/s/requirements.txt"));
 }
 
+/// What a skill declares says nothing in the runner's name, and what could be
+/// read only in part is told and not installed.
+#[test]
+fn what_a_stranger_declares_forges_no_line() {
+    let project = "skills/s/pyproject.toml";
+    for (requirement, told) in [
+        (
+            r"six\nskills-runner: FORGED",
+            r"`six\nskills-runner: FORGED`",
+        ),
+        (r"six\u0000", r"`six\0`"),
+        (
+            r"six\u2028skills-runner: FORGED",
+            r"`six\u{2028}skills-runner",
+        ),
+        (r"six\u001b[2J", r"`six\u{1b}[2J`"),
+    ] {
+        let text = format!("[project]\ndependencies = [\"{requirement}\"]\n");
+        let test = quick().file(project, text);
+        let run = setup(&test, &[]).status(1).stderr_has(told);
+        run.stderr_has("pyproject.toml declares: it holds a control character")
+            .stderr_has("hint: mend it")
+            .stderr_lacks("\nskills-runner: FORGED");
+        assert!(!test.exists(VENV) && made(&test) == 0);
+    }
+    let script_file = "skills/s/scripts/a\nskills-runner: FORGED.py";
+    let test = quick().file(script_file, "import nobody_knows_it\n");
+    let run = setup(&test, &[]).status(1).stderr_has("nobody_knows_it");
+    run.stderr_lacks("\nskills-runner: FORGED");
+    let test = quick().file("skills/s/requirements.txt", "alpha\n");
+    let test = test.file(project, "[project]\ndependencies = [\"beta\"\n");
+    let run = setup(&test, &[]).success();
+    run.stderr_has("a setup installs nothing of it");
+    let source = "import alpha, importlib.util as u; print(u.find_spec('beta'))";
+    assert_eq!(script(&test, source), "None\n");
+}
+
 /// A wheel that lies where the person is, not where the skill is.
 #[test]
 fn a_file_is_found_from_where_the_person_is() {
@@ -451,7 +488,9 @@ fn nothing_is_installed_outside_the_skill() {
         .stderr_has("hint: remove it");
     // A link that stays inside.
     let test = quick().file("skills/s/requirements.txt", "alpha\n");
-    let test = test.venv_at("skills/s/.venv").link("skills/s/venv", ".venv");
+    let test = test
+        .venv_at("skills/s/.venv")
+        .link("skills/s/venv", ".venv");
     setup(&test, &[]).success();
     script(&test, "import alpha");
 }

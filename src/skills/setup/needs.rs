@@ -3,13 +3,15 @@
 use std::collections::BTreeSet;
 
 use crate::error::{Error, Kind};
+use crate::limits;
 use crate::skills::Problem;
-use crate::skills::probe::{self, Probed};
+use crate::skills::probe::{self, Declared, Probed};
 use crate::skills::python::Interpreter;
 use crate::skills::setup::record::Record;
 use crate::skills::setup::requirements::{self, FILE, project};
 use crate::skills::setup::tool::Tell;
 use crate::skills::setup::{Import, Order, Progress, Undeclared};
+use crate::text::{one_line, one_name};
 use crate::world::confined::Root;
 
 /// What an interpreter has to have, and what of it it lacks.
@@ -55,7 +57,7 @@ impl Needs {
             known: Vec::new(),
             lost: Vec::new(),
             unknown: Vec::new(),
-            faults: probed.faults,
+            faults: probed.faults.into_iter().map(told).collect(),
         };
         let mut projects = BTreeSet::new();
         for declared in probed.declared {
@@ -68,12 +70,8 @@ impl Needs {
                     projects.extend(lines.iter().map(|line| project(line)));
                     needs.files.push(file);
                 }
-            } else if declared.requirement.trim_start().starts_with('-') {
-                let (file, what) = (declared.file.display(), &declared.requirement);
-                let text = format!(
-                    "failed to install `{what}`: {file} declares an option where a requirement belongs"
-                );
-                return Err(Error::new(Kind::Io, text));
+            } else if let Err(cause) = requirements::check(&declared.requirement) {
+                return Err(no_requirement(&declared, cause));
             } else if !needs.declared.contains(&declared.requirement) {
                 needs.declared.push(declared.requirement);
             }
@@ -84,7 +82,8 @@ impl Needs {
             }
             let place = Import {
                 module: import.module,
-                file: import.file,
+                // Only ever shown.
+                file: one_name(&import.file.to_string_lossy()).into(),
                 line: import.line,
             };
             let is_declared = projects.contains(&project(&place.module))
@@ -134,4 +133,25 @@ impl Needs {
         let known = self.known.into_iter().map(|found| found.import);
         known.chain(self.lost).chain(self.unknown).collect()
     }
+}
+
+/// A fault as it is told: each quotes a stranger's text. What could not be read
+/// whole is not installed, also not in part; a requirements file is the
+/// installer's to read.
+fn told(mut fault: Problem) -> Problem {
+    fault.file = one_name(&fault.file.to_string_lossy()).into();
+    fault.message = one_line(&fault.message, limits::SETUP_REASON_BYTES);
+    if fault.rule == "unreadable-requirements" && !fault.file.ends_with(FILE) {
+        fault.message.push_str("; a setup installs nothing of it");
+    }
+    fault
+}
+
+/// What is declared cannot be installed; the text of strangers, in one line.
+fn no_requirement(declared: &Declared, cause: &str) -> Error {
+    let file = one_name(&declared.file.to_string_lossy());
+    let what = declared.requirement.escape_debug().to_string();
+    let what = one_line(&what, limits::QUOTED_BYTES);
+    let text = format!("failed to install `{what}`, which {file} declares: {cause}");
+    Error::new(Kind::Io, text).with_hint(format!("mend it in {file}, and run the setup again"))
 }
