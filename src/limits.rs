@@ -259,6 +259,8 @@ pub const SETUP_COMMAND: Duration = Duration::from_secs(3600);
 pub const LOCK_ROUND: Duration = Duration::from_millis(100);
 /// Remains of setups that were killed while they cleared up.
 pub const SETUP_REMAINS: usize = 100;
+/// What is removed of a venv after Ctrl+C; more is left to the next setup.
+pub const SETUP_CLEARING: Duration = Duration::from_secs(2);
 /// What a setup has written down.
 pub const SETUP_RECORD_BYTES: usize = 1 << 20;
 /// A file of requirements.

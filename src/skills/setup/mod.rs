@@ -40,11 +40,11 @@ pub fn setup(order: &Order<'_>, tell: &mut Tell<'_>) -> Result<Done, Error> {
     let folder = &order.skill.path;
     let extra = asked(order)?;
     let lock = lock(order, tell)?;
-    let place = Place::new(folder);
+    let place = Place::new(folder, order.patience);
     if place.is_unfinished() {
-        place
-            .recover()
-            .map_err(|error| unwritable(folder, &error))?;
+        let recovered = place.recover();
+        order.patience.check()?;
+        recovered.map_err(|error| unwritable(folder, &error))?;
         tell(Progress::Recovered);
     }
     let bench = Bench::new(folder, order.scripts, order.patience, &lock);

@@ -15,18 +15,22 @@
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use crate::limits;
 use crate::skills::python::{BEFORE, INCOMPLETE, SETUP_FOLDER};
+use crate::world::patience::Patience;
 
 /// The skill's folder, as the place of a `venv`.
 pub(super) struct Place<'s> {
     skill: &'s Path,
+    patience: &'s Patience,
 }
 
 impl<'s> Place<'s> {
-    pub(super) fn new(skill: &'s Path) -> Place<'s> {
-        Place { skill }
+    /// Once `patience` ends, what takes long is left to the next setup.
+    pub(super) fn new(skill: &'s Path, patience: &'s Patience) -> Place<'s> {
+        Place { skill, patience }
     }
 
     /// The venv that is made here.
@@ -74,7 +78,30 @@ impl<'s> Place<'s> {
         if exists(&self.before()) {
             self.put_away(&self.before())?;
         }
-        remove(&self.work())
+        match self.remove(&self.work(), &mut None) {
+            _ if !exists(&self.work()) => Ok(()),
+            // Deeper than paths reach, say.
+            Err(error) if error.kind() != ErrorKind::TimedOut => fs::remove_dir_all(self.work()),
+            result => result,
+        }
+    }
+
+    /// Removes a folder with all that is in it. Who has asked to stop waits for
+    /// that no longer than until `end`, which is set when it is first seen.
+    fn remove(&self, path: &Path, end: &mut Option<Instant>) -> io::Result<()> {
+        if self.patience.check().is_err() {
+            let end = *end.get_or_insert_with(|| Instant::now() + limits::SETUP_CLEARING);
+            if Instant::now() >= end {
+                return Err(ErrorKind::TimedOut.into());
+            }
+        }
+        if !is_folder(path) {
+            return fs::remove_file(path);
+        }
+        for entry in fs::read_dir(path)? {
+            self.remove(&entry?.path(), end)?;
+        }
+        fs::remove_dir(path)
     }
 
     /// Begins a new venv: an empty, marked one is there, and the one before is
@@ -142,13 +169,6 @@ fn exists(path: &Path) -> bool {
 
 fn is_folder(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|meta| meta.is_dir())
-}
-
-fn remove(path: &Path) -> io::Result<()> {
-    match fs::remove_dir_all(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-        result => result,
-    }
 }
 
 #[cfg(test)]
@@ -219,7 +239,8 @@ mod tests {
                 fs::create_dir_all(path.parent().unwrap()).unwrap();
                 fs::write(path, text).unwrap();
             }
-            let place = Place::new(scratch.path());
+            let patience = Patience::endless();
+            let place = Place::new(scratch.path(), &patience);
             for _ in 0..2 {
                 place.recover().unwrap();
                 let name = fs::read_to_string(place.venv().join("name")).ok();
@@ -233,7 +254,8 @@ mod tests {
     #[test]
     fn a_venv_under_way_is_marked_and_gives_way_when_dropped() {
         let scratch = Scratch::new(Path::new("/tmp")).unwrap();
-        let place = Place::new(scratch.path());
+        let patience = Patience::endless();
+        let place = Place::new(scratch.path(), &patience);
         for old in [false, true] {
             let making = place.begin().unwrap();
             assert!(exists(&place.venv().join(INCOMPLETE)));
@@ -243,5 +265,23 @@ mod tests {
             making.finish().unwrap();
             assert!(exists(&place.venv()) && !place.is_unfinished());
         }
+    }
+
+    /// Who wants to stop gets the old venv at once; the rest is for the next.
+    #[test]
+    fn clearing_up_ends_where_somebody_waits_for_it() {
+        let scratch = Scratch::new(Path::new("/tmp")).unwrap();
+        let mut patience = Patience::endless();
+        patience.deadline = Some(Instant::now());
+        let place = Place::new(scratch.path(), &patience);
+        fs::create_dir_all(place.before()).unwrap();
+        fs::create_dir_all(place.work().join("dead-0/lib")).unwrap();
+        let mut past = Some(Instant::now());
+        let error = place.remove(&place.work(), &mut past).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::TimedOut);
+        assert!(exists(&place.work().join("dead-0/lib")) && exists(&place.before()));
+        // There is a moment for what is quick.
+        place.recover().unwrap();
+        assert!(exists(&place.venv()) && !exists(&place.work()));
     }
 }
