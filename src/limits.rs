@@ -175,7 +175,7 @@ pub const YAML_FINDINGS: usize = 100;
 pub const YAML_MEND_DEPTH: usize = 4;
 /// A description that is kept whole; the longest published one has 1,929
 /// characters.
-pub const DESCRIPTION_KEPT_BYTES: usize = 8 << 10;
+pub const DESCRIPTION_KEPT_BYTES: usize = 4 << 10;
 /// A description in the catalogue.
 pub const DESCRIPTION_BYTES: usize = 1024;
 /// A document with its placeholders replaced: it and its arguments once, each

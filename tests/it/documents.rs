@@ -368,10 +368,7 @@ fn list(test: &Test, expected: &BTreeSet<String>) -> Vec<(String, String)> {
         for skill in list["skills"].as_array().expect("a list") {
             let text = |field: &str| skill[field].as_str().expect("text").to_owned();
             let (name, description) = (text("name"), text("description"));
-            assert!(
-                description.len() <= 1100 && !description.contains('\n'),
-                "{name}: {description:?}"
-            );
+            assert!(description.len() <= 4100, "{name}: {description:?}");
             listed.push((name, description));
         }
     }

@@ -181,7 +181,7 @@ fn pages_and_descriptions_show_no_part_of_a_key() {
     for place in [4, CANARY.len() / 2, CANARY.len() - 4] {
         let text = format!("{}{CANARY}{}\n", "x".repeat(PAGE - place), "y".repeat(PAGE));
         // A description is cut between words, so here is none.
-        let description = format!("{}{CANARY}{}", "d".repeat(8192 - place), "d".repeat(99));
+        let description = format!("{}{CANARY}{}", "d".repeat(4096 - place), "d".repeat(99));
         let test = Test::new()
             .env("LLM_API_KEY", CANARY)
             .skill(

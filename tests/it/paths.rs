@@ -1386,7 +1386,7 @@ fn skills_are_listed_sorted_with_their_descriptions() {
             "name: Big\ndescription: Capitals come first.",
             "Capitals come first.",
         ),
-        ("block", "description: |\n  Two\n  lines.", "Two lines."),
+        ("block", "description: |\n  Two\n  lines.", "Two\nlines."),
         ("colon", "description: Use when: always", "Use when: always"),
         ("double", r#"description: "a \"b\" \u00e9""#, "a \"b\" é"),
         (

@@ -279,22 +279,16 @@ fn what_is_no_requirement_is_refused() {
 fn what_a_stranger_declares_forges_no_line() {
     let project = "skills/s/pyproject.toml";
     for (requirement, told) in [
-        (
-            r"six\nskills-runner: FORGED",
-            r"`six\nskills-runner: FORGED`",
-        ),
-        (r"six\u0000", r"`six\0`"),
-        (
-            r"six\u2028skills-runner: FORGED",
-            r"`six\u{2028}skills-runner",
-        ),
-        (r"six\u001b[2J", r"`six\u{1b}[2J`"),
+        (r"six\nskills-runner: FORGED", "U+000A"),
+        (r"six\u0000", "U+0000"),
+        (r"six\u2028skills-runner: FORGED", "U+2028"),
+        (r"six\u001b[2J", "U+001B"),
     ] {
         let text = format!("[project]\ndependencies = [\"{requirement}\"]\n");
         let test = quick().file(project, text);
-        let run = setup(&test, &[]).status(1).stderr_has(told);
-        run.stderr_has("pyproject.toml declares: it holds a control character")
-            .stderr_has("hint: mend it")
+        let run = setup(&test, &[]).success().stderr_has(told);
+        run.stderr_has("a requirement is left out: it has the character")
+            .stderr_has("a setup installs nothing of it")
             .stderr_lacks("\nskills-runner: FORGED");
         assert!(!test.exists(VENV) && made(&test) == 0);
     }
