@@ -14,9 +14,11 @@ build:
 	@$(CARGO) build --release
 
 # One file that runs on any Linux of this architecture. Needs musl's C compiler
-# (Debian: musl-tools) and `rustup target add` of the target.
+# (Debian: musl-tools) and `rustup target add` of the target. Packed relocations
+# make it 90 KB smaller; the musl that Rust brings reads them since Rust 1.93.
 static:
-	$(CARGO) build --release --target $(TARGET)
+	RUSTFLAGS="$(RUSTFLAGS) -C link-arg=-Wl,-z,pack-relative-relocs" \
+		$(CARGO) build --release --target $(TARGET)
 	@ls -l $(STATIC)
 
 demo: build
