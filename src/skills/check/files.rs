@@ -11,18 +11,7 @@ use super::Findings;
 use super::document::USUAL;
 use crate::limits;
 use crate::skills::Skill;
-use crate::skills::python::SETUP_FOLDER;
 use crate::world::confined::{self, Entry, Kind, Node, Refusal};
-
-/// Folders that tools fill, with links and binaries of their own.
-const SKIPPED: [&str; 6] = [
-    ".git",
-    ".venv",
-    SETUP_FOLDER,
-    "__pycache__",
-    "node_modules",
-    "venv",
-];
 
 /// What is told from the name alone: the extension, and what it means.
 const BINARY: [(&[&str], &str); 3] = [
@@ -69,12 +58,13 @@ pub(super) fn check(skill: &Skill, findings: &mut Findings) {
                 continue;
             }
         };
+        // A skill that is a venv itself has its own files in it, too.
+        if depth > 1 && entries.are_of_venv() {
+            continue;
+        }
         is_cut |= entries.unread || entries.left_out > 0;
         left = left.saturating_sub(entries.list.len());
-        for entry in entries.list {
-            if SKIPPED.iter().any(|skipped| entry.name == *skipped) {
-                continue;
-            }
+        for entry in entries.by_people() {
             let below = path.join(&entry.name);
             if entry.kind != Kind::Folder {
                 look(skill, &entry, below, depth, findings);

@@ -13,6 +13,19 @@ use std::ptr::NonNull;
 use super::open::{open_name, status};
 use super::{Refusal, Root};
 
+/// Folders that tools fill: nobody wrote what is in them for a reader.
+const FILLED_BY_TOOLS: [&str; 6] = [
+    ".git",
+    ".skills-runner-setup",
+    ".venv",
+    "__pycache__",
+    "node_modules",
+    "venv",
+];
+
+/// What every venv holds, whatever its name (PEP 405).
+const MARK_OF_VENVS: &str = "pyvenv.cfg";
+
 /// What kind of thing an entry is. A link is not followed to find out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -47,6 +60,19 @@ pub struct Entries {
     /// Whether there are so many that not even all names were read: then
     /// `left_out` is a least number, and earlier names may be missing.
     pub unread: bool,
+}
+
+impl Entries {
+    /// Whether the folder is a venv, of whatever name.
+    pub fn are_of_venv(&self) -> bool {
+        self.list.iter().any(|entry| entry.name == MARK_OF_VENVS)
+    }
+
+    /// Without the folders that tools fill.
+    pub fn by_people(self) -> impl Iterator<Item = Entry> {
+        let is_filled = |entry: &Entry| FILLED_BY_TOOLS.iter().any(|name| entry.name == *name);
+        self.list.into_iter().filter(move |entry| !is_filled(entry))
+    }
 }
 
 /// The first `keep` names of the first `read_max` that the system gives.

@@ -542,6 +542,9 @@ fn walks_all_files_inside() {
         "__pycache__/x",
         "a/b/venv/x",
         ".venv/x",
+        "env/pyvenv.cfg",
+        "env/lib/x",
+        "pyvenv.cfg",
     ] {
         dir.file(&format!("skill/{path}"), INSIDE);
     }
@@ -567,7 +570,14 @@ fn walks_all_files_inside() {
         let walk = |limits| root.walk(limits).unwrap();
         let tree = walk(limits);
         let mut due = vec![
-            ".hidden", "a/b/c/d", "a/b/e", "a.md", "link-in", "venv.py", "z",
+            ".hidden",
+            "a/b/c/d",
+            "a/b/e",
+            "a.md",
+            "link-in",
+            "pyvenv.cfg",
+            "venv.py",
+            "z",
         ];
         due.retain(|path| mechanism == Mechanism::Openat2 || *path != "link-in");
         assert_eq!(paths(&tree), due);

@@ -11,16 +11,6 @@ use super::open::Found;
 use super::{Entries, Kind, Refusal, Root};
 use crate::limits;
 
-/// Folders that hold nothing anybody wrote for a reader.
-const SKIPPED: [&str; 6] = [
-    ".git",
-    ".skills-runner-setup",
-    ".venv",
-    "__pycache__",
-    "node_modules",
-    "venv",
-];
-
 /// How far a walk goes.
 #[derive(Clone, Copy, Debug)]
 pub struct WalkLimits {
@@ -65,11 +55,12 @@ pub(super) fn walk(root: &Root, limits: WalkLimits) -> Result<Tree, Refusal> {
                 continue;
             }
         };
+        // A skill that is a venv itself has its own files in it, too.
+        if depth > 1 && entries.are_of_venv() {
+            continue;
+        }
         tree.cut |= entries.unread || entries.left_out > 0;
-        for entry in entries.list {
-            if SKIPPED.iter().any(|skipped| entry.name == *skipped) {
-                continue;
-            }
+        for entry in entries.by_people() {
             let below = path.join(&entry.name);
             let is_folder = entry.kind == Kind::Folder;
             if !is_folder && !is_readable(root, &below, entry.kind) {
