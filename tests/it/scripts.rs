@@ -870,7 +870,9 @@ fn the_time_of_the_whole_run_ends_a_script() {
         let run = run
             .took_at_least(seconds(1.0))
             .took_at_most(seconds(1.0 + SLACK));
-        run.stdout_is_empty().stderr_has("--timeout");
+        run.stdout_is_empty()
+            .stderr_has("--timeout")
+            .stderr_lacks("limit of 30 s");
     });
     assert!(is_clean(&test), "something is left");
     server.finish();

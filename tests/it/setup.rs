@@ -163,6 +163,28 @@ fn nothing_is_made_where_nothing_is_needed() {
     assert!(!test.exists(VENV) && made(&test) == 0);
 }
 
+/// But where scripts run in venvs alone, the error that names a setup is no lie.
+#[test]
+fn a_venv_is_made_where_scripts_run_in_no_other_python() {
+    // `off` says nothing about the interpreter that makes a venv: the path's does.
+    let python = interpreter().display().to_string();
+    let test = bench().executable("bin/python3", &QUICK.replace("PYTHON", &python));
+    let path = format!("{}:/usr/bin:/bin", test.path("bin").display());
+    let test = test.env("SCRIPT_PYTHON", "off").env("PATH", path);
+    let call = json!({"skill_name": "s", "script": "print(1)"}).to_string();
+    let refused = test.again().args(["tool", "run_python_script", &call]);
+    refused.run().status(1).stdout_has("skills setup s");
+    setup(&test, &[])
+        .success()
+        .stderr_lacks("nothing to install");
+    assert_eq!(
+        script(&test, "import sys; print(sys.prefix)"),
+        format!("{}\n", test.path(VENV).display())
+    );
+    setup(&test, &[]).success();
+    assert_eq!(made(&test), 1);
+}
+
 /// Requirements of the command line stand in the skill's file afterwards, once,
 /// and only if they could be installed.
 #[test]

@@ -8,13 +8,14 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::config::{Python, Scripts};
+use crate::config::Python;
 use crate::error::{Error, Kind};
 use crate::skills::Skill;
-use crate::skills::python::{Interpreter, quoted, setup_command};
+use crate::skills::python::Interpreter;
 use crate::world::confined::Refusal;
 
 mod foreign;
+mod found;
 mod needs;
 mod order;
 mod place;
@@ -24,7 +25,7 @@ mod record;
 mod requirements;
 mod tool;
 
-use foreign::{foreign, outside};
+use found::Found;
 use needs::Needs;
 pub use order::Order;
 use order::{asked, lock, requirements_file};
@@ -83,16 +84,6 @@ pub fn lacks_listed(skill: &Skill, venv: &Path) -> bool {
     lines.any(|line| !installed.contains(&requirements::project(&line)))
 }
 
-/// The venv that a skill has.
-enum Found {
-    /// None; this interpreter can make one.
-    Nothing(PathBuf),
-    /// One that a setup made, and its interpreter, if that works.
-    Ours(Record, Option<PathBuf>),
-    /// One that people made, with its interpreter.
-    Theirs(PathBuf, PathBuf),
-}
-
 /// A setup under way.
 struct Setup<'s> {
     order: &'s Order<'s>,
@@ -106,79 +97,13 @@ struct Setup<'s> {
 }
 
 impl Setup<'_> {
-    fn find(&self) -> Result<Found, Error> {
-        let venv = self.place.venv();
-        if venv.symlink_metadata().is_ok() {
-            let python = self.working(&venv)?;
-            return match (Record::of(&venv), python) {
-                (Some(record), python) if record.made => Ok(Found::Ours(record, python)),
-                (_, Some(python)) => Ok(Found::Theirs(venv, python)),
-                (_, None) => {
-                    let text = format!(
-                        "failed to use `{}`: its bin/python does not run for this user",
-                        venv.display()
-                    );
-                    let hint = format!(
-                        "no setup made it, so it is left alone: `rm -r {}`, and then `{}`",
-                        quoted(&venv),
-                        setup_command(&self.order.skill.address, &[])
-                    );
-                    Err(Error::new(Kind::Io, text).with_hint(hint))
-                }
-            };
-        }
-        // Scripts run in it as long as there is no `venv`.
-        let hidden = self.order.skill.path.join(".venv");
-        match self.working(&hidden)? {
-            Some(python) => Ok(Found::Theirs(hidden, python)),
-            None => Ok(Found::Nothing(self.base()?)),
-        }
-    }
-
-    /// The interpreter of a venv, if it can be started. One whose packages lie
-    /// elsewhere is an error: they may be those of another project.
-    fn working(&self, venv: &Path) -> Result<Option<PathBuf>, Error> {
-        for name in ["bin/python", "bin/python3"] {
-            let python = venv.join(name);
-            if !python.is_file() {
-                continue;
-            }
-            if let Some(places) = self.bench.places(&python)? {
-                return match outside(&self.order.skill.path, &places) {
-                    None => Ok(Some(python)),
-                    Some(place) => Err(foreign(venv, place)),
-                };
-            }
-        }
-        Ok(None)
-    }
-
-    /// The interpreter that venvs are made with.
-    fn base(&self) -> Result<PathBuf, Error> {
-        let scripts = self.order.scripts;
-        // `off` is about scripts without a venv; one is about to be made.
-        let python = if scripts.python == Python::Off {
-            Interpreter::without_venv(&Scripts {
-                python: Python::Search,
-                ..scripts.clone()
-            })
-        } else {
-            Interpreter::without_venv(scripts)
-        };
-        let name = &self.order.skill.name;
-        python.map(|python| python.program).map_err(|cause| {
-            Error::new(
-                Kind::Config,
-                format!("failed to set up the skill `{name}`: {cause}"),
-            )
-        })
-    }
-
     /// There is no venv yet.
     fn first(&self, base: &Path, tell: &mut Tell<'_>) -> Result<Done, Error> {
         let needs = self.needs(base, None)?;
         needs.tell_faults(tell);
-        if self.extra.is_empty() && needs.are_none() {
+        // Without a venv, no script of the skill runs where that is switched off.
+        let is_due = self.order.scripts.python == Python::Off;
+        if self.extra.is_empty() && needs.are_none() && !is_due {
             return Ok(Done {
                 outcome: if needs.unknown.is_empty() {
                     Outcome::NothingNeeded

@@ -205,13 +205,14 @@ fn execute(
     }
     command.extend(words.into_iter().map(OsString::from));
     let environment = python.environment(skill, scripts);
+    let given = bench.patience.at_most(limit);
     let job = Job {
         program: &python.program,
         args: &command,
         folder: &skill.path,
         environment: &environment,
         stdin: text_of(arguments, "stdin").as_bytes(),
-        limit: bench.patience.at_most(limit),
+        limit: given,
         leftovers: if scripts.keep_leftovers {
             Leftovers::Keep
         } else {
@@ -224,6 +225,7 @@ fn execute(
     match run(&job) {
         Ok(outcome) => {
             let keep = scripts.keep_leftovers;
+            let limit = (given == limit).then_some(limit);
             Report::of(skill, python, limit, keep, &outcome, bench.secrets).into_result()
         }
         Err(error) => failure("no Python", &python.explain(skill, &error.to_string())),

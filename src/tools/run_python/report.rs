@@ -36,12 +36,13 @@ pub struct Report<'r> {
 }
 
 impl<'r> Report<'r> {
-    /// What came of running a script of `skill`. What it printed is masked
-    /// here, where its cuts are known.
+    /// What came of running a script of `skill`, which had `limit`, or else what
+    /// was left of the run's time. What it printed is masked here, where its cuts
+    /// are known.
     pub fn of(
         skill: &'r Skill,
         python: &Interpreter,
-        limit: Duration,
+        limit: Option<Duration>,
         keep: bool,
         outcome: &Outcome,
         secrets: &Secrets,
@@ -55,10 +56,10 @@ impl<'r> Report<'r> {
         let error = if outcome.interrupted.is_some() {
             Some("interrupted by the user".to_string())
         } else if outcome.timed_out {
-            Some(format!(
-                "stopped at the time limit of {} s",
-                limit.as_secs()
-            ))
+            Some(match limit {
+                Some(limit) => format!("stopped at the time limit of {} s", limit.as_secs()),
+                None => "stopped at the time limit of the whole run (--timeout)".into(),
+            })
         } else if outcome.ending == Ending::Lost {
             Some(
                 "the script ended the process that watches over it; all that it started was killed"
