@@ -377,6 +377,28 @@ fn fix_mends_what_is_safe() {
     assert_eq!(document.metadata().unwrap().modified().unwrap(), written);
 }
 
+/// What may not be written is a finding, in every form, and stops no other.
+#[test]
+fn fix_tells_what_it_could_not_write() {
+    let test = some_skills().link("skills/linked/SKILL.md", "real.md");
+    let broken = "---\nname: linked\ndescription: Use when: now\n---\nDo it.\n";
+    let test = test.file("skills/linked/real.md", broken);
+    let run = test.clone().args(["skills", "check", "--fix", "--json"]);
+    let report = run.run().status(1).stdout_json();
+    let problems = report["problems"].as_array().unwrap();
+    let rules: Vec<_> = problems
+        .iter()
+        .map(|row| (&row["skill"], &row["rule"]))
+        .collect();
+    let is_told = |(skill, rule): &(&serde_json::Value, &serde_json::Value)| {
+        *skill == "linked" && *rule == "unwritable-document"
+    };
+    assert!(rules.iter().any(is_told), "{rules:?}");
+    assert_eq!(report["errors"], 3, "{report}");
+    assert_ne!(report["fixed"], serde_json::json!([]));
+    assert_eq!(test.read("skills/linked/real.md"), broken);
+}
+
 /// Every mended value is what the skill said before, also to other commands.
 #[test]
 fn fix_changes_nothing_that_a_model_reads() {

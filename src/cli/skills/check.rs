@@ -66,21 +66,11 @@ pub fn run(run: &Run, names: &[&str], fix: bool, is_json: bool, output: &mut Out
         between,
     } = chosen(run, names)?;
     let mut fixed = Vec::new();
-    let mut is_unmended = false;
-    if fix {
-        for one in &checked {
-            run.patience.check()?;
-            if let Err(cause) = mend(one, &mut fixed) {
-                output.warn(&format!(
-                    "failed to mend the skill `{}`: {cause}",
-                    one.summary.name
-                ));
-                is_unmended = true;
-            }
-        }
-    }
     for one in &mut checked {
         run.patience.check()?;
+        if fix {
+            mend(one, &mut fixed);
+        }
         if let Some(skill) = &one.skill {
             one.problems.extend(check::check(skill));
         }
@@ -88,10 +78,7 @@ pub fn run(run: &Run, names: &[&str], fix: bool, is_json: bool, output: &mut Out
     if run.typed.scripts {
         check_python(&mut checked, run)?;
     }
-    let mut report = Report::of(checked, between, fixed);
-    if is_unmended {
-        report.exit_code = 1;
-    }
+    let report = Report::of(checked, between, fixed);
     if is_json {
         print_json(&report, output);
     } else {
@@ -184,18 +171,22 @@ fn nothing(skills: &Skills, catalogue: &Catalogue) -> Error {
     }
 }
 
-fn mend(checked: &Checked, fixed: &mut Vec<Located<FixedView>>) -> std::result::Result<(), String> {
+fn mend(checked: &mut Checked, fixed: &mut Vec<Located<FixedView>>) {
     let Some(skill) = &checked.skill else {
-        return Ok(());
+        return;
     };
-    for Fixed { file, line, rule } in check::fix(skill)? {
-        fixed.push(Located {
-            skill: Some(skill.name.clone()),
-            path: checked.summary.path.clone(),
-            found: FixedView { file, line, rule },
-        });
+    match check::fix(skill) {
+        Ok(mended) => fixed.extend(
+            mended
+                .into_iter()
+                .map(|Fixed { file, line, rule }| Located {
+                    skill: Some(skill.name.clone()),
+                    path: checked.summary.path.clone(),
+                    found: FixedView { file, line, rule },
+                }),
+        ),
+        Err(problem) => checked.problems.push(problem),
     }
-    Ok(())
 }
 
 /// What the interpreters say, each asked once for all its skills.

@@ -219,6 +219,10 @@ pub const RULES: &[Rule] = &[
         "nested-skill",
         "A skill lies inside the skill, where it is not found.",
     ),
+    error(
+        "unwritable-document",
+        "`--fix` could mend the document, and may not write it.",
+    ),
     warning(
         "many-files",
         "The skill has more files, or deeper folders, than are looked at.",

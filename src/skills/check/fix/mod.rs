@@ -10,8 +10,9 @@ use std::path::PathBuf;
 
 use super::document::{self, USUAL};
 use crate::limits;
-use crate::skills::Skill;
-use crate::world::confined::{self, Kind};
+use crate::skills::check::rules::severity;
+use crate::skills::{Problem, Skill};
+use crate::world::confined::{self, Kind, Refusal};
 
 mod entry;
 mod fields;
@@ -33,10 +34,9 @@ pub struct Fixed {
     pub rule: &'static str,
 }
 
-/// Mends what is safe to mend in a skill, and tells what that was. The error
-/// is one sentence: the document could not be written or renamed; then it is
-/// as it was.
-pub fn fix(skill: &Skill) -> Result<Vec<Fixed>, String> {
+/// Mends what is safe to mend in a skill, and tells what that was. The error:
+/// the document could not be written or renamed; then it is as it was.
+pub fn fix(skill: &Skill) -> Result<Vec<Fixed>, Problem> {
     let names: Vec<String> = document::names(skill)
         .unwrap_or_default()
         .into_iter()
@@ -60,7 +60,7 @@ pub fn fix(skill: &Skill) -> Result<Vec<Fixed>, String> {
         skill
             .root
             .replace(name, text.as_bytes(), mended.text.as_bytes())
-            .map_err(|refusal| failed("write", skill, name, &refusal))?;
+            .map_err(|refusal| failed("write", name, &refusal))?;
         fixed.extend(mended.fixed.into_iter().map(|(line, rule)| Fixed {
             file: name.into(),
             line: Some(line),
@@ -71,7 +71,7 @@ pub fn fix(skill: &Skill) -> Result<Vec<Fixed>, String> {
         skill
             .root
             .rename(name, USUAL)
-            .map_err(|refusal| failed("rename", skill, name, &refusal))?;
+            .map_err(|refusal| failed("rename", name, &refusal))?;
         fixed.push(Fixed {
             file: name.into(),
             line: None,
@@ -95,7 +95,18 @@ pub(super) fn can_rename(skill: &Skill) -> bool {
     first.is_some() && named.next().is_none()
 }
 
-fn failed(verb: &str, skill: &Skill, name: &str, cause: &dyn std::fmt::Display) -> String {
-    let path = skill.path.join(name);
-    format!("failed to {verb} document `{}`: {cause}", path.display())
+fn failed(verb: &str, name: &str, refusal: &Refusal) -> Problem {
+    let rule = "unwritable-document";
+    let cause = match refusal {
+        Refusal::Link => "it is a link, and what it leads to may belong to others".into(),
+        other => other.to_string(),
+    };
+    Problem {
+        file: name.into(),
+        line: None,
+        rule,
+        severity: severity(rule),
+        message: format!("failed to {verb} it: {cause}"),
+        fix: Some("mend a copy that this user may write".into()),
+    }
 }

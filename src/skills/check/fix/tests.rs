@@ -290,8 +290,12 @@ fn writes_the_document_and_gives_it_its_name() {
 fn writes_through_no_link() {
     let bench = Bench::new("a").write("real.md", BROKEN);
     symlink("real.md", bench.path().join("SKILL.md")).unwrap();
-    let error = fix(&bench.skill()).unwrap_err();
-    assert!(error.starts_with("failed to write document"), "{error}");
+    let problem = fix(&bench.skill()).unwrap_err();
+    assert_eq!(problem.rule, "unwritable-document");
+    assert!(
+        problem.message.starts_with("failed to write it"),
+        "{problem:?}"
+    );
     assert_eq!(
         fs::read_to_string(bench.path().join("real.md")).unwrap(),
         BROKEN
