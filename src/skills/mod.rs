@@ -25,6 +25,7 @@ pub mod python;
 pub mod setup;
 pub mod skeleton;
 mod skill;
+pub mod venv;
 pub mod yaml;
 
 pub use catalogue::{Catalogue, Summary};

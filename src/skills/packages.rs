@@ -25,6 +25,14 @@ pub fn namespaced() -> impl Iterator<Item = &'static str> {
     modules.filter(|module| module.contains('.'))
 }
 
+/// The project's name at the beginning of a requirement, as indexes compare it.
+pub fn project(requirement: &str) -> String {
+    let requirement = requirement.trim();
+    let end = requirement.find(|c: char| !c.is_ascii_alphanumeric() && !"._-".contains(c));
+    let name = requirement[..end.unwrap_or(requirement.len())].to_lowercase();
+    name.replace(['_', '.'], "-")
+}
+
 fn rows() -> impl Iterator<Item = (&'static str, &'static str)> {
     PACKAGES.split(',').map(|row| {
         let row = row.trim();

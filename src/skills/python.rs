@@ -13,19 +13,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::config::{Python, Scripts, find_program};
-use crate::skills::{Skill, setup};
+use crate::skills::Skill;
+use crate::skills::venv::{self, BEFORE, INCOMPLETE, SETUP_FOLDER};
 use crate::world::capture::Caps;
 use crate::world::patience::Patience;
 use crate::world::process::{self, Job, Leftovers, Outcome};
-
-/// Lies in a venv from the moment it is begun until all is installed in it.
-pub const INCOMPLETE: &str = ".skills-runner-incomplete";
-
-/// Lies in a skill's folder only while a setup works there.
-pub const SETUP_FOLDER: &str = ".skills-runner-setup";
-
-/// Where a setup keeps the venv before, below [`SETUP_FOLDER`].
-pub const BEFORE: &str = "before";
 
 /// What runs a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -252,7 +244,7 @@ fn is_closed(program: &Path) -> bool {
 pub fn remedy(skill: &Skill, venv: &Path) -> Option<String> {
     let command = format!("`{}`", setup_command(&skill.address, &[]));
     // Of another name, it is passed over for the one that a setup makes.
-    let is_replaced = !venv.ends_with("venv") || setup::is_made(venv);
+    let is_replaced = !venv.ends_with("venv") || venv::is_made(venv);
     if is_replaced || venv.join(INCOMPLETE).symlink_metadata().is_ok() {
         return Some(command);
     }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::limits;
 use crate::secret::{Cut, Secrets};
 use crate::skills::Skill;
-use crate::skills::python::SETUP_FOLDER;
+use crate::skills::venv::SETUP_FOLDER;
 use crate::text::one_name;
 use crate::tool::ToolResult;
 use crate::tools::{Arguments, Tool, Workbench, schema, text_of};

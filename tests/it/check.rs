@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use skills_runner::config::{Python, Scripts};
 use skills_runner::skills::check::{self, RULES};
-use skills_runner::skills::python::INCOMPLETE;
+use skills_runner::skills::venv::INCOMPLETE;
 use skills_runner::skills::{Problem, Skill, Skills};
 use skills_runner::world::patience::Patience;
 

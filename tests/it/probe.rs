@@ -7,7 +7,8 @@ use std::time::Instant;
 
 use skills_runner::config::{Python, Scripts};
 use skills_runner::skills::probe::{Declared, Probed, group_by_interpreter, probe, probe_until};
-use skills_runner::skills::python::{INCOMPLETE, Interpreter};
+use skills_runner::skills::python::Interpreter;
+use skills_runner::skills::venv::INCOMPLETE;
 use skills_runner::skills::{Problem, Severity, Skill, Skills};
 use skills_runner::world::patience::Patience;
 

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use super::Setup;
 use super::foreign::{foreign, outside};
-use super::record::Record;
 use crate::config::{Python, Scripts};
 use crate::error::{Error, Kind};
 use crate::skills::python::{Interpreter, quoted, setup_command};
+use crate::skills::venv::Record;
 
 /// The venv that a skill has.
 pub(super) enum Found {

@@ -11,7 +11,9 @@ use std::path::{Path, PathBuf};
 use crate::config::Python;
 use crate::error::{Error, Kind};
 use crate::skills::Skill;
+use crate::skills::packages::project;
 use crate::skills::python::Interpreter;
+use crate::skills::venv::{Record, installed};
 use crate::world::confined::Refusal;
 
 mod foreign;
@@ -21,7 +23,6 @@ mod order;
 mod place;
 mod progress;
 mod reason;
-mod record;
 mod requirements;
 mod tool;
 
@@ -31,7 +32,6 @@ pub use order::Order;
 use order::{asked, lock, requirements_file};
 use place::Place;
 pub use progress::{Done, Import, Outcome, Progress, Undeclared};
-use record::{Record, installed};
 use requirements::RequirementsFile;
 use tool::{Bench, Tell};
 
@@ -65,11 +65,6 @@ pub fn setup(order: &Order<'_>, tell: &mut Tell<'_>) -> Result<Done, Error> {
     }
 }
 
-/// Whether a setup made the venv, and so may make it anew.
-pub fn is_made(venv: &Path) -> bool {
-    Record::of(venv).is_some_and(|record| record.made)
-}
-
 /// Whether a setup would install more of what the skill's requirements files list
 /// than the venv has.
 pub fn lacks_listed(skill: &Skill, venv: &Path) -> bool {
@@ -81,7 +76,7 @@ pub fn lacks_listed(skill: &Skill, venv: &Path) -> bool {
         return lines.any(|line| !record.declared.contains(&line));
     }
     let installed = installed(venv);
-    lines.any(|line| !installed.contains(&requirements::project(&line)))
+    lines.any(|line| !installed.contains(&project(&line)))
 }
 
 /// A setup under way.

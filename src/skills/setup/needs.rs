@@ -5,12 +5,13 @@ use std::collections::BTreeSet;
 use crate::error::{Error, Kind};
 use crate::limits;
 use crate::skills::Problem;
+use crate::skills::packages::project;
 use crate::skills::probe::{self, Declared, Probed};
 use crate::skills::python::Interpreter;
-use crate::skills::setup::record::Record;
-use crate::skills::setup::requirements::{self, FILE, project};
+use crate::skills::setup::requirements::{self, FILE};
 use crate::skills::setup::tool::Tell;
 use crate::skills::setup::{Import, Order, Progress, Undeclared};
+use crate::skills::venv::Record;
 use crate::text::{one_line, one_name};
 use crate::world::confined::Root;
 

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use crate::limits;
-use crate::skills::python::{BEFORE, INCOMPLETE, SETUP_FOLDER};
+use crate::skills::venv::{BEFORE, INCOMPLETE, SETUP_FOLDER};
 use crate::world::patience::Patience;
 
 /// The skill's folder, as the place of a `venv`.

@@ -8,6 +8,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::limits;
+use crate::skills::packages::project;
 use crate::world::confined::{self, Refusal, Root};
 
 /// The file at the skill's root.
@@ -294,14 +295,6 @@ fn compact(requirement: &str) -> String {
         .filter(|c| !c.is_whitespace())
         .flat_map(char::to_lowercase)
         .collect()
-}
-
-/// The project's name at the beginning of a requirement, as indexes compare it.
-pub(super) fn project(requirement: &str) -> String {
-    let requirement = requirement.trim();
-    let end = requirement.find(|c: char| !c.is_ascii_alphanumeric() && !"._-".contains(c));
-    let name = requirement[..end.unwrap_or(requirement.len())].to_lowercase();
-    name.replace(['_', '.'], "-")
 }
 
 #[cfg(test)]

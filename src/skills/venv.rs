@@ -1,5 +1,6 @@
-//! What a setup writes down in the venv, so that the next one knows whether
-//! there is anything to do, and what others have done to the venv meanwhile.
+//! A skill's venv, as its files tell it: whether a setup is at work on it, what the
+//! last one wrote down (so that the next one knows whether there is anything to do),
+//! and what others have installed in it meanwhile.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,41 +10,51 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::limits;
-use crate::skills::setup::requirements::project;
+use crate::skills::packages::project;
 use crate::world::files;
 
+/// Where a venv has its [`Record`].
 const NAME: &str = ".skills-runner.json";
+
+/// Lies in a venv from the moment it is begun until all is installed in it.
+pub const INCOMPLETE: &str = ".skills-runner-incomplete";
+
+/// Lies in a skill's folder only while a setup works there.
+pub const SETUP_FOLDER: &str = ".skills-runner-setup";
+
+/// Where a setup keeps the venv before, below [`SETUP_FOLDER`].
+pub const BEFORE: &str = "before";
 
 /// What was installed, and by what.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub(super) struct Record {
+pub struct Record {
     /// A setup made the venv, and may make it anew; otherwise it is somebody's
     /// own, and only ever added to.
-    pub(super) made: bool,
+    pub made: bool,
     /// `uv` or `pip`.
-    pub(super) tool: String,
+    pub tool: String,
     /// The interpreter that the venv was made with, or its own.
-    pub(super) python: String,
+    pub python: String,
     /// What the skill declared: the lines of its files.
-    pub(super) declared: Vec<String>,
+    pub declared: Vec<String>,
     /// Requirements that it does not declare, found in its imports.
-    pub(super) undeclared: Vec<String>,
+    pub undeclared: Vec<String>,
     /// Modules that were missing all the same: no reason to try again.
-    pub(super) missing: Vec<String>,
+    pub missing: Vec<String>,
     /// The names of all packages in the venv when the setup was done.
-    pub(super) packages: BTreeSet<String>,
+    pub packages: BTreeSet<String>,
 }
 
 impl Record {
     /// The record of a venv. One that cannot be read is none.
-    pub(super) fn of(venv: &Path) -> Option<Record> {
+    pub fn of(venv: &Path) -> Option<Record> {
         let bytes = files::read_whole(&venv.join(NAME), limits::SETUP_RECORD_BYTES).ok()?;
         serde_json::from_slice(&bytes).ok()
     }
 
     /// Packages that somebody has installed in the venv since.
-    pub(super) fn packages_since(&self, venv: &Path) -> BTreeSet<String> {
+    pub fn packages_since(&self, venv: &Path) -> BTreeSet<String> {
         installed(venv)
             .difference(&self.packages)
             .cloned()
@@ -51,7 +62,7 @@ impl Record {
     }
 
     /// Writes it into the venv, whole or not at all.
-    pub(super) fn write(&self, venv: &Path) -> io::Result<()> {
+    pub fn write(&self, venv: &Path) -> io::Result<()> {
         let text = serde_json::to_string_pretty(self)?;
         let new = venv.join(format!("{NAME}.new"));
         fs::write(&new, text + "\n")?;
@@ -59,8 +70,13 @@ impl Record {
     }
 }
 
+/// Whether a setup made the venv, and so may make it anew.
+pub fn is_made(venv: &Path) -> bool {
+    Record::of(venv).is_some_and(|record| record.made)
+}
+
 /// The names of the packages in a venv, as their folders of metadata tell them.
-pub(super) fn installed(venv: &Path) -> BTreeSet<String> {
+pub fn installed(venv: &Path) -> BTreeSet<String> {
     let entries = |path: &Path| fs::read_dir(path).into_iter().flatten().flatten();
     let versions = entries(&venv.join("lib")).take(limits::NAMES);
     let packages = versions.flat_map(|version| entries(&version.path().join("site-packages")));
