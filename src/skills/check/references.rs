@@ -54,16 +54,13 @@ fn look(
 ) {
     let path = decoded(&mention.path);
     let shown = text::one_line(&path, limits::SUMMARY_CHARS);
+    let mut outside = |how: &str, fix: &str| {
+        let message = format!("`{shown}` {how} the skill; only what lies in it can be read");
+        let rule = "outside-reference";
+        findings.add(rule, page.file_name, mention.line, message, fix.to_owned());
+    };
     let Some(inside) = normal(&path).filter(|_| !is_of_system(&path)) else {
-        let message = format!("`{shown}` leads out of the skill; only what lies in it can be read");
-        let fix = "copy what is needed into the skill".to_owned();
-        return findings.add(
-            "outside-reference",
-            page.file_name,
-            mention.line,
-            message,
-            fix,
-        );
+        return outside("leads out of", "copy what is needed into the skill");
     };
     if !matches!(
         skill.root.node(&inside),
@@ -72,15 +69,7 @@ fn look(
         return;
     }
     if is_beside(skill, &inside) {
-        let message = format!("`{shown}` lies beside the skill; only what lies in it can be read");
-        let fix = "put it into the skill".to_owned();
-        return findings.add(
-            "outside-reference",
-            page.file_name,
-            mention.line,
-            message,
-            fix,
-        );
+        return outside("lies beside", "put it into the skill");
     }
     let names = names.get_or_insert_with(|| {
         let files = skill.files().files;
