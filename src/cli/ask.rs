@@ -34,7 +34,9 @@ pub fn run(typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
     let prompt = prompt(&run, input.as_mut(), output)?;
     let (instructions, tools) = run.equip(output)?;
     if run.typed.dry_run {
-        preview(&prompt, &instructions, &model, &tools, output)?;
+        let mut conversation = Conversation::new(&instructions);
+        conversation.ask(prompt);
+        preview(&conversation, &model, &tools, output)?;
     } else {
         answer(&prompt, &instructions, &model, &tools, &run, output)?;
     }
@@ -43,14 +45,11 @@ pub fn run(typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
 
 /// `--dry-run`: the first request, as JSON, instead of its answer.
 pub fn preview(
-    prompt: &str,
-    instructions: &str,
+    conversation: &Conversation,
     model: &HttpModel,
     tools: &Tools<'_>,
     output: &mut Output,
 ) -> Result<()> {
-    let mut conversation = Conversation::new(instructions);
-    conversation.ask(prompt);
     let request = Request {
         messages: conversation.messages(),
         tools: tools.definitions(),

@@ -70,10 +70,6 @@ pub fn run(typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
         return Err(usage("--dry-run shows a request, and there is no prompt"));
     }
     let (instructions, tools) = run.equip(output)?;
-    if run.typed.dry_run {
-        ask::preview(&first, &instructions, &model, &tools, output)?;
-        return Ok(0);
-    }
     let mut chat = Chat {
         conversation: Conversation::new(&instructions),
         model: &model,
@@ -82,22 +78,27 @@ pub fn run(typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
         failure: None,
         is_terminal: input.source() == Source::Terminal,
     };
+    if run.typed.dry_run {
+        if matches!(chat.take_first(&first, output), Line::Turn) {
+            ask::preview(&chat.conversation, &model, &tools, output)?;
+        }
+        return Ok(chat.status());
+    }
     if chat.is_terminal {
         output.note(&format!(
             "{}; /help lists the commands, Ctrl+D leaves",
             model.name()
         ));
     }
-    if !first.trim().is_empty() {
-        chat.ask(&first, output)?;
+    match chat.take_first(&first, output) {
+        Line::Leave => return Ok(0),
+        Line::Nothing => {}
+        Line::Turn => chat.turn(output)?,
     }
     if run.typed.stdin {
         chat.read_lines(&mut input, output)?;
     }
-    match chat.failure {
-        Some(error) if !chat.is_terminal => Ok(error.kind().exit_status()),
-        _ => Ok(0),
-    }
+    Ok(chat.status())
 }
 
 impl Chat<'_> {
@@ -147,6 +148,22 @@ impl Chat<'_> {
         }
     }
 
+    /// The words of the command line, as if they were typed.
+    fn take_first(&mut self, words: &str, output: &mut Output) -> Line {
+        if words.starts_with('/') {
+            return self.take_line(words, output);
+        }
+        match words.trim() {
+            "" => Line::Nothing,
+            _ => self.question(words),
+        }
+    }
+
+    fn status(&self) -> u8 {
+        let failure = self.failure.as_ref().filter(|_| !self.is_terminal);
+        failure.map_or(0, |error| error.kind().exit_status())
+    }
+
     /// Ctrl+C on a terminal ends no conversation; every other signal does.
     fn goes_on(&self, signal: i32) -> bool {
         self.is_terminal && Signal(signal) == Signal::INT
@@ -155,7 +172,11 @@ impl Chat<'_> {
     fn take_line(&mut self, line: &str, output: &mut Output) -> Line {
         let is_question = line.starts_with(char::is_whitespace);
         let line = line.trim();
-        if is_question && !line.is_empty() {
+        // What a terminal sends for an arrow key says nothing.
+        if text::sendable(line).trim().is_empty() {
+            return Line::Nothing;
+        }
+        if is_question {
             return self.question(line);
         }
         let (word, rest) = match line.split_once(char::is_whitespace) {
@@ -163,7 +184,6 @@ impl Chat<'_> {
             None => (line, ""),
         };
         match word {
-            "" => Line::Nothing,
             "/exit" | "/quit" | "/help" | "/clear" | "/retry" | "/skills" if !rest.is_empty() => {
                 self.refuse(format!("{word} stands alone on its line"), true, output)
             }
@@ -295,11 +315,6 @@ impl Chat<'_> {
                 _ => output.note(&format!("{count} more skills are {what}")),
             }
         }
-    }
-
-    fn ask(&mut self, prompt: &str, output: &mut Output) -> Result<()> {
-        self.conversation.ask(prompt);
-        self.turn(output)
     }
 
     /// One turn. Only what ends the whole conversation is an error.

@@ -115,6 +115,11 @@ fn dispatch(typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
     if typed.fix && typed.command != Command::Skills {
         return Err(usage("--fix belongs to `skills check`"));
     }
+    if typed.dry_run && !matches!(typed.command, Command::Ask | Command::Chat) {
+        return Err(usage(
+            "--dry-run shows the request of a question; it holds back nothing else",
+        ));
+    }
     match typed.command {
         Command::Ask if !ask::is_conversation(&typed) => ask::run(typed, start, output),
         Command::Ask | Command::Chat => chat::run(typed, start, output),

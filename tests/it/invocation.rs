@@ -203,6 +203,44 @@ fn a_skill_is_invoked_by_hand() {
     assert_eq!(asked[2], "/etc/hosts is what?");
 }
 
+/// The words of `chat` are its first line, also where only the request is shown;
+/// what an arrow key sends is no line.
+#[test]
+fn the_first_turn_invokes_as_any_other() {
+    let test = skills();
+    let server = Server::start([Reply::text("one"), Reply::text("two")]);
+    let run = test.again().endpoint(&server);
+    let run = run
+        .args(["chat", "/fix", "a b"])
+        .stdin("\x1b[A\n \x1b[B\nmore\n");
+    run.run()
+        .success()
+        .stdout("one\ntwo\n")
+        .stderr_has("the skill `fix`, ");
+    let requests = server.finish();
+    assert!(questions(&requests[0])[0].starts_with("I invoke the skill `fix`."));
+    assert_eq!(questions(&requests[1])[1], "more");
+    let endpoint = ["--no-env-file", "-m", "x", "--dry-run"];
+    let preview = |words: &[&str]| {
+        let test = test
+            .again()
+            .env("LLM_API_BASE_URL", "http://127.0.0.1:9/v1");
+        test.args(endpoint).args(words).run()
+    };
+    let request = preview(&["chat", "/fix a"]).success().stdout_json();
+    let asked = &request["body"]["messages"][1]["content"];
+    assert!(
+        asked
+            .as_str()
+            .unwrap()
+            .starts_with("I invoke the skill `fix`.")
+    );
+    preview(&["chat", "/fixx"])
+        .status(1)
+        .stdout("")
+        .stderr_has("did you mean /fix?");
+}
+
 /// What was invoked by hand is in the conversation as well.
 #[test]
 fn what_was_invoked_by_hand_is_not_told_again() {

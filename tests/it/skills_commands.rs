@@ -238,6 +238,34 @@ fn words_that_are_no_command_are_told() {
     }
 }
 
+/// Two skills where one and packages are due: no stranger's package is installed.
+#[test]
+fn a_skill_is_no_package() {
+    let run = some_skills().args(["skills", "setup", "empty", "tables"]);
+    run.run()
+        .status(2)
+        .stderr_has("`tables` is a skill")
+        .stderr_has("`tables>=0`");
+}
+
+/// `--dry-run` promises that nothing happens; where it cannot, nothing does.
+#[test]
+fn a_dry_run_of_a_command_is_refused() {
+    let test = some_skills();
+    for words in [
+        &["skills", "check", "--fix"][..],
+        &["skills", "new", "x"],
+        &["skills", "setup", "tables"],
+        &["tool", "list_skills"],
+        &["demo"],
+        &["doctor"],
+    ] {
+        let run = test.clone().args(words.iter().copied()).args(["--dry-run"]);
+        run.run().status(2).stdout("").stderr_has("--dry-run");
+    }
+    assert!(!test.exists("skills/x"));
+}
+
 /// Nothing that the linter calls wrong is hidden by the list, nor told
 /// otherwise.
 #[test]

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
+use crate::cli::args::usage;
 use crate::cli::setup::Run;
 use crate::cli::skills::lossy;
 use crate::cli::skills::{Place, near, print_json};
@@ -41,6 +42,15 @@ struct Missing<'d> {
     line: usize,
 }
 
+/// Somebody who names two skills wants no package of a stranger's.
+fn no_package(name: &str, run: &Run) -> Error {
+    let text = format!("`{name}` is a skill; a setup takes one skill, and then packages");
+    let command = run.skills_command(&format!("setup {name}"));
+    usage(text).with_hint(format!(
+        "`{command}` sets that one up; a package of this name is meant by `{name}>=0`"
+    ))
+}
+
 /// Sets the skill up, with its progress on standard error. The status is 1 if
 /// imports are left that find no module.
 pub fn run(
@@ -50,7 +60,16 @@ pub fn run(
     is_json: bool,
     output: &mut Output,
 ) -> Result<u8> {
-    let skill = Place::of(name, run)?.skill()?;
+    let place = Place::of(name, run)?;
+    let skill = place.skill()?;
+    if !requirements.is_empty() {
+        let skills = place.skills.catalogue();
+        for requirement in requirements {
+            if skills.named(requirement).is_some() {
+                return Err(no_package(requirement, run));
+            }
+        }
+    }
     let extra: Vec<String> = requirements.iter().map(ToString::to_string).collect();
     let order = Order {
         skill: &skill,
