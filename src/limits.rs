@@ -290,6 +290,10 @@ pub const MENDED_BYTES: usize = 64 << 10;
 /// Values that are mended in one document.
 pub const MENDED_VALUES: usize = 100;
 
+/// Times that `skills check --fix` goes over a document's fields: what one change
+/// makes possible is done by the next round, and no change makes more than one so.
+pub const MENDING_ROUNDS: usize = 4;
+
 // Opening and reading files.
 
 /// Bytes of a path; the kernel's own bound (`PATH_MAX` without its NUL).

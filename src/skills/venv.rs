@@ -65,7 +65,7 @@ impl Record {
     pub fn write(&self, venv: &Path) -> io::Result<()> {
         let text = serde_json::to_string_pretty(self)?;
         let new = venv.join(format!("{NAME}.new"));
-        fs::write(&new, text + "\n")?;
+        files::write_new(&new, (text + "\n").as_bytes())?;
         fs::rename(new, venv.join(NAME))
     }
 }

@@ -443,9 +443,14 @@ fn what_people_made_stays() {
             test
         };
         let test = test.file(&format!("{path}/mine"), "");
+        // What a stranger may have put there is no way out.
+        let test = test.file("other/file", "whole");
+        let new = format!("{path}/.skills-runner.json.new");
+        let test = test.link(&new, "../../../other/file");
         setup(&test, &[])
             .success()
             .stderr_has("was not made by a setup");
+        assert_eq!(test.read("other/file"), "whole");
         script(&test, "import alpha");
         setup(&test, &[]).success().stderr_lacks("installs");
         let test = test.file("skills/s/requirements.txt", "beta\n");

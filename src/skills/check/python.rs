@@ -87,10 +87,12 @@ pub(super) fn check(skill: &Skill, probed: &Probed, interpreter: &Interpreter) -
     findings
         .problems
         .extend(probed.faults.iter().take(limits::PROBLEMS).cloned());
+    let mut is_whole = None;
+    let mut is_whole = || *is_whole.get_or_insert_with(|| is_complete(skill, interpreter));
     for ((module, is_missing), imports) in by_module(probed) {
         let declared = match probed.declares(imports[0]) {
             // All that is listed is there, and does not bring it.
-            Declares::Perhaps if is_complete(skill, interpreter) => Declares::No,
+            Declares::Perhaps if is_whole() => Declares::No,
             declared => declared,
         };
         if is_missing {

@@ -6,6 +6,7 @@
 //! added to. `place` sees to it that no half-made one is ever used, a lock that
 //! two setups do not meet, `tool` runs the installers. Nothing here prints.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::config::Python;
@@ -73,7 +74,8 @@ pub fn lacks_listed(skill: &Skill, venv: &Path) -> bool {
         .iter()
         .flat_map(|file| requirements::lines_of(&skill.root, file));
     if let Some(record) = Record::of(venv) {
-        return lines.any(|line| !record.declared.contains(&line));
+        let declared: BTreeSet<String> = record.declared.into_iter().collect();
+        return lines.any(|line| !declared.contains(&line));
     }
     let installed = installed(venv);
     lines.any(|line| !installed.contains(&project(&line)))

@@ -4,12 +4,14 @@
 //! Nothing is understood here that pip understands better: lines are compared
 //! to see whether they have changed, and added to.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
 use crate::limits;
 use crate::skills::packages::project;
 use crate::world::confined::{self, Refusal, Root};
+use crate::world::files;
 
 /// The file at the skill's root.
 pub(super) const FILE: &str = "requirements.txt";
@@ -143,8 +145,7 @@ impl RequirementsFile {
         // Somebody may have made one meanwhile.
         self.may_be_written(root)?;
         let new = work.join(FILE);
-        fs::write(&new, &self.text)?;
-        fs::File::open(&new)?.sync_all()?;
+        files::write_new(&new, self.text.as_bytes())?;
         Ok(fs::rename(new, skill.join(FILE))?)
     }
 }
@@ -170,7 +171,8 @@ pub(super) fn lines_of(root: &Root, path: &str) -> Vec<String> {
 fn lines(root: &Root, folder: &str, text: &str) -> Vec<String> {
     let mut reading = Reading {
         root,
-        files: 0,
+        named: BTreeSet::new(),
+        left: limits::SETUP_REQUIREMENTS_BYTES,
         lines: Vec::new(),
     };
     reading.read(folder, text);
@@ -185,7 +187,10 @@ fn folder_of(path: &str) -> &str {
 /// The lines of a file and of those that it names.
 struct Reading<'r> {
     root: &'r Root,
-    files: usize,
+    /// Files that were named: what is named twice adds nothing.
+    named: BTreeSet<String>,
+    /// How many bytes may still be read.
+    left: usize,
     lines: Vec<String>,
 }
 
@@ -197,13 +202,17 @@ impl Reading<'_> {
             let Some(name) = file_named(&line) else {
                 continue;
             };
-            self.files += 1;
-            if self.files > limits::SETUP_REQUIREMENTS_FILES {
-                return;
-            }
             let path = format!("{folder}{name}");
+            if self.named.len() == limits::SETUP_REQUIREMENTS_FILES
+                || !self.named.insert(path.clone())
+            {
+                continue;
+            }
             // pip says it better if it cannot be read.
-            if let Ok((text, _)) = read(self.root, &path) {
+            if let Ok((text, _)) = read(self.root, &path)
+                && let Some(left) = self.left.checked_sub(text.len())
+            {
+                self.left = left;
                 self.read(folder_of(&path), &text);
             }
         }
@@ -300,6 +309,7 @@ fn compact(requirement: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::world::scratch::Scratch;
 
     fn file(text: &str) -> RequirementsFile {
         RequirementsFile {
@@ -318,6 +328,22 @@ mod tests {
         assert_eq!(file(text).lines(&root), expected);
         let text = "# c \\\na\\\n# c\nb\u{c}c\rd \\";
         assert_eq!(file(text).lines(&root), ["a", "b", "c", "d"]);
+    }
+
+    /// A file that names itself, once or often, is read once.
+    #[test]
+    fn files_in_a_circle_are_read_once() {
+        let folder = Scratch::new(&std::env::temp_dir()).unwrap();
+        let named = format!("a\n{}", "-r b.txt\n".repeat(50));
+        folder.write("b.txt", named.as_bytes()).unwrap();
+        let root = Root::open(folder.path()).unwrap();
+        assert_eq!(lines_of(&root, "b.txt").len(), 2 * 51);
+        let large = "x".repeat(limits::SETUP_REQUIREMENTS_BYTES - 1);
+        for name in ["c.txt", "d.txt"] {
+            folder.write(name, large.as_bytes()).unwrap();
+        }
+        let both = file("-r c.txt\n-r d.txt\n").lines(&root);
+        assert_eq!(both.len(), 3, "all files together have one bound");
     }
 
     #[test]

@@ -42,24 +42,9 @@ impl Work<'_> {
 
     /// A field that stands twice and says the same twice.
     pub(super) fn duplicates(&mut self) {
-        for _ in 0..limits::MENDED_VALUES {
+        // From the end, so that the others stay where they are.
+        for entry in self.twins().into_iter().rev() {
             let source = self.source();
-            let found = entries(source);
-            let read = |entry: &Entry| {
-                let text = yaml::normalize(source.get(entry.content.clone())?);
-                yaml::parse(&text).ok().map(|reading| reading.value)
-            };
-            let key = |entry: &Entry| entry.key(source).map(|(key, _)| key.to_owned());
-            let mut seen = BTreeMap::new();
-            let twin = found.iter().find_map(|entry| {
-                let first = seen.entry(key(entry)?).or_insert(entry);
-                let is_same = *first != entry && read(first)? == read(entry)?;
-                is_same.then(|| entry.clone())
-            });
-            let Some(entry) = twin else {
-                return;
-            };
-            let count = self.fixed.len();
             let fixed = (self.number(entry.line), "duplicate-key");
             // With its line's end, or that of the line before if it is the last.
             let behind = source[entry.content.end..]
@@ -73,10 +58,37 @@ impl Work<'_> {
                 None => before..entry.content.end,
             };
             self.attempt(range, "", self.fields.clone(), fixed);
-            if self.fixed.len() == count {
-                return;
+        }
+    }
+
+    /// The fields that say again what one before them says; each value is read
+    /// once.
+    fn twins(&self) -> Vec<Entry> {
+        let source = self.source();
+        let read = |entry: &Entry| {
+            let text = yaml::normalize(source.get(entry.content.clone())?);
+            yaml::parse(&text).ok().map(|reading| reading.value)
+        };
+        let found = entries(source);
+        let key = |entry: &Entry| entry.key(source).map(|(key, _)| key.to_owned());
+        let mut groups: BTreeMap<String, Vec<Entry>> = BTreeMap::new();
+        for entry in found {
+            if let Some(key) = key(&entry) {
+                groups.entry(key).or_default().push(entry);
             }
         }
+        let mut twins: Vec<Entry> = Vec::new();
+        for mut group in groups.into_values().filter(|group| group.len() > 1) {
+            let others = group.split_off(1);
+            let first = read(&group[0]);
+            let is_twin = |entry: &Entry| {
+                first.is_some() && !entry.has_comment(source) && read(entry) == first
+            };
+            twins.extend(others.into_iter().filter(is_twin));
+        }
+        twins.sort_by_key(|entry| entry.line);
+        twins.truncate(limits::MENDED_VALUES);
+        twins
     }
 
     /// A name or description that is no text is written as the text it is
@@ -126,10 +138,11 @@ impl Work<'_> {
         };
         let alike = |name: &str| name.to_lowercase().replace([' ', '_'], "-");
         if alike(&name) == alike(folder) {
+            let count = self.fixed.len();
             self.set("name", folder, "name-folder");
-            if !is_name(&name) && self.fixed.iter().any(|(_, rule)| *rule == "name-folder") {
-                let line = self.fixed.iter().find(|(_, rule)| *rule == "name-folder");
-                let line = line.map_or(1, |(line, _)| *line);
+            if let Some((line, _)) = self.fixed.get(count).copied()
+                && !is_name(&name)
+            {
                 self.fixed.push((line, "name-characters"));
             }
         }

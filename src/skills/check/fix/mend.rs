@@ -36,11 +36,18 @@ pub(in crate::skills::check) fn mend(document: &str, folder: &str) -> Option<Men
     if !work.is_proven(&work.text, &work.fields) {
         return None;
     }
-    work.duplicates();
-    work.types(&front);
-    work.tools();
-    // The last one: it may add a line.
-    work.name(&front, folder);
+    // One may be provable only when another is done.
+    for _ in 0..limits::MENDING_ROUNDS {
+        let count = work.fixed.len();
+        work.duplicates();
+        work.types(&front);
+        work.tools();
+        // The last one: it may add a line.
+        work.name(&front, folder);
+        if work.fixed.len() == count {
+            break;
+        }
+    }
     work.fixed.sort_unstable();
     let is_changed = work.text != document && !work.fixed.is_empty();
     is_changed.then_some(Mended {

@@ -286,6 +286,33 @@ fn writes_the_document_and_gives_it_its_name() {
     assert_eq!(fix(&bench.skill()), Ok(vec![]));
 }
 
+/// What one change makes possible is done in the same run, and a comment is no
+/// part of what stands twice.
+#[test]
+fn all_that_can_be_mended_is_mended_at_once() {
+    let twice =
+        "---\nallowed-tools: A, B\ndescription: d\nname: >\n a_b\nallowed-tools: A, B\n---\n";
+    let once = mend(twice, "a-b").unwrap();
+    assert!(once.text.contains("allowed-tools: A B\n"), "{}", once.text);
+    assert_eq!(once.text.matches("allowed-tools").count(), 1);
+    assert!(mend(&once.text, "a-b").is_none());
+    let kept = "---\nname: a-b\ndescription: d\nlicense: MIT\nlicense: MIT\n  # agreed\n---\n";
+    assert!(mend(kept, "a-b").is_none(), "the comment would be lost");
+}
+
+/// A large value that stands in front of many of its key is read once.
+#[test]
+fn many_that_stand_twice_take_no_time() {
+    let large = format!("a: [{}x]\n", "x,".repeat(5_000));
+    let others: String = (0..800).map(|n| format!("a: {n}\n")).collect();
+    let twins: String = (0..200).map(|n| format!("b{n}: 1\nb{n}: 1\n")).collect();
+    let text = format!("---\nname: a-b\ndescription: d\n{large}{others}{twins}---\n");
+    let begin = std::time::Instant::now();
+    mend(&text, "a-b");
+    // Minutes, when each was read for each.
+    assert!(begin.elapsed().as_secs() < 10, "{:?}", begin.elapsed());
+}
+
 #[test]
 fn writes_through_no_link() {
     let bench = Bench::new("a").write("real.md", BROKEN);
