@@ -290,6 +290,10 @@ pub const MENDED_BYTES: usize = 64 << 10;
 /// Values that are mended in one document.
 pub const MENDED_VALUES: usize = 100;
 
+/// The most that the kernel gives of a file's extended attribute, and of the names
+/// of all of them (`XATTR_SIZE_MAX`, `XATTR_LIST_MAX`).
+pub const ATTRIBUTE_BYTES: usize = 64 << 10;
+
 /// Times that `skills check --fix` goes over a document's fields: what one change
 /// makes possible is done by the next round, and no change makes more than one so.
 pub const MENDING_ROUNDS: usize = 4;

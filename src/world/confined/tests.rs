@@ -863,3 +863,39 @@ fn plain_files_are_regular_files_behind_no_link() {
     let walk = Root::open_with(&dir.path("skill"), Mechanism::Walk).unwrap();
     assert!(walk.plain_file(c"a.md").is_none());
 }
+
+/// What others have attached to a file, such as who else may read it, stays.
+#[test]
+fn a_replaced_file_keeps_its_attributes() {
+    let dir = TempDir::new();
+    dir.file("skill/a", "old");
+    let path = CString::new(dir.path("skill/a").into_os_string().into_encoded_bytes()).unwrap();
+    let (name, value) = (c"user.kept", b"yes");
+    // SAFETY: both names end with NUL, and the value is as long as is said.
+    let set = unsafe {
+        libc::setxattr(
+            path.as_ptr(),
+            name.as_ptr(),
+            value.as_ptr().cast(),
+            value.len(),
+            0,
+        )
+    };
+    if set != 0 {
+        return eprintln!("skipped: the file system has no attributes of users");
+    }
+    let root = Root::open(&dir.path("skill")).unwrap();
+    root.replace("a", b"old", b"new").unwrap();
+    assert_eq!(fs::read(dir.path("skill/a")).unwrap(), b"new");
+    let mut kept = [0_u8; 8];
+    // SAFETY: as above, and the buffer is as large as is said.
+    let length = unsafe {
+        libc::getxattr(
+            path.as_ptr(),
+            name.as_ptr(),
+            kept.as_mut_ptr().cast(),
+            kept.len(),
+        )
+    };
+    assert_eq!((length, &kept[..3]), (3, &value[..]));
+}

@@ -124,7 +124,8 @@ fn draft(folder: BorrowedFd<'_>, name: &CStr) -> Result<(CString, File), Refusal
     }
 }
 
-/// Fills the draft and gives it the owner, if that can be, and the mode.
+/// Fills the draft and gives it the owner, if that can be, the mode, and the
+/// attributes of the file that it is to replace.
 fn write_draft(draft: &mut File, like: &File, content: &[u8]) -> Result<(), Refusal> {
     let metadata = like.metadata()?;
     draft.write_all(content)?;
@@ -132,7 +133,53 @@ fn write_draft(draft: &mut File, like: &File, content: &[u8]) -> Result<(), Refu
     let owner = std::os::unix::fs::fchown(&*draft, Some(metadata.uid()), Some(metadata.gid()));
     let mode = metadata.mode() & if owner.is_ok() { 0o7777 } else { 0o777 };
     draft.set_permissions(Permissions::from_mode(mode))?;
+    copy_attributes(like, draft)?;
     Ok(draft.sync_all()?)
+}
+
+/// Extended attributes, access control lists among them. Those of the system's own
+/// are set by the system.
+fn copy_attributes(from: &File, to: &File) -> io::Result<()> {
+    let (from, to) = (from.as_raw_fd(), to.as_raw_fd());
+    // SAFETY: the descriptor is open, and the buffer is as large as is said.
+    let names = filled(|buffer| unsafe {
+        libc::flistxattr(from, buffer.as_mut_ptr().cast(), buffer.len())
+    });
+    let names = match names {
+        Err(error) if error.raw_os_error() == Some(libc::ENOTSUP) => return Ok(()),
+        names => names?,
+    };
+    for name in names.split_inclusive(|byte| *byte == 0) {
+        let is_of_system = [&b"security."[..], b"trusted."];
+        if is_of_system.iter().any(|space| name.starts_with(space)) {
+            continue;
+        }
+        let name = CStr::from_bytes_with_nul(name).map_err(io::Error::other)?;
+        // SAFETY: as above, and the name ends with NUL.
+        let value = filled(|buffer| unsafe {
+            libc::fgetxattr(
+                from,
+                name.as_ptr(),
+                buffer.as_mut_ptr().cast(),
+                buffer.len(),
+            )
+        })?;
+        // SAFETY: the descriptor is open, and name and value live for the call.
+        done(unsafe { libc::fsetxattr(to, name.as_ptr(), value.as_ptr().cast(), value.len(), 0) })?;
+    }
+    Ok(())
+}
+
+/// What a call writes into a buffer of the greatest size that the kernel knows.
+fn filled(call: impl Fn(&mut [u8]) -> libc::ssize_t) -> io::Result<Vec<u8>> {
+    let mut buffer = vec![0; limits::ATTRIBUTE_BYTES];
+    match usize::try_from(call(&mut buffer)) {
+        Ok(length) => {
+            buffer.truncate(length);
+            Ok(buffer)
+        }
+        Err(_) => Err(io::Error::last_os_error()),
+    }
 }
 
 fn rename(folder: BorrowedFd<'_>, from: &CStr, to: &CStr) -> io::Result<()> {
