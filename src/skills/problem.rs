@@ -58,6 +58,10 @@ pub(super) fn remedy(rule: &str) -> Option<&'static str> {
         "unclosed-bracket" => "close the bracket, or put the value in quotes",
         "bad-escape" => "double the backslash, or use single quotes",
         "tab" => "use spaces",
+        "indented-field" => "take the white space in front of it away",
+        "field-in-text" => {
+            "begin the line at the first column, or put the whole value in double quotes"
+        }
         "indentation" => "indent keys that belong together with the same number of spaces",
         "not-a-field" => "write it as `key: value`, with a space behind the colon",
         "duplicate-key" => "keep one of them",

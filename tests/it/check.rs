@@ -377,6 +377,46 @@ fn fix_mends_what_is_safe() {
     assert_eq!(document.metadata().unwrap().modified().unwrap(), written);
 }
 
+/// What one blank too many has hidden is found, read, and put right; what only
+/// looks like a field is left to who wrote it.
+#[test]
+fn an_indented_field_is_told_and_mended() {
+    let test = Test::new()
+        .file(
+            "skills/slip/SKILL.md",
+            "---\nname: slip\n description: Use when X\n\tlicense: MIT\n---\nDo it.\n",
+        )
+        .file(
+            "skills/note/SKILL.md",
+            "---\nname: note\ndescription: Fill forms\n  note: all\n---\nDo it.\n",
+        );
+    let list = test.clone().args(["skills", "list", "--json"]).run();
+    let list = list.success().stdout_json();
+    assert_eq!(list["skills"][1]["description"], "Use when X", "{list}");
+    let run = test.clone().args(["skills", "check"]).run().status(1);
+    let problems = run.stdout.lines().filter(|line| line.starts_with("skills"));
+    let problems: Vec<&str> = problems
+        .map(|line| line.split("]: ").next().unwrap())
+        .collect();
+    let expected = [
+        "skills/note/SKILL.md:4: error[field-in-text",
+        "skills/slip/SKILL.md:3: error[indented-field",
+        "skills/slip/SKILL.md:4: error[indented-field",
+    ];
+    assert_eq!(problems, expected, "{}", run.stdout);
+    assert!(!run.stdout.contains("--fix note"), "{}", run.stdout);
+    let note = test.read("skills/note/SKILL.md");
+    test.clone()
+        .args(["skills", "check", "--fix"])
+        .run()
+        .status(1);
+    assert_eq!(
+        test.read("skills/slip/SKILL.md"),
+        "---\nname: slip\ndescription: Use when X\nlicense: MIT\n---\nDo it.\n"
+    );
+    assert_eq!(test.read("skills/note/SKILL.md"), note);
+}
+
 /// What may not be written is a finding, in every form, and stops no other.
 #[test]
 fn fix_tells_what_it_could_not_write() {

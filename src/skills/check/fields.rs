@@ -9,22 +9,8 @@ use super::document::shown;
 use super::{Findings, Page};
 use crate::limits;
 use crate::skills::skeleton::valid_name;
+use crate::skills::yaml::lines::FIELDS;
 use crate::skills::{Skill, yaml};
-
-/// The fields of the specification, and those of clients that do something.
-const KNOWN: [&str; 11] = [
-    "name",
-    "description",
-    "license",
-    "compatibility",
-    "metadata",
-    "allowed-tools",
-    "disable-model-invocation",
-    "user-invocable",
-    "argument-hint",
-    "arguments",
-    "when_to_use",
-];
 
 /// Looks at every field.
 pub(super) fn check(skill: &Skill, page: &Page, findings: &mut Findings) {
@@ -247,8 +233,8 @@ pub(super) fn has_commas(tools: &str) -> bool {
 
 fn unknown(page: &Page, findings: &mut Findings) {
     let fields = &page.front.fields;
-    for key in fields.keys().filter(|key| !KNOWN.contains(&key.as_str())) {
-        let near = KNOWN
+    for key in fields.keys().filter(|key| !FIELDS.contains(&key.as_str())) {
+        let near = FIELDS
             .iter()
             .find(|known| !fields.contains_key(**known) && is_slip(key, known));
         if let Some(known) = near {

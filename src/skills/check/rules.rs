@@ -122,6 +122,14 @@ pub const RULES: &[Rule] = &[
     error("tab", "A tab stands where YAML wants spaces."),
     error("indentation", "A line is indented as no value around it."),
     error(
+        "indented-field",
+        "A field is indented, and so part of the value above it.",
+    ),
+    error(
+        "field-in-text",
+        "A line inside a value without quotes looks like a field.",
+    ),
+    error(
         "not-a-field",
         "A line of the frontmatter is no `key: value`.",
     ),

@@ -116,6 +116,8 @@ fn documents() -> Vec<(String, &'static [&'static str])> {
         (with(&format!("x: {}\n", "[".repeat(100))), &["4 too-deep"]),
         (with("x:\n\ty: z\n"), &["5 tab"]),
         (with("x:\n    y: z\n  w: v\n"), &["6 indentation"]),
+        (with(" license: MIT\n"), &["4 indented-field"]),
+        (with(" licence: MIT\n"), &["4 field-in-text"]),
         (with("license:MIT\n"), &["4 not-a-field"]),
         (with("license: MIT\nlicense: MIT\n"), &["5 duplicate-key"]),
         (with("x: y\u{7}\n"), &["4 control-character"]),

@@ -16,6 +16,21 @@ const KNOWN_KEYS: [&str; 6] = [
     "allowed-tools",
 ];
 
+/// The same, and those of clients that do something.
+pub(in crate::skills) const FIELDS: [&str; 11] = [
+    "name",
+    "description",
+    "license",
+    "compatibility",
+    "metadata",
+    "allowed-tools",
+    "disable-model-invocation",
+    "user-invocable",
+    "argument-hint",
+    "arguments",
+    "when_to_use",
+];
+
 /// Whether a line begins with a key at its first column.
 pub fn is_key_line(line: &str) -> bool {
     split_key(line).is_some()

@@ -17,6 +17,7 @@ use crate::limits;
 mod block;
 pub mod fence;
 mod flow;
+pub(in crate::skills) mod indented;
 pub(in crate::skills) mod lines;
 mod repair;
 mod scalar;

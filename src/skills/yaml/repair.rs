@@ -7,9 +7,11 @@
 //! where a value was saved, an error where it was lost.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
+use super::indented::{find_field, find_suspect};
 use super::lines::{as_text, is_idle, is_item_line, is_key_line, split_key, unindent, untab};
 use super::{Diagnostic, Fault, Reading, Severity, insert, note, parse, shown};
 use crate::limits;
@@ -20,6 +22,7 @@ pub fn mend(text: &str) -> Reading {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut mender = Mender {
         reading: Reading::default(),
+        keys: BTreeSet::new(),
     };
     let value = mender.block(&unindent(text), 1, 0);
     // Entries that are sound one by one can still be unsound together.
@@ -41,6 +44,8 @@ struct Entry<'a> {
 
 struct Mender {
     reading: Reading,
+    /// Those at the first column of the document.
+    keys: BTreeSet<String>,
 }
 
 impl Mender {
@@ -53,7 +58,12 @@ impl Mender {
         let begins = if is_list { is_item_line } else { is_key_line };
         let mut fields = Map::new();
         let mut items = Vec::new();
-        for entry in split_entries(text, line, begins) {
+        let entries = split_entries(text, line, begins);
+        if depth == 0 {
+            let keys = entries.iter().filter_map(|entry| split_key(&entry.text));
+            self.keys = keys.map(|(key, _)| key.to_owned()).collect();
+        }
+        for entry in entries {
             if !is_list {
                 self.field(entry, depth, &mut fields);
             } else if is_item_line(&entry.text) {
@@ -69,6 +79,12 @@ impl Mender {
     }
 
     fn field(&mut self, mut entry: Entry, depth: usize, fields: &mut Map<String, Value>) {
+        if depth == 0
+            && parse(&entry.text).is_err()
+            && let Some(at) = find_field(&entry.text, |key| self.keys.contains(key))
+        {
+            return self.two_fields(&entry, at, fields);
+        }
         let fault = match self.strict(&mut entry) {
             Ok(Reading {
                 value: Value::Object(found),
@@ -97,6 +113,29 @@ impl Mender {
         if let Some(value) = self.save(rest, entry.line, &fault, &what, depth) {
             self.keep(fields, (key.to_owned(), entry.line), value, depth);
         }
+    }
+
+    /// Reads the lines from `at` on as a field of its own, which they are but
+    /// for their indentation. Each key is found so once: the recursion ends.
+    fn two_fields(&mut self, entry: &Entry, at: usize, fields: &mut Map<String, Value>) {
+        let (above, own) = entry.text.split_at(at);
+        let line = entry.line + above.matches('\n').count();
+        let own = own.trim_start_matches([' ', '\t']);
+        let key = split_key(own).map(|(key, _)| key).unwrap_or_default();
+        self.keys.insert(key.to_owned());
+        let as_entry = |text, line| {
+            let text = Cow::Borrowed(text);
+            Entry { text, line }
+        };
+        let above = as_entry(above.trim_end_matches('\n'), entry.line);
+        self.field(above, 0, fields);
+        let message = format!(
+            "`{}` is indented, and so part of the value above it to other readers; read as a \
+             field of its own",
+            shown(key)
+        );
+        self.warn(line, "indented-field", message);
+        self.field(as_entry(own, line), 0, fields);
     }
 
     fn item(&mut self, mut entry: Entry, depth: usize) -> Option<Value> {
@@ -165,8 +204,21 @@ impl Mender {
                 return Some(value);
             }
             if let Some(text) = as_text(rest) {
-                let message = format!("{}; {what} is taken as text", fault.message);
-                self.warn(fault.line, fault.rule, message);
+                let suspect = find_suspect(rest).map(|(key, below)| (key, line + below));
+                let is_cause = |(_, at)| {
+                    at == fault.line && ["unquoted-colon", "indentation"].contains(&fault.rule)
+                };
+                if !suspect.is_some_and(is_cause) {
+                    let message = format!("{}; {what} is taken as text", fault.message);
+                    self.warn(fault.line, fault.rule, message);
+                }
+                if let Some((key, at)) = suspect {
+                    let message = format!(
+                        "`{}:` looks like a field, and is taken as text of {what}",
+                        shown(key)
+                    );
+                    self.warn(at, "field-in-text", message);
+                }
                 return Some(Value::String(text));
             }
         }

@@ -364,3 +364,95 @@ fn mends_entry_by_entry() {
         );
     }
 }
+
+/// What one blank too many makes part of the value above, and what is part of
+/// it in truth.
+#[test]
+fn an_indented_field_is_one_of_its_own() {
+    let table = [
+        (
+            "name: i\n description: Use when X",
+            json!({"name": "i", "description": "Use when X"}),
+            "2 indented-field",
+        ),
+        (
+            "name: i\n\tdescription: Use",
+            json!({"name": "i", "description": "Use"}),
+            "2 indented-field",
+        ),
+        (
+            "a: Fill: yes\n license: MIT\n  or so",
+            json!({"a": "Fill: yes", "license": "MIT or so"}),
+            "1 unquoted-colon, 2 indented-field",
+        ),
+        (
+            "a: 'b'\n  metadata:\n    x: y\n  description: |-\n    c",
+            json!({"a": "b", "metadata": {"x": "y"}, "description": "c"}),
+            "2 indented-field, 4 indented-field",
+        ),
+        (
+            "a: |\n   b\n license: MIT",
+            json!({"a": "b", "license": "MIT"}),
+            "3 indented-field",
+        ),
+        (
+            "a:\n  b: c\n license:",
+            json!({"a": {"b": "c"}, "license": null}),
+            "3 indented-field",
+        ),
+        (
+            "a:\n - b\n  license: MIT",
+            json!({"a": ["b"], "license": "MIT"}),
+            "3 indented-field",
+        ),
+        (
+            "a: {b: c}\n license: MIT",
+            json!({"a": {"b": "c"}, "license": "MIT"}),
+            "2 indented-field",
+        ),
+        // Fields of the value above, and text.
+        (
+            "a:\n  b: c: d\n  license: MIT",
+            json!({"a": {"b": "c: d", "license": "MIT"}}),
+            "2 unquoted-colon",
+        ),
+        (
+            "a:\n - b: @c\n   license: MIT",
+            json!({"a": ["b: @c license: MIT"]}),
+            "2 reserved-character, 3 field-in-text",
+        ),
+        (
+            "a: {b: c,\n license: MIT",
+            json!({"a": "{b: c, license: MIT"}),
+            "1 unclosed-bracket, 2 field-in-text",
+        ),
+        (
+            "a: b\n note: c",
+            json!({"a": "b note: c"}),
+            "2 field-in-text",
+        ),
+        (
+            "name: a\n name: b",
+            json!({"name": "a name: b"}),
+            "2 field-in-text",
+        ),
+        (
+            "a: b: c\n license:MIT\n http://x",
+            json!({"a": "b: c license:MIT http://x"}),
+            "1 unquoted-colon",
+        ),
+    ];
+    for (text, expected, findings) in table {
+        assert!(parse(text).is_err(), "{text:?}");
+        let reading = mend(text);
+        assert_eq!(reading.value, expected, "{text:?}");
+        let found = reading.findings.iter();
+        let found: Vec<String> = found.map(|it| format!("{} {}", it.line, it.rule)).collect();
+        assert_eq!(found.join(", "), findings, "{text:?}");
+    }
+    let text = "a: >\n  x\n  license: MIT";
+    assert!(
+        parse(text).is_ok(),
+        "no field: what is sound says what it says"
+    );
+}

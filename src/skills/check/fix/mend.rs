@@ -32,6 +32,7 @@ pub(in crate::skills::check) fn mend(document: &str, folder: &str) -> Option<Men
     let mut work = Work::new(document, &front)?;
     work.head();
     work.closing(&front);
+    work.indented();
     work.values()?;
     if !work.is_proven(&work.text, &work.fields) {
         return None;

@@ -28,8 +28,8 @@ fn mends_what_is_safe() {
             &["3 unquoted-colon"],
         ),
         (
-            "name: a-b\ndescription: Use when: now\n  or: later\n\n# note\nlicense: MIT # x",
-            "name: a-b\ndescription: \"Use when: now or: later\"\n\n# note\nlicense: MIT # x",
+            "name: a-b\ndescription: Use when: now\n  or later\n\n# note\nlicense: MIT # x",
+            "name: a-b\ndescription: \"Use when: now or later\"\n\n# note\nlicense: MIT # x",
             &["3 unquoted-colon"],
         ),
         (
@@ -67,6 +67,30 @@ fn mends_what_is_safe() {
             "name: a-b\ndescription: \"c: d wrapped\"\nx: y",
             &["3 unquoted-colon"],
         ),
+        // Fields that slipped into the value above, each with its own white space.
+        (
+            "name: a-b\n description: c",
+            "name: a-b\ndescription: c",
+            &["3 indented-field"],
+        ),
+        (
+            "name: a-b\ndescription: Fill forms: yes\n license: MIT\n\tmetadata:\n    x: y",
+            "name: a-b\ndescription: \"Fill forms: yes\"\nlicense: MIT\nmetadata:\n    x: y",
+            &["3 unquoted-colon", "4 indented-field", "5 indented-field"],
+        ),
+        (
+            "name: 'a-b'\n  description: |-\n    x\n  license: MIT",
+            "name: 'a-b'\ndescription: |-\n    x\nlicense: MIT",
+            &["3 indented-field", "5 indented-field"],
+        ),
+        // What may be a field, or not, stays.
+        (
+            "name: a-b\ndescription: Use when: now\n  or: later",
+            "",
+            &[],
+        ),
+        ("name: a-b\n name: c\ndescription: d", "", &[]),
+        ("name: a-b\ndescription: c\n\tnote: d", "", &[]),
         // Fields.
         (
             "name: A B\ndescription: c",
@@ -204,6 +228,8 @@ fn what_is_mended_says_the_same() {
         "description: |\n  x: y\n\n",
         "\r\n",
         "x:y\n",
+        " compatibility: Python\n",
+        "\tmetadata:\n    x: y\n",
     ];
     let mut seed = 7_u64;
     let mut count = 0;

@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::entry::{Entry, entries, scalar};
 use super::mend::Work;
 use crate::limits;
+use crate::skills::yaml::indented::{find_field, find_suspect};
 use crate::skills::yaml::lines::{as_text, is_idle, split_key, untab};
 use crate::skills::yaml::{self, Fault};
 
@@ -22,6 +23,29 @@ const QUOTABLE: [&str; 6] = [
 ];
 
 impl Work<'_> {
+    /// Fields that are part of the value above them by their indentation alone.
+    pub(super) fn indented(&mut self) {
+        for _ in 0..limits::MENDED_VALUES {
+            let source = self.source();
+            let found = entries(source);
+            let keys = found.iter().filter_map(|entry| entry.key(source));
+            let keys: BTreeSet<&str> = keys.map(|(key, _)| key).collect();
+            let first = found.iter().find_map(|entry| {
+                let text = source.get(entry.content.clone())?;
+                let is_refused = yaml::parse(&yaml::normalize(text)).is_err();
+                let at = find_field(text, |key| keys.contains(key)).filter(|_| is_refused)?;
+                Some(entry.content.start + at)
+            });
+            let Some(at) = first else {
+                return;
+            };
+            let blank = source[at..].len() - source[at..].trim_start_matches([' ', '\t']).len();
+            let line = source[..at].matches('\n').count();
+            self.fixed.push((self.number(line), "indented-field"));
+            self.edit(at..at + blank, "");
+        }
+    }
+
     /// Values that stop a strict reader, until it reads to the end. None: it
     /// cannot be brought there.
     pub(super) fn values(&mut self) -> Option<()> {
@@ -99,6 +123,10 @@ impl Work<'_> {
         let Some(Value::String(text)) = self.fields.get(key) else {
             return None;
         };
+        // It may be a field that was meant: its author knows.
+        if find_suspect(value).is_some() {
+            return None;
+        }
         let new = format!(" {}", scalar(text));
         if entry.has_comment(source) || new == value {
             return None;
