@@ -53,9 +53,15 @@ pub(super) fn remedy(rule: &str) -> Option<&'static str> {
         "fenced-frontmatter" => "remove the lines of ``` at the start and at the end",
         "unclosed-frontmatter" => "put a line of `---` behind the last field",
         "unquoted-colon" | "reserved-character" | "ambiguous-value" | "text-after-value"
-        | "anchor-alias-tag" | "field-type" | "bad-flow" => "put the value in double quotes",
+        | "field-type" => "put the value in double quotes",
+        "anchor-alias-tag" => {
+            "write out what an anchor or a tag stands for, or put mere text in double quotes"
+        }
+        "bad-flow" => {
+            "part the items by commas and close every bracket, or put mere text in double quotes"
+        }
         "unclosed-quote" => "close the quote",
-        "unclosed-bracket" => "close the bracket, or put the value in quotes",
+        "unclosed-bracket" => "close the bracket, or put mere text in double quotes",
         "bad-escape" => "double the backslash, or use single quotes",
         "tab" => "use spaces",
         "indented-field" => "take the white space in front of it away",

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{Findings, Page};
+use super::{Findings, Page, remedy};
 use crate::limits;
 use crate::skills::frontmatter::{Diagnostic, Severity};
 use crate::skills::yaml;
@@ -163,8 +163,9 @@ fn strictly(page: &Page, source: &str, findings: &mut Findings) {
 }
 
 fn tell(page: &Page, finding: Diagnostic, findings: &mut Findings) {
+    let own = remedy::of(page, &finding);
     let problem = Problem::of_document(page.file_name, finding);
-    let (message, fix) = (problem.message, problem.fix);
+    let (message, fix) = (problem.message, own.or(problem.fix));
     findings.push(problem.rule, problem.file, problem.line, message, fix);
 }
 

@@ -170,7 +170,8 @@ fn metadata(page: &Page, findings: &mut Findings) {
         }
         Some(other) => {
             let message = format!("the metadata is {}, not a map of texts", kind(other));
-            findings.add("metadata-type", page.file_name, line, message, None);
+            let fix = "write it as indented lines of `key: value` below `metadata:`".to_owned();
+            findings.add("metadata-type", page.file_name, line, message, fix);
         }
     }
 }
@@ -213,7 +214,9 @@ fn allowed_tools(page: &Page, findings: &mut Findings) {
                 "the field `{KEY}` is {}; the specification has one text of names parted by spaces",
                 kind(other)
             );
-            findings.add("allowed-tools-type", page.file_name, line, message, None);
+            let fix =
+                "write the names on one line, parted by spaces: `Read Bash(git:*)`".to_owned();
+            findings.add("allowed-tools-type", page.file_name, line, message, fix);
         }
     }
 }

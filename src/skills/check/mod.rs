@@ -24,6 +24,7 @@ mod fix;
 mod mentions;
 mod python;
 mod references;
+mod remedy;
 mod rules;
 #[cfg(test)]
 mod tests;

@@ -617,6 +617,43 @@ fn a_promise_is_made_where_it_is_kept() {
     assert_eq!(fix("---\nname: A\ndescription: c\n---\nDo\n"), [true, true]);
 }
 
+/// What YAML takes for more than text is not told to become text.
+#[test]
+fn a_remedy_keeps_what_a_value_stands_for() {
+    let fixes = |lines: &str| -> Vec<String> {
+        let found = check(&Bench::new("a").write("SKILL.md", with(lines)).skill());
+        found.into_iter().map(|it| it.fix.unwrap()).collect()
+    };
+    assert_eq!(
+        fixes("x: &d foo\ny: [*d]\n"),
+        [
+            "take the anchor `&d` out, and write its value once more where `*d` stands for it",
+            "write out, in place of `*d`, what the anchor `&d` stands for",
+        ]
+    );
+    assert_eq!(
+        fixes("metadata:\n  v: !!str 12\n"),
+        ["take the tag `!!str` out, and put the value behind it in double quotes"]
+    );
+    for text in ["x: *bold* words\n", "x: & more\n", "x: !important it is\n"] {
+        let fixes = fixes(text);
+        assert!(
+            fixes[0].starts_with("put the value in double quotes"),
+            "{fixes:?}"
+        );
+    }
+    let unclosed = fixes("metadata: {a: b, c: [1, 2}\n");
+    assert_eq!(
+        unclosed[0],
+        "close the bracket, or put mere text in double quotes"
+    );
+    let tools = fixes("allowed-tools:\n- Web Search # it\n- Read\n");
+    assert!(
+        tools[0].starts_with("write the names on one line"),
+        "{tools:?}"
+    );
+}
+
 /// Neither time nor stack, whatever stands in a document of the full size.
 #[test]
 fn hostile_documents_are_checked_in_time() {

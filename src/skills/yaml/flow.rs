@@ -23,6 +23,7 @@ impl Reader<'_> {
             if self.peek() == Some(close) {
                 break;
             }
+            self.other_bracket(close)?;
             if is_list {
                 items.push(self.flow_item(opened)?);
             } else {
@@ -33,6 +34,7 @@ impl Reader<'_> {
                 Some(b',') => self.advance(1),
                 Some(byte) if byte == close => break,
                 _ => {
+                    self.other_bracket(close)?;
                     let message = format!("`,` or `{}` was expected here", char::from(close));
                     return Err(self.fault("bad-flow", message));
                 }
@@ -45,6 +47,19 @@ impl Reader<'_> {
         } else {
             Value::Object(fields)
         })
+    }
+
+    /// The bracket of another collection closes this one only if this one was
+    /// never closed.
+    fn other_bracket(&self, close: u8) -> Result<(), Fault> {
+        match self.peek() {
+            Some(byte @ (b']' | b'}')) if byte != close => {
+                let (found, due) = (char::from(byte), char::from(close));
+                let message = format!("`{found}` before a bracket is closed by `{due}`");
+                Err(self.fault("unclosed-bracket", message))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Reads one item of a list; with a colon behind it, it is a pair.
