@@ -15,6 +15,7 @@ use super::yaml::fence::{
     begins_with_key, find_fence, find_lost_end, find_opening, in_code_fence, line_number,
     trim_start,
 };
+use super::yaml::lines::split_key;
 use super::yaml::{self, Reading};
 pub use super::yaml::{Diagnostic, Severity};
 
@@ -176,6 +177,22 @@ impl Frontmatter {
         });
     }
 
+    /// The line of the field that counts: of equal keys, the last. Without it,
+    /// that of the opening dashes. `first_line` is that of `source`.
+    pub(super) fn line_of(&self, key: &str, source: &str, first_line: usize) -> usize {
+        let is_it = |line: &str| split_key(line).is_some_and(|(found, _)| found == key);
+        let findings = self.diagnostics.iter();
+        let indented = findings.filter(|finding| finding.rule == "indented-field");
+        let indented = indented.map(|finding| finding.line).filter(|line| {
+            let line = source.lines().nth(line.saturating_sub(first_line));
+            line.is_some_and(|line| is_it(line.trim_start()))
+        });
+        let lines = source.lines().zip(first_line..);
+        let own = lines.filter(|(line, _)| is_it(line)).map(|(_, at)| at);
+        let last = own.last().or_else(|| indented.last());
+        last.unwrap_or(first_line.saturating_sub(1).max(1))
+    }
+
     /// A document in front of which nothing usable stands: all of it is body.
     fn into_absent(mut self, document: &str) -> Self {
         self.body_start = document.len() - document.trim_start_matches('\u{feff}').len();
@@ -195,19 +212,10 @@ impl Frontmatter {
 
     /// Judges the fields that every skill needs.
     fn check(&mut self, source: &str, first_line: usize) {
-        let line_of = |key: &str| {
-            let is_it = |line: &str| {
-                line.strip_prefix(key)
-                    .is_some_and(|rest| rest.starts_with(':'))
-            };
-            source
-                .lines()
-                .position(is_it)
-                .map_or(first_line - 1, |at| first_line + at)
-        };
+        let line_of = |front: &Self, key: &str| front.line_of(key, source, first_line);
         if self.name().is_none() {
             self.find(
-                line_of("name"),
+                line_of(self, "name"),
                 Severity::Error,
                 "missing-name",
                 "missing field 'name'",
@@ -216,7 +224,7 @@ impl Frontmatter {
         if self.description().is_none() {
             let message = "missing field 'description'";
             self.find(
-                line_of("description"),
+                line_of(self, "description"),
                 Severity::Error,
                 "missing-description",
                 message,
@@ -230,7 +238,12 @@ impl Frontmatter {
                 Some(Value::Bool(_)) => format!("field '{key}' is a truth value, not text"),
                 _ => continue,
             };
-            self.find(line_of(key), Severity::Warning, "field-type", &message);
+            self.find(
+                line_of(self, key),
+                Severity::Warning,
+                "field-type",
+                &message,
+            );
         }
         if !matches!(
             self.fields.get("allowed-tools"),
@@ -238,7 +251,7 @@ impl Frontmatter {
         ) {
             let message = "field 'allowed-tools' is neither a list nor a text";
             self.find(
-                line_of("allowed-tools"),
+                line_of(self, "allowed-tools"),
                 Severity::Warning,
                 "field-type",
                 message,

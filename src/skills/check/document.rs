@@ -35,6 +35,12 @@ pub(super) fn names(skill: &Skill) -> Option<Vec<(String, bool)>> {
     )
 }
 
+/// Whether the document is a link, which `--fix` does not write through.
+pub(super) fn is_link(skill: &Skill, file_name: &str) -> bool {
+    let names = names(skill).unwrap_or_default();
+    names.contains(&(file_name.to_owned(), true))
+}
+
 /// Finds and reads the document; what stands in the way is reported.
 pub(super) fn read(skill: &Skill, findings: &mut Findings) -> Option<(String, String)> {
     let names = names(skill)?;
@@ -196,9 +202,12 @@ fn length(page: &Page, findings: &mut Findings) {
         return;
     }
     let message = format!(
-        "the document has {lines} lines and {} KB, and all of it goes into the context; \
-         500 lines and 20 KB are advised",
-        text_kilobytes(body)
+        "the document has {} and {} KB, and all of it goes into the context; at most {} lines \
+         and {} KB are advised",
+        text::counted(lines, "line"),
+        body.len().div_ceil(1000),
+        limits::LONG_DOCUMENT_LINES,
+        limits::LONG_DOCUMENT_BYTES / 1000
     );
     let fix = "move what is not always needed into files under references/".to_owned();
     findings.push(
@@ -208,10 +217,6 @@ fn length(page: &Page, findings: &mut Findings) {
         message,
         Some(fix),
     );
-}
-
-fn text_kilobytes(body: &str) -> usize {
-    body.len().div_ceil(1000)
 }
 
 /// A name or value on one line, as messages show it.

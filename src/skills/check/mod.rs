@@ -105,7 +105,10 @@ fn no_skills(catalogue: &Catalogue) -> Vec<Problem> {
 /// no longer in the document as it would be written.
 fn promise(skill: &Skill, page: &Page, findings: &mut Findings) {
     let mut after = Findings::default();
-    let mended = fix::mend(page.text, &skill.name);
+    // What is not UTF-8 was replaced to be read, and a link is not written through.
+    let is_as_read = findings.problems.iter().all(|it| it.rule != "not-utf8");
+    let is_written = || is_as_read && !document::is_link(skill, page.file_name);
+    let mended = fix::mend(page.text, &skill.name).filter(|_| is_written());
     if let Some(mended) = &mended {
         let page = Page::new(page.file_name, &mended.text);
         document::check(&page, &mut after);
@@ -169,16 +172,9 @@ impl<'a> Page<'a> {
         line_number(self.text, self.front.source.start.min(self.text.len()))
     }
 
-    /// The line of a field, or that of the opening dashes.
+    /// The line of the field that counts, or that of the opening dashes.
     fn line_of(&self, key: &str) -> usize {
-        let first = self.source_line();
-        let is_it = |line: &str| {
-            let line = line.strip_prefix(['"', '\'']).unwrap_or(line);
-            let rest = line.strip_prefix(key);
-            rest.is_some_and(|rest| rest.trim_start_matches(['"', '\'', ' ']).starts_with(':'))
-        };
-        let at = self.source().lines().position(is_it);
-        at.map_or(first.saturating_sub(1).max(1), |at| first + at)
+        self.front.line_of(key, self.source(), self.source_line())
     }
 }
 

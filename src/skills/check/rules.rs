@@ -54,7 +54,7 @@ pub const RULES: &[Rule] = &[
     ),
     warning(
         "long-document",
-        "The document is over twice as long as advised (500 lines, 5,000 tokens): all of it goes into the context.",
+        "The document is longer than advised (500 lines, 5,000 tokens): all of it goes into the context.",
     ),
     error("not-utf8", "The document has bytes that are not UTF-8."),
     error(

@@ -120,6 +120,19 @@ fn documents() -> Vec<(String, &'static [&'static str])> {
         (with(" licence: MIT\n"), &["4 field-in-text"]),
         (with("license:MIT\n"), &["4 not-a-field"]),
         (with("license: MIT\nlicense: MIT\n"), &["5 duplicate-key"]),
+        (with("name: b\n"), &["4 duplicate-key", "4 name-folder"]),
+        (
+            with("name: 3\n"),
+            &["4 duplicate-key", "4 field-type", "4 name-folder"],
+        ),
+        (
+            "---\nname: b\ndescription: c\nname: a\n---\nDo\n".into(),
+            &["4 duplicate-key"],
+        ),
+        (
+            with(&format!(" compatibility: {}\n", long(501))),
+            &["4 compatibility-length", "4 indented-field"],
+        ),
         (with("x: y\u{7}\n"), &["4 control-character"]),
         (with("x: y\u{2028}z\n"), &["4 odd-character"]),
         ("---\ndescription: b\n---\nDo\n".into(), &["1 missing-name"]),
@@ -180,7 +193,12 @@ fn documents() -> Vec<(String, &'static [&'static str])> {
             &["1 missing-description", "3 field-typo"],
         ),
         (
-            format!("{}{}", with(""), "x\n".repeat(1001)),
+            format!("{}{}", with(""), "x\n".repeat(500)),
+            &["- long-document"],
+        ),
+        (format!("{}{}", with(""), "x\n".repeat(499)), &[]),
+        (
+            format!("{}{}", with(""), "x".repeat(20_001)),
             &["- long-document"],
         ),
         (format!("{}[x](y.md)", with("")), &["6 dangling-link"]),
@@ -614,6 +632,20 @@ fn a_promise_is_made_where_it_is_kept() {
         [false, false]
     );
     assert_eq!(fix("---\nname: b\ndescription: c\n---\nDo\n"), [false]);
+    let offered = |bench: &Bench| {
+        let found = check(&bench.skill()).into_iter();
+        let fixes = found.filter_map(|problem| problem.fix);
+        fixes.filter(|fix| fix.contains("--fix")).count()
+    };
+    let latin = with("x: Use when: now\ny: caf\u{e9}\n").replace('\u{e9}', "?");
+    let latin: Vec<u8> = latin
+        .bytes()
+        .map(|b| if b == b'?' { 0xe9 } else { b })
+        .collect();
+    assert_eq!(offered(&Bench::new("a").write("SKILL.md", latin)), 0);
+    let linked = Bench::new("a").write("real.md", with("x: Use when: now\n"));
+    symlink("real.md", linked.path().join("SKILL.md")).unwrap();
+    assert_eq!(offered(&linked), 0);
     assert_eq!(fix("---\nname: A\ndescription: c\n---\nDo\n"), [true, true]);
 }
 
