@@ -94,12 +94,14 @@ pub struct Groups<'s> {
     pub refused: Vec<(&'s Skill, String)>,
 }
 
-/// Finds the interpreter of each skill that has Python files or declares
-/// requirements; other skills are in no group.
+/// Finds the interpreter of each skill that has Python files, declares
+/// requirements or has a venv; other skills are in no group.
 pub fn group_by_interpreter<'s>(skills: &[&'s Skill], scripts: &Scripts) -> Groups<'s> {
     let mut found = Groups::default();
     for skill in skills {
-        if !tree(skill).files.iter().any(|path| role(path).is_some()) {
+        let is_there = |name: &str| skill.path.join(name).symlink_metadata().is_ok();
+        let has_venv = ["venv", ".venv"].into_iter().any(is_there);
+        if !has_venv && !tree(skill).files.iter().any(|path| role(path).is_some()) {
             continue;
         }
         match Interpreter::of(skill, scripts) {
@@ -149,7 +151,8 @@ pub fn probe_until(
             left.pop_front();
             batch.add(number, skills[number]);
         }
-        if !batch.needs_python() {
+        // Whether a venv's interpreter starts is only known by its start.
+        if !batch.needs_python() && interpreter.venv.is_none() {
             batch.finish(&mut probed);
             continue;
         }
