@@ -75,6 +75,9 @@ fn every_rule_about_python_is_found() {
         .venv_module("own", "docxtpl.py", "")
         .venv_module("own", "nobody_b.py", "")
         .venv_module("own", "yaml.py", "")
+        .file("skills/stale/requirements.txt", "docxtpl\n")
+        .venv("stale")
+        .file("skills/stale/venv/.skills-runner.json", "{}")
         .file("skills/half/a.py", "")
         .venv("half")
         .file(&format!("skills/half/venv/{INCOMPLETE}"), "")
@@ -83,7 +86,7 @@ fn every_rule_about_python_is_found() {
         .file("skills/version/a.py", wide)
         .file("skills/bad/pyproject.toml", "[project\n")
         .file("skills/large/a.py", vec![b'#'; (1 << 20) + 1]);
-    let table: [(&str, &[&str]); 14] = [
+    let table: [(&str, &[&str]); 15] = [
         ("none", &[]),
         ("good", &[]),
         ("syntax", &["scripts/a.py:2 python-syntax"]),
@@ -96,6 +99,7 @@ fn every_rule_about_python_is_found() {
         ("declared", &[":- missing-venv", "a.py:1 missing-import"]),
         ("perhaps", &[":- missing-venv", "a.py:1 missing-import"]),
         ("own", &["a.py:1 undeclared-import"]),
+        ("stale", &["venv:- stale-venv"]),
         ("half", &["venv:- unfinished-venv"]),
         ("broken", &["venv:- broken-venv"]),
         ("version", &["a.py:2 python-version"]),
@@ -235,14 +239,84 @@ fn a_missing_import_names_its_remedy() {
          `skills-runner skills setup done PACKAGE`, with the package that brings it"
     );
     // One command declares all.
-    let all =
-        "`skills-runner skills setup own EbookLib PyYAML docxtpl` writes it into requirements.txt";
+    let all = "`skills-runner skills setup own EbookLib PyYAML docxtpl` writes that into requirements.txt";
     let undeclared: Vec<_> = found[3]
         .iter()
         .filter(|problem| problem.rule == "undeclared-import")
-        .map(|problem| problem.fix.as_deref())
+        .map(told)
         .collect();
-    assert_eq!(undeclared, [Some(all), Some(all)]);
+    let message = "`docxtpl` and `yaml` are installed here, and the skill declares their packages \
+                   nowhere: others have to guess what to install";
+    assert_eq!(undeclared, [format!("{message} | {all}")]);
+}
+
+/// A venv that does not hold, or no longer, what the skill needs names a command
+/// that helps, whether or not the skill has Python files.
+#[test]
+fn a_venv_that_does_not_do_names_its_remedy() {
+    let document = |name: &str| format!("---\nname: {name}\ndescription: d\n---\nDo it.\n");
+    let record = "{\"made\": true, \"declared\": [\"docxtpl==1\", \"lxml\"]}";
+    let mut test = Test::new();
+    for name in ["dead", "gone", "less", "more", "same", "silent", "unknown"] {
+        test = test.skill(name, &document(name));
+    }
+    for name in ["less", "more", "same"] {
+        test = test
+            .venv(name)
+            .file(&format!("skills/{name}/venv/.skills-runner.json"), record);
+    }
+    let test = test
+        .file("skills/unknown/a.py", "import foo_internal_zz\n")
+        .file("skills/less/requirements.txt", "docxtpl==1\n")
+        .file("skills/more/requirements.txt", "docxtpl==1\nlxml\n")
+        .file(
+            "skills/more/pyproject.toml",
+            "[project]\nname = \"x\"\nversion = \"1\"\ndependencies = [\"jinja2\"]\n",
+        )
+        .file(
+            "skills/same/requirements.txt",
+            "lxml  # tables\ndocxtpl==1\n",
+        )
+        .folder("skills/gone/venv")
+        .executable("skills/dead/venv/bin/python", "#!/bin/sh\nexit 3\n")
+        .executable("skills/silent/venv/bin/python", "#!/nowhere/python\n");
+    let run = test.args(["skills", "check", "--json"]).run().status(1);
+    let report = run.stdout_json();
+    let problems = report["problems"].as_array().unwrap();
+    let told: Vec<String> = problems
+        .iter()
+        .map(|it| {
+            let text = |key: &str| it[key].as_str().unwrap_or_default();
+            format!("{} {}: {}", text("skill"), text("rule"), text("fix"))
+        })
+        .collect();
+    let command = "skills-runner skills setup";
+    let broken = |name: &str| {
+        let begin = format!("{name} broken-venv: `rm -r ");
+        let end = format!("/skills/{name}/venv`, as no setup made it, and then `{command} {name}`");
+        (begin, end)
+    };
+    let stale = |name: &str| {
+        let end = format!("`{command} {name}`");
+        (format!("{name} stale-venv: "), end)
+    };
+    let unknown = |rule: &str| {
+        let begin = format!("unknown {rule}: `{command} unknown PACKAGE`, with the package");
+        (begin, String::new())
+    };
+    let expected = [
+        broken("dead"),
+        broken("gone"),
+        stale("less"),
+        stale("more"),
+        broken("silent"),
+        unknown("missing-venv"),
+        unknown("missing-import"),
+    ];
+    assert_eq!(told.len(), expected.len(), "{told:#?}");
+    for (told, (begin, end)) in told.iter().zip(&expected) {
+        assert!(told.starts_with(begin) && told.ends_with(end), "{told}");
+    }
 }
 
 /// A command that names a skill finds it, wherever it was found.

@@ -11,11 +11,12 @@ use std::time::Instant;
 use super::Findings;
 use crate::config::Scripts;
 use crate::limits;
+use crate::skills::packages::project;
 use crate::skills::probe::{self, Declared, Import, Probed, is_material};
 use crate::skills::python::{Interpreter, remedy, setup_command};
 use crate::skills::setup::lacks_listed;
 use crate::skills::skill::open_document;
-use crate::skills::venv::INCOMPLETE;
+use crate::skills::venv::{INCOMPLETE, Record};
 use crate::skills::{Problem, Skill};
 use crate::text;
 use crate::world::confined::Refusal;
@@ -89,6 +90,7 @@ pub(super) fn check(skill: &Skill, probed: &Probed, interpreter: &Interpreter) -
         .extend(probed.faults.iter().take(limits::PROBLEMS).cloned());
     let mut is_whole = None;
     let mut is_whole = || *is_whole.get_or_insert_with(|| is_complete(skill, interpreter));
+    let mut undeclared = Vec::new();
     for ((module, is_missing), imports) in by_module(probed) {
         let declared = match probed.declares(imports[0]) {
             // All that is listed is there, and does not bring it.
@@ -97,26 +99,55 @@ pub(super) fn check(skill: &Skill, probed: &Probed, interpreter: &Interpreter) -
         };
         if is_missing {
             missing(skill, module, &imports, declared, &mut findings);
-        } else if let Some(package) = imports[0].package
-            && declared == Declares::No
+        } else if declared == Declares::No
+            && imports[0].package.is_some()
             && !imports[0].is_optional
         {
-            let message = format!(
-                "`{module}` is installed here, and the skill declares its package `{package}` \
-                 nowhere: elsewhere it will be missing"
-            );
-            let fix = Some(declare(skill, probed, interpreter));
-            let (file, line) = (imports[0].file.clone(), Some(imports[0].line));
-            findings.push("undeclared-import", file, line, message, fix);
+            undeclared.push(imports[0]);
         }
     }
+    self::undeclared(skill, probed, interpreter, &undeclared, &mut findings);
     venv(skill, probed, interpreter, &mut findings);
+    stale(skill, probed, interpreter, &mut findings);
     findings.into_sorted()
 }
 
 fn is_complete(skill: &Skill, interpreter: &Interpreter) -> bool {
     let venv = interpreter.venv.as_deref();
     venv.is_some_and(|venv| !lacks_listed(skill, venv))
+}
+
+/// Modules that are installed and declared nowhere, all at the first of them:
+/// one command declares them all.
+fn undeclared(
+    skill: &Skill,
+    probed: &Probed,
+    interpreter: &Interpreter,
+    imports: &[&Import],
+    findings: &mut Findings,
+) {
+    let Some(first) = imports.iter().min_by_key(|it| (&it.file, it.line)) else {
+        return;
+    };
+    let modules = imports.iter().map(|it| format!("`{}`", it.module));
+    let mut modules: Vec<String> = modules.collect();
+    modules.sort_unstable();
+    modules.dedup();
+    let last = modules.pop().unwrap_or_default();
+    let (what, whose) = match modules.as_slice() {
+        [] => (format!("{last} is"), "its package"),
+        _ => (
+            format!("{} and {last} are", modules.join(", ")),
+            "their packages",
+        ),
+    };
+    let message = format!(
+        "{what} installed here, and the skill declares {whose} nowhere: others have to guess what \
+         to install"
+    );
+    let fix = Some(declare(skill, probed, interpreter));
+    let (file, line) = (first.file.clone(), Some(first.line));
+    findings.push("undeclared-import", file, line, message, fix);
 }
 
 /// How all packages that scripts need come to be declared, at once.
@@ -129,11 +160,14 @@ fn declare(skill: &Skill, probed: &Probed, interpreter: &Interpreter) -> String 
     let packages: Vec<&str> = packages.into_iter().collect();
     if interpreter.venv.is_some() {
         let command = setup_command(&skill.address, &packages);
-        format!("`{command}` writes it into requirements.txt")
+        format!("`{command}` writes that into requirements.txt")
     } else {
         format!("add to requirements.txt: {}", packages.join(", "))
     }
 }
+
+/// The list that a setup records with all that it names.
+const FILE: &str = "requirements.txt";
 
 const TEST_FRAMEWORKS: [&str; 3] = ["hypothesis", "nose", "pytest"];
 
@@ -226,7 +260,15 @@ fn venv(skill: &Skill, probed: &Probed, interpreter: &Interpreter, findings: &mu
     } else {
         "the skill needs packages, and has no venv that holds them"
     };
-    let fix = Some(format!("`{}`", setup_command(&skill.address, &[])));
+    // A setup installs what is declared, and what is known by its import alone.
+    let helps = |import: &&Import| lacks(import) && import.package.is_some();
+    let fix = if probed.has_declared() || probed.imports.iter().any(|it| helps(&it)) {
+        format!("`{}`", setup_command(&skill.address, &[]))
+    } else {
+        let command = setup_command(&skill.address, &["PACKAGE"]);
+        format!("`{command}`, with the packages that bring what is missing")
+    };
+    let fix = Some(fix);
     findings.push(
         "missing-venv",
         PathBuf::new(),
@@ -234,6 +276,33 @@ fn venv(skill: &Skill, probed: &Probed, interpreter: &Interpreter, findings: &mu
         message.to_owned(),
         fix,
     );
+}
+
+/// A venv that a setup filled, and what the skill declares has changed since.
+fn stale(skill: &Skill, probed: &Probed, interpreter: &Interpreter, findings: &mut Findings) {
+    let Some(venv) = interpreter.venv.as_deref() else {
+        return;
+    };
+    let Some(record) = Record::of(venv) else {
+        return;
+    };
+    let declared = || probed.declared.iter();
+    let is_listed = |row: &&Declared| row.file.ends_with(FILE);
+    let is_new = |row: &Declared| !record.declared.contains(&row.requirement);
+    let has_new =
+        lacks_listed(skill, venv) || declared().any(|row| !is_listed(&row) && is_new(row));
+    // What other files list, or nobody could read, is not known here.
+    let is_option = |row: &Declared| row.requirement.starts_with('-');
+    let is_whole = probed.faults.is_empty() && !declared().any(is_option);
+    let names: BTreeSet<String> = declared().map(|row| project(&row.requirement)).collect();
+    let is_gone = |line: &String| !names.contains(&project(line));
+    let has_less = record.made && is_whole && record.declared.iter().any(is_gone);
+    if has_new || has_less {
+        let file = venv.strip_prefix(&skill.path).unwrap_or(venv);
+        let message = "what the skill declares has changed since its venv was set up".to_owned();
+        let fix = Some(format!("`{}`", setup_command(&skill.address, &[])));
+        findings.push("stale-venv", file.to_path_buf(), None, message, fix);
+    }
 }
 
 /// Whether the package of an import is declared.

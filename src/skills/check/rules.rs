@@ -275,6 +275,10 @@ pub const RULES: &[Rule] = &[
         "The setup of the skill's venv was interrupted.",
     ),
     warning(
+        "stale-venv",
+        "What the skill declares has changed since the setup of its venv.",
+    ),
+    warning(
         "missing-venv",
         "The skill lacks packages, and has no venv that holds them.",
     ),
