@@ -152,15 +152,57 @@ fn what_is_declared_is_installed_once() {
     assert!(test.exists("skills/s/venv/bin/pip"));
 }
 
-/// Standard library only: no venv.
+/// Standard library only: a venv all the same, so that it is settled what runs
+/// the scripts. The second run leaves it alone.
 #[test]
-fn nothing_is_made_where_nothing_is_needed() {
+fn a_venv_is_made_where_nothing_is_needed() {
     let test = quick()
         .file("skills/s/scripts/a.py", "import json, helper\n")
         .file("skills/s/scripts/helper.py", "")
         .file("skills/s/requirements.txt", "# none\n");
-    setup(&test, &[]).success();
+    let run = setup(&test, &["--json"]).success().stderr_lacks("installs");
+    let told = run.stdout_json();
+    assert_eq!(told["outcome"], "made");
+    assert_eq!(told["venv"], json!(test.path(VENV)));
+    assert!(test.exists("skills/s/venv/bin/python"));
+    let prefix = format!("{}\n", test.path(VENV).display());
+    assert_eq!(script(&test, "import sys; print(sys.prefix)"), prefix);
+    let before = identity(&test);
+    let told = setup(&test, &["--json"]).success().stdout_json();
+    assert_eq!(told["outcome"], "up_to_date");
+    assert_eq!((identity(&test), made(&test)), (before, 1));
+    // Nothing of one that people made is touched either.
+    let test = quick().venv_at("skills/s/.venv");
+    setup(&test, &[]).success().stdout_has("is up to date");
     assert!(!test.exists(VENV) && made(&test) == 0);
+}
+
+/// Modules that nobody knows a package for are no reason against it.
+#[test]
+fn a_venv_is_made_where_no_package_is_known() {
+    let test = quick().file("skills/s/a.py", "import nobody_a, nobody_b\n");
+    for outcome in ["made", "up_to_date"] {
+        let run = setup(&test, &["--json"]).status(1);
+        let told = run.stdout_json();
+        assert_eq!(told["outcome"], outcome);
+        assert_eq!(told["missing"][1]["module"], "nobody_b");
+        run.stderr_has(
+            "no package is known for the modules `nobody_a` (a.py line 1), `nobody_b` (a.py line 1)\n",
+        )
+        .stderr_has("hint: name the packages that bring them: skills-runner skills setup s PACKAGE...");
+        assert!(test.exists("skills/s/venv/bin/python"));
+    }
+    // One that is installed and does not bring its module is told as such.
+    let test = quick().file("skills/s/a.py", "import alpha_x\n");
+    let test = test.file(
+        "skills/s/requirements.txt",
+        "alpha-x; python_version < '3'\n",
+    );
+    let run = setup(&test, &[]).status(1);
+    run.stderr_has(
+        "the module `alpha_x` (a.py line 1) is missing although its package is declared",
+    )
+    .stderr_lacks("no package is known");
 }
 
 /// But where scripts run in venvs alone, the error that names a setup is no lie.
@@ -174,9 +216,7 @@ fn a_venv_is_made_where_scripts_run_in_no_other_python() {
     let call = json!({"skill_name": "s", "script": "print(1)"}).to_string();
     let refused = test.again().args(["tool", "run_python_script", &call]);
     refused.run().status(1).stdout_has("skills setup s");
-    setup(&test, &[])
-        .success()
-        .stderr_lacks("nothing to install");
+    setup(&test, &[]).success();
     assert_eq!(
         script(&test, "import sys; print(sys.prefix)"),
         format!("{}\n", test.path(VENV).display())
@@ -311,8 +351,8 @@ fn what_a_stranger_declares_forges_no_line() {
         let run = setup(&test, &[]).success().stderr_has(told);
         run.stderr_has("a requirement is left out: it has the character")
             .stderr_has("a setup installs nothing of it")
+            .stderr_lacks(": installs ")
             .stderr_lacks("\nskills-runner: FORGED");
-        assert!(!test.exists(VENV) && made(&test) == 0);
     }
     let script_file = "skills/s/scripts/a\nskills-runner: FORGED.py";
     let test = quick().file(script_file, "import nobody_knows_it\n");

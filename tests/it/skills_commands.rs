@@ -466,21 +466,6 @@ fn the_lines_of_problems_are_bounded() {
         .stderr_lacks("skills new");
 }
 
-/// What came of a setup is an identifier, and true also where nothing came of it.
-#[test]
-fn the_outcome_of_a_setup_is_an_identifier() {
-    let test = some_skills()
-        .file("skills/notes/a.py", "import nobody_a\n")
-        .args(["skills", "setup", "--json"]);
-    let run = test.clone().args(["tables"]).run().success();
-    assert_eq!(run.stdout_json()["outcome"], "nothing_needed");
-    let run = test.args(["notes"]).run().status(1);
-    let run = run.stderr_has("hint: name the package that brings it: skills-runner skills setup");
-    let told = run.stdout_json();
-    assert_eq!(told["outcome"], "nothing_known");
-    assert_eq!(told["missing"][0]["module"], "nobody_a");
-}
-
 /// One folder whose name is no text costs no other skill its place.
 #[test]
 fn names_that_are_no_text_are_listed_too() {

@@ -20,11 +20,10 @@ struct Report<'d> {
     name: &'d str,
     #[serde(serialize_with = "lossy::path")]
     path: &'d PathBuf,
-    /// `made`, `made_anew`, `completed`, `up_to_date`, `nothing_needed`, or
-    /// `nothing_known`: modules are missing, and what brings them is not known.
+    /// `made`, `made_anew`, `completed` or `up_to_date`.
     outcome: &'static str,
-    #[serde(serialize_with = "lossy::option")]
-    venv: &'d Option<PathBuf>,
+    #[serde(serialize_with = "lossy::path")]
+    venv: &'d PathBuf,
     #[serde(serialize_with = "lossy::path")]
     python: &'d PathBuf,
     declared: &'d [String],
@@ -119,8 +118,6 @@ impl Missing<'_> {
 
 fn name_of(outcome: Outcome) -> &'static str {
     match outcome {
-        Outcome::NothingNeeded => "nothing_needed",
-        Outcome::NothingKnown => "nothing_known",
         Outcome::UpToDate => "up_to_date",
         Outcome::Made => "made",
         Outcome::MadeAnew => "made_anew",
@@ -130,14 +127,7 @@ fn name_of(outcome: Outcome) -> &'static str {
 
 /// The result in a line.
 fn describe(name: &str, done: &Done, run: &Run) -> String {
-    let Some(venv) = &done.venv else {
-        let what = match done.outcome {
-            Outcome::NothingKnown => "nothing is installed",
-            _ => "nothing to install",
-        };
-        return format!("{name}: {what}");
-    };
-    let venv = near(venv, &run.folder);
+    let venv = near(&done.venv, &run.folder);
     let held: Vec<&str> = done
         .declared
         .iter()
@@ -154,33 +144,48 @@ fn describe(name: &str, done: &Done, run: &Run) -> String {
         Outcome::MadeAnew => format!("made {venv} anew{holds}"),
         Outcome::Added => format!("completed {venv}{holds}"),
         Outcome::UpToDate => format!("{venv} is up to date{holds}"),
-        Outcome::Made | Outcome::NothingNeeded | Outcome::NothingKnown => {
-            format!("made {venv}{holds}")
-        }
+        Outcome::Made => format!("made {venv}{holds}"),
     };
     format!("{name}: {what}")
 }
 
 /// What only a person can know: which package brings a module.
 fn unknown(skill: &Skill, missing: &[Import]) -> Error {
-    let list: Vec<String> = missing
-        .iter()
-        .map(|import| format!("`{}` ({import})", import.module))
-        .collect();
+    let (declared, unknown): (Vec<_>, Vec<_>) =
+        missing.iter().partition(|import| import.is_declared);
+    let list = |imports: &[&Import]| {
+        let imports = imports.iter();
+        let list: Vec<_> = imports
+            .map(|import| format!("`{}` ({import})", import.module))
+            .collect();
+        match list.as_slice() {
+            [one] => format!("the module {one}"),
+            list => format!("the modules {}", list.join(", ")),
+        }
+    };
+    let mut causes = Vec::new();
+    if !unknown.is_empty() {
+        causes.push(format!("no package is known for {}", list(&unknown)));
+    }
+    if !declared.is_empty() {
+        let (is, whose) = match declared.as_slice() {
+            [_] => ("is", "its package is"),
+            _ => ("are", "their packages are"),
+        };
+        let list = list(&declared);
+        causes.push(format!("{list} {is} missing although {whose} declared"));
+    }
+    let (name, causes) = (&skill.name, causes.join("; "));
+    let what = match missing {
+        [_] => "the package that brings it",
+        _ => "the packages that bring them",
+    };
     Error::new(
         Kind::Io,
-        format!(
-            "failed to set `{}` up whole: no module is found for {}",
-            skill.name,
-            list.join(", ")
-        ),
+        format!("failed to set `{name}` up whole: {causes}"),
     )
     .with_hint(format!(
-        "name {}: skills-runner skills setup {} PACKAGE...",
-        match missing {
-            [_] => "the package that brings it",
-            _ => "the packages that bring them",
-        },
+        "name {what}: skills-runner skills setup {} PACKAGE...",
         quoted(skill.address.as_ref())
     ))
 }

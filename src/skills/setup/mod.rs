@@ -1,4 +1,5 @@
-//! `skills setup`: a venv of a skill's own, with what its scripts need.
+//! `skills setup`: a venv of a skill's own, with what its scripts need. It is made
+//! also where they need nothing: then it is settled what runs them.
 //!
 //! What is needed is what the skill declares, what a person asks for, and what
 //! its imports show to be missing, as far as the package is known. A venv that a
@@ -9,7 +10,6 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use crate::config::Python;
 use crate::error::{Error, Kind};
 use crate::skills::Skill;
 use crate::skills::packages::project;
@@ -94,27 +94,10 @@ struct Setup<'s> {
 }
 
 impl Setup<'_> {
-    /// There is no venv yet.
+    /// There is no venv yet: one is made, also where nothing goes into it.
     fn first(&self, base: &Path, tell: &mut Tell<'_>) -> Result<Done, Error> {
         let needs = self.needs(base, None)?;
         needs.tell_faults(tell);
-        // Without a venv, no script of the skill runs where that is switched off.
-        let is_due = self.order.scripts.python == Python::Off;
-        if self.extra.is_empty() && needs.are_none() && !is_due {
-            return Ok(Done {
-                outcome: if needs.unknown.is_empty() {
-                    Outcome::NothingNeeded
-                } else {
-                    Outcome::NothingKnown
-                },
-                venv: None,
-                python: base.to_path_buf(),
-                declared: Vec::new(),
-                undeclared: Vec::new(),
-                recorded: Vec::new(),
-                missing: needs.unknown,
-            });
-        }
         self.make(base, &needs, None, tell)
     }
 
@@ -222,7 +205,7 @@ impl Setup<'_> {
             declared: done.declared.clone(),
             undeclared: done.undeclared.clone(),
             missing: missing.collect(),
-            packages: done.venv.as_deref().map(installed).unwrap_or_default(),
+            packages: installed(&done.venv),
         }
     }
 
@@ -258,7 +241,7 @@ impl Setup<'_> {
         }
         Ok(Done {
             outcome,
-            venv: Some(venv.to_path_buf()),
+            venv: venv.to_path_buf(),
             python: python.to_path_buf(),
             declared: self.declared(&after),
             undeclared,
@@ -316,7 +299,7 @@ impl Setup<'_> {
 fn up_to_date(record: &Record, venv: PathBuf, python: PathBuf, needs: Needs) -> Done {
     Done {
         outcome: Outcome::UpToDate,
-        venv: Some(venv),
+        venv,
         python,
         declared: record.declared.clone(),
         undeclared: record.undeclared.clone(),

@@ -81,16 +81,15 @@ impl Needs {
             if !import.is_missing || import.is_optional {
                 continue;
             }
+            let is_of = |package: &str| projects.contains(&project(package));
+            let is_declared = is_of(&import.module) || import.package.is_some_and(is_of);
             let place = Import {
                 module: import.module,
                 // Only ever shown.
                 file: one_name(&import.file.to_string_lossy()).into(),
                 line: import.line,
+                is_declared: is_declared || import.package.is_some(),
             };
-            let is_declared = projects.contains(&project(&place.module))
-                || import
-                    .package
-                    .is_some_and(|package| projects.contains(&project(package)));
             match import.package {
                 _ if is_declared => needs.lost.push(place),
                 Some(package) => needs.know(package, place),
@@ -98,11 +97,6 @@ impl Needs {
             }
         }
         Ok(needs)
-    }
-
-    /// Whether nothing has to be installed.
-    pub(super) fn are_none(&self) -> bool {
-        self.files.is_empty() && self.declared.is_empty() && self.known.is_empty()
     }
 
     /// A package is missing; the first import of it stands for all.

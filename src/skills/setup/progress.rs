@@ -65,6 +65,9 @@ pub struct Import {
     pub file: PathBuf,
     /// Counted from 1.
     pub line: usize,
+    /// A package that should bring it is declared, or known; if it is missing
+    /// all the same, that package does not bring it here.
+    pub is_declared: bool,
 }
 
 /// What has come of a setup.
@@ -72,8 +75,8 @@ pub struct Import {
 pub struct Done {
     /// What was done.
     pub outcome: Outcome,
-    /// The skill's venv; `None` where none is needed.
-    pub venv: Option<PathBuf>,
+    /// The skill's venv.
+    pub venv: PathBuf,
     /// What runs the skill's scripts.
     pub python: PathBuf,
     /// What the venv holds because the skill declares it or a person asked for
@@ -90,11 +93,6 @@ pub struct Done {
 /// What a setup did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The scripts need nothing that has to be installed, and there is no venv.
-    NothingNeeded,
-    /// Modules are missing, and no package is known that brings them: there is
-    /// no venv.
-    NothingKnown,
     /// All was there already.
     UpToDate,
     /// A venv was made.
