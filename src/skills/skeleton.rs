@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use crate::limits;
+use crate::skills::yaml::written::scalar;
 
 /// Why a name is none for a skill, by the specification: 1 to 64 lowercase
 /// letters, digits and hyphens, no hyphen at an edge, no two in a row.
@@ -64,7 +65,9 @@ fn fill(path: &Path, name: &str) -> io::Result<()> {
     if let Some(first) = title.get_mut(..1) {
         first.make_ascii_uppercase();
     }
-    let document = DOCUMENT.replace("NAME", name).replace("TITLE", &title);
+    let document = DOCUMENT
+        .replace("NAME", &scalar(name))
+        .replace("TITLE", &title);
     for (file, text) in [("SKILL.md", document.as_str()), ("scripts/main.py", SCRIPT)] {
         let mut file = OpenOptions::new()
             .write(true)

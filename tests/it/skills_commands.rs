@@ -203,6 +203,60 @@ fn new_writes_a_skill_that_works() {
     assert_eq!(made["document"], "SKILL.md");
 }
 
+/// A name that YAML would take for a number, a date or a truth value.
+#[test]
+fn new_writes_every_name_as_a_text() {
+    let names = [
+        "3000",
+        "0",
+        "007",
+        "0x1f",
+        "0b1",
+        "0o17",
+        "1e3",
+        "12-5",
+        "2026-11-21",
+        "2026-13-45",
+        "99999999999999999999",
+        "true",
+        "false",
+        "null",
+        "on",
+        "off",
+        "yes",
+        "no",
+        "y",
+        "n",
+        "3d",
+        "name",
+        "title",
+    ];
+    let test = Test::new();
+    for name in names {
+        let made = test.clone().args(["skills", "new", name]).run();
+        made.success().stdout(&format!("skills/{name}\n"));
+    }
+    let list = test.clone().args(["skills", "list", "--json"]).run();
+    for skill in list.stdout_json()["skills"].as_array().unwrap() {
+        assert_eq!(skill["status"], "ok", "{skill}");
+    }
+    let document = test.read("skills/2026-11-21/SKILL.md");
+    assert!(
+        document.starts_with("---\nname: \"2026-11-21\"\n"),
+        "{document}"
+    );
+    assert!(
+        test.read("skills/name/SKILL.md")
+            .starts_with("---\nname: name\n")
+    );
+    let check = test.args(["skills", "check", "--json"]).run().success();
+    let check = check.stdout_json();
+    assert_eq!(
+        (&check["skills"], &check["problems"]),
+        (&json!(names.len()), &json!([]))
+    );
+}
+
 /// What exists is never touched, and a name that clients refuse is not made.
 #[test]
 fn new_refuses_what_would_be_no_skill() {

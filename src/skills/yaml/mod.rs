@@ -22,6 +22,7 @@ pub(in crate::skills) mod lines;
 mod repair;
 mod scalar;
 mod text;
+pub mod written;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -1,12 +1,8 @@
-//! The lines of one field in the raw text of a frontmatter, and its value
-//! written anew. Only shapes are looked at; what the result says is proven by
-//! the caller.
+//! The lines of one field in the raw text of a frontmatter. Only shapes are looked
+//! at; what the result says is proven by the caller.
 
 use std::ops::Range;
 
-use serde_json::Value;
-
-use crate::skills::yaml;
 use crate::skills::yaml::lines::{is_idle, is_key_line, split_key};
 
 /// A field's lines, as bytes of the source.
@@ -62,30 +58,4 @@ impl Entry {
                 .lines()
                 .any(|line| line.trim_start().starts_with('#') || line.ends_with(" #"))
     }
-}
-
-/// The text as a value on one line: without quotes if it then reads as just
-/// this text, else in double quotes.
-pub(super) fn scalar(text: &str) -> String {
-    let is_itself = yaml::parse(&format!("k: {text}"))
-        .is_ok_and(|reading| reading.value["k"] == Value::String(text.to_owned()));
-    if is_itself && !text.is_empty() {
-        return text.to_owned();
-    }
-    let mut quoted = String::with_capacity(text.len() + 2);
-    quoted.push('"');
-    for c in text.chars() {
-        match c {
-            '"' | '\\' => quoted.extend(['\\', c]),
-            '\n' => quoted.push_str("\\n"),
-            '\t' => quoted.push_str("\\t"),
-            '\r' => quoted.push_str("\\r"),
-            c if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}') => {
-                quoted.push_str(&format!("\\u{:04X}", u32::from(c)));
-            }
-            c => quoted.push(c),
-        }
-    }
-    quoted.push('"');
-    quoted
 }

@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::entry::{Entry, entries, scalar};
+use super::entry::{Entry, entries};
 use super::mend::Work;
 use crate::limits;
 use crate::skills::check::fields::{has_commas, is_name, is_slip};
 use crate::skills::frontmatter::Frontmatter;
 use crate::skills::yaml;
+use crate::skills::yaml::written::scalar;
 
 impl Work<'_> {
     /// Sets a field to a text, which breaks `rule` no longer.

@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::entry::{Entry, entries, scalar};
+use super::entry::{Entry, entries};
 use super::mend::Work;
 use crate::limits;
 use crate::skills::yaml::indented::{find_field, find_suspect};
 use crate::skills::yaml::lines::{as_text, is_idle, split_key, untab};
+use crate::skills::yaml::written::scalar;
 use crate::skills::yaml::{self, Fault};
 
 /// Faults of YAML that are mended by quotes: what the value says is plain to
