@@ -2,9 +2,10 @@
 //! with.
 
 use std::fs::{self, DirBuilder, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
+use crate::error::{Error, Kind, Result};
 use crate::limits;
 use crate::skills::yaml::written::scalar;
 
@@ -16,7 +17,7 @@ pub fn name_fault(name: &str) -> Option<&'static str> {
     if name.is_empty() {
         Some("it is empty")
     } else if !name.chars().all(is_plain) {
-        Some("it may hold only lowercase letters, digits and hyphens")
+        Some("it may hold only lowercase letters a-z, digits and hyphens")
     } else if name.starts_with('-') || name.ends_with('-') {
         Some("it must not begin or end with a hyphen")
     } else if name.contains("--") {
@@ -28,35 +29,103 @@ pub fn name_fault(name: &str) -> Option<&'static str> {
     }
 }
 
-/// A valid name that is as near to `name` as can be, if anything is left of it.
+/// A valid name that is as near to `name` as can be: with all its letters, as
+/// far as 64 characters reach. None where a letter has no counterpart, or
+/// nothing is left.
 pub fn valid_name(name: &str) -> Option<String> {
     let mut valid = String::new();
     for c in name.to_lowercase().chars() {
         if c.is_ascii_lowercase() || c.is_ascii_digit() {
             valid.push(c);
+        } else if let Some(plain) = plain_letters(c) {
+            valid.push_str(plain);
+        } else if c.is_alphanumeric() {
+            return None;
         } else if !valid.is_empty() && !valid.ends_with('-') {
             valid.push('-');
         }
-        if valid.len() == limits::SKILL_NAME_CHARS {
-            break;
-        }
     }
+    valid.truncate(limits::SKILL_NAME_CHARS);
     let valid = valid.trim_end_matches('-').to_string();
     (!valid.is_empty()).then_some(valid)
+}
+
+/// A Latin letter without its accent; nothing for an accent of its own.
+fn plain_letters(c: char) -> Option<&'static str> {
+    Some(match c {
+        '\u{300}'..='\u{36f}' => "",
+        'à'..='å' | 'ā' | 'ă' | 'ą' => "a",
+        'æ' => "ae",
+        'ç' | 'ć' | 'č' => "c",
+        'ď' | 'ð' => "d",
+        'è'..='ë' | 'ē' | 'ę' | 'ě' => "e",
+        'ğ' => "g",
+        'ì'..='ï' | 'ī' | 'ı' => "i",
+        'ł' => "l",
+        'ñ' | 'ń' | 'ň' => "n",
+        'ò'..='ö' | 'ø' | 'ō' | 'ő' => "o",
+        'œ' => "oe",
+        'ř' => "r",
+        'ś' | 'ş' | 'š' | 'ș' => "s",
+        'ß' => "ss",
+        'ţ' | 'ť' | 'ț' => "t",
+        'ù'..='ü' | 'ū' | 'ů' | 'ű' => "u",
+        'ý' | 'ÿ' => "y",
+        'ź' | 'ż' | 'ž' => "z",
+        _ => return None,
+    })
 }
 
 /// Writes the skeleton of the skill `name` into a skills folder, which is made
 /// where it is missing. Gives the skill's folder. What exists is never
 /// touched; what could not be written whole is taken away again.
-pub fn write(folder: &Path, name: &str) -> io::Result<PathBuf> {
-    fs::create_dir_all(folder)?;
+///
+/// # Errors
+///
+/// The folder is none or may not be written in, or there is the skill already.
+pub fn write(folder: &Path, name: &str) -> Result<PathBuf> {
+    fs::create_dir_all(folder).map_err(|error| no_folder(folder, &error))?;
     let path = folder.join(name);
-    DirBuilder::new().create(&path)?;
-    let written = fill(&path, name);
-    if written.is_err() {
+    let made = DirBuilder::new().create(&path);
+    made.map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => exists(&path, name),
+        _ => no_folder(folder, &error),
+    })?;
+    if let Err(error) = fill(&path, name) {
         let _ = fs::remove_dir_all(&path);
+        let path = path.display();
+        let text = format!("failed to write the skill `{name}` in `{path}`: {error}");
+        return Err(Error::new(Kind::Io, text));
     }
-    written.map(|()| path)
+    Ok(path)
+}
+
+/// The skills folder is at fault, not the name.
+fn no_folder(folder: &Path, error: &io::Error) -> Error {
+    let shown = folder.display();
+    let text = match (folder.symlink_metadata(), folder.metadata()) {
+        (_, Ok(meta)) if meta.is_dir() => {
+            format!("failed to write in the skills folder `{shown}`: {error}")
+        }
+        (_, Ok(_)) => format!("failed to write in the skills folder `{shown}`: it is no folder"),
+        (Ok(_), Err(_)) => {
+            format!("failed to make the skills folder `{shown}`: it is a link that leads nowhere")
+        }
+        (Err(_), Err(_)) => format!("failed to make the skills folder `{shown}`: {error}"),
+    };
+    Error::new(Kind::Io, text).with_hint(
+        "--skills DIR or SKILLS_FOLDER_PATH names another folder, one that you may write in",
+    )
+}
+
+fn exists(path: &Path, name: &str) -> Error {
+    let shown = path.display();
+    let cause = match path.metadata() {
+        Ok(meta) if meta.is_dir() => format!("it exists already, in `{shown}`"),
+        _ => format!("something else is in its place, `{shown}`"),
+    };
+    let text = format!("failed to write the skill `{name}`: {cause}");
+    Error::new(Kind::Io, text).with_hint("nothing was changed; choose another name")
 }
 
 fn fill(path: &Path, name: &str) -> io::Result<()> {
@@ -141,7 +210,15 @@ mod tests {
             ("my_skill", Some("my-skill")),
             ("-a-", Some("a")),
             ("a--b", Some("a-b")),
-            ("größe", Some("gr-e")),
+            ("Größe", Some("grosse")),
+            ("café", Some("cafe")),
+            ("cafe\u{301} au lait", Some("cafe-au-lait")),
+            ("ünï", Some("uni")),
+            ("İzmir", Some("izmir")),
+            ("日本語", None),
+            ("pdf-файл", None),
+            ("x²", None),
+            ("a ✓ b", Some("a-b")),
             ("..", None),
         ];
         for (name, valid) in wrong {

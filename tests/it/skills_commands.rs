@@ -194,12 +194,12 @@ fn new_writes_a_skill_that_works() {
     let counts = result["stdout"].as_str().unwrap();
     assert!(counts.starts_with("{\"lines\": "), "{counts}");
     let made = test
-        .args(["skills", "new", "other/place", "--json"])
+        .args(["skills", "new", "place", "--skills", "other/more", "--json"])
         .run()
         .success();
     let made = made.stdout_json();
     let path = made["path"].as_str().unwrap();
-    assert!(path.ends_with("/other/place"), "{path}");
+    assert!(path.ends_with("/other/more/place"), "{path}");
     assert_eq!(made["document"], "SKILL.md");
 }
 
@@ -265,17 +265,79 @@ fn new_refuses_what_would_be_no_skill() {
         .args(["skills", "new", "tables"])
         .run()
         .status(1)
-        .stderr_has("File exists")
-        .stderr_has("nothing was changed");
+        .stderr_has("failed to write the skill `tables`: it exists already, in `")
+        .stderr_has("hint: nothing was changed");
     assert_eq!(test.read("skills/tables/SKILL.md"), TABLES);
     test.clone()
         .args(["skills", "new", "My Tables"])
         .run()
         .status(2)
         .stderr_has("`my-tables` would be one");
+    let told = test.clone().args(["skills", "new", "Café au lait"]).run();
+    told.status(2)
+        .stderr_has("hint: `cafe-au-lait` would be one");
+    let told = test.clone().args(["skills", "new", "файл-2"]).run();
+    told.status(2)
+        .stderr_has("only lowercase letters a-z, digits and hyphens")
+        .stderr_lacks("hint: ");
     for name in ["..", ".", "x/..", "a--b", ""] {
         test.clone().args(["skills", "new", name]).run().status(2);
     }
+}
+
+/// A name is no way out of the skills folder.
+#[test]
+fn new_takes_no_path() {
+    let test = Test::new().folder("skills").folder("x");
+    let absolute = test.path("y").display().to_string();
+    let above = test.path("").display().to_string();
+    for (word, hint) in [
+        ("../out", "skills new out --skills .."),
+        ("x/y", "skills new y --skills x"),
+        ("./new dir/x", "skills new x --skills './new dir'"),
+        ("/y", "skills new y --skills /"),
+        ("y/", "skills new y"),
+        ("/", "skills new NAME"),
+        (
+            &absolute,
+            &format!("skills new y --skills {}", above.trim_end_matches('/')),
+        ),
+    ] {
+        for more in [&[][..], &["--skills", "skills"]] {
+            let run = test.clone().args(["skills", "new", word]).args(more).run();
+            run.status(2)
+                .stdout("")
+                .stderr_has(&format!("`{word}` is a path, not a name for a skill"))
+                .stderr_has(&format!("hint: `skills-runner {hint}` writes it "));
+        }
+    }
+    for path in ["../out", "x/y", "new dir", "y", "skills/y"] {
+        assert!(!test.exists(path), "{path}");
+    }
+}
+
+/// Where the folder is at fault, the name is not blamed.
+#[test]
+fn new_tells_what_is_wrong_with_the_folder() {
+    let test = Test::new().file("a-file", "").link("nowhere", "missing");
+    // In `/proc` nobody makes a folder, not even a superuser.
+    for (folder, told) in [
+        ("a-file", "a-file`: it is no folder"),
+        ("a-file/more", "a-file/more`: Not a directory"),
+        ("nowhere", "nowhere`: it is a link that leads nowhere"),
+        ("/proc", "failed to write in the skills folder `/proc`: "),
+        ("/proc/no", "failed to make the skills folder `/proc/no`: "),
+    ] {
+        let words = ["skills", "new", "x", "--skills", folder];
+        let run = test.clone().args(words).run().status(1);
+        run.stderr_has(told)
+            .stderr_has("hint: --skills DIR or SKILLS_FOLDER_PATH names another folder")
+            .stderr_lacks("choose another name");
+    }
+    let test = test.file("skills/x", "");
+    let run = test.clone().args(["skills", "new", "x"]).run().status(1);
+    run.stderr_has("something else is in its place");
+    assert_eq!(test.read("skills/x"), "");
 }
 
 #[test]
@@ -375,7 +437,7 @@ fn programs_get_a_failure_as_an_object() {
         ),
         (&["skills", "check", "./gone"], 1, "io", "failed to open"),
         (&["skills", "setup", "gone"], 1, "io", "there is no skill"),
-        (&["skills", "new", "tables"], 1, "io", "File exists"),
+        (&["skills", "new", "tables"], 1, "io", "it exists already"),
         (
             &["skills", "list", "--env-file", "gone"],
             78,
@@ -463,9 +525,6 @@ fn remedies_name_a_skill_as_it_is_found() {
     list.run()
         .success()
         .stderr_has(&format!("`skills-runner skills show {tables}` tells it"));
-    let made = test.clone().args(["skills", "new", "./new dir/x"]).run();
-    made.success()
-        .stderr_has("`skills-runner skills check './new dir/x'` tells");
     let path = test.path("other/y").display().to_string();
     let made = test.args(["skills", "new", "y", "--skills", "other"]).run();
     made.success()
