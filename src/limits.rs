@@ -324,6 +324,11 @@ pub const SCRIPT_SECONDS: u64 = 30;
 pub const PYTHON_START: Duration = Duration::from_secs(10);
 /// A start that takes longer is felt at every script.
 pub const PYTHON_START_SLOW: Duration = Duration::from_millis(300);
+/// How long what answers to `python3` may take to tell which interpreter it starts:
+/// a shim that needs longer is used as it is.
+pub const PYTHON_SHIM: Duration = Duration::from_secs(3);
+/// What it tells, its environment among it: the kernel allows 2 MiB.
+pub const PYTHON_SHIM_ANSWER_BYTES: usize = 4 << 20;
 /// The source of a script.
 pub const SCRIPT_BYTES: usize = 4 << 20;
 /// Where a script's imports are looked for before it runs.

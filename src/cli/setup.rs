@@ -14,6 +14,7 @@ use crate::instructions;
 use crate::limits;
 use crate::settings::{EnvFile, Settings};
 use crate::skills::python::{Interpreter, quoted};
+use crate::skills::shim::Shims;
 use crate::skills::{Catalogue, Problem, Skills};
 use crate::text;
 use crate::tools::{Tools, Workbench};
@@ -136,6 +137,7 @@ impl Run {
         Workbench {
             skills: &self.skills,
             scripts: self.typed.scripts.then_some(&self.config.scripts),
+            shims: Shims::default(),
             secrets: &self.config.secrets,
             patience: &self.patience,
         }

@@ -23,6 +23,7 @@ pub mod probe;
 mod problem;
 pub mod python;
 pub mod setup;
+pub mod shim;
 pub mod skeleton;
 mod skill;
 pub mod venv;

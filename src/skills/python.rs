@@ -4,7 +4,8 @@
 //! The ladder: the skill's `venv`, then its `.venv`; a broken one, or one that
 //! is not finished, is an error and no reason to look further. Then
 //! `SCRIPT_PYTHON`, then `python3` from the search path. None of them: an error
-//! that names the fix.
+//! that names the fix. Whether that `python3` is a detour to another is asked only
+//! for scripts that run (`shim.rs`).
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, ErrorKind};
@@ -26,6 +27,8 @@ pub struct Interpreter {
     pub program: PathBuf,
     /// The skill's own environment, if it has one.
     pub venv: Option<PathBuf>,
+    /// The search path of its scripts, where it is not the user's.
+    pub search_path: Option<OsString>,
 }
 
 impl Interpreter {
@@ -80,6 +83,7 @@ impl Interpreter {
         Ok(Interpreter {
             program,
             venv: None,
+            search_path: None,
         })
     }
 }
@@ -119,6 +123,9 @@ impl Interpreter {
             "PYTHONPATH",
             joined(&skill.path, variable(scripts, "PYTHONPATH")),
         );
+        if let Some(path) = &self.search_path {
+            set("PATH", path.clone());
+        }
         if let Some(venv) = &self.venv {
             set("VIRTUAL_ENV", venv.clone().into());
             let programs = self.program.parent().unwrap_or(venv);
@@ -202,6 +209,7 @@ fn in_venv(skill: &Skill, venv: PathBuf) -> Result<Interpreter, String> {
         return Ok(Interpreter {
             program: program.clone(),
             venv: Some(venv),
+            search_path: None,
         });
     }
     if let Some(program) = programs.iter().find(|program| is_closed(program)) {
@@ -293,7 +301,8 @@ pub fn quoted(path: &Path) -> String {
     }
 }
 
-fn is_executable(path: &Path) -> bool {
+/// Whether it is a file that somebody may run.
+pub fn is_executable(path: &Path) -> bool {
     path.metadata()
         .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
 }

@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 use crate::config::Scripts;
 use crate::limits;
 use crate::secret::Secrets;
+use crate::skills::shim::Shims;
 use crate::skills::{Catalogue, Fault, Skills};
 use crate::text;
 use crate::tool::{ToolCall, ToolDefinition, ToolResult, parse_arguments};
@@ -27,12 +28,14 @@ mod schema;
 pub type Arguments = Map<String, Value>;
 
 /// What tools work with.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub struct Workbench<'w> {
     /// The skills.
     pub skills: &'w Skills,
     /// How scripts run; `None`: they do not.
     pub scripts: Option<&'w Scripts>,
+    /// What is behind the `python3` that runs them.
+    pub shims: Shims,
     /// What is masked in every result.
     pub secrets: &'w Secrets,
     /// Signals and the deadline of the run.
@@ -103,10 +106,8 @@ impl<'w> Tools<'w> {
             description: tool.description().to_string(),
             parameters: parameters(*tool),
         });
-        Tools {
-            bench,
-            definitions: definitions.collect(),
-        }
+        let definitions = definitions.collect();
+        Tools { bench, definitions }
     }
 
     /// What the model is offered.

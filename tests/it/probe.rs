@@ -42,6 +42,7 @@ fn python(program: impl AsRef<Path>) -> Interpreter {
     Interpreter {
         program: program.as_ref().to_path_buf(),
         venv: None,
+        search_path: None,
     }
 }
 

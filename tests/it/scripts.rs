@@ -984,3 +984,170 @@ fn a_script_of_a_package_runs_as_a_module() {
         assert_eq!(result["stdout"], "hello __main__ ['-x', 'y']\n", "{result}");
     }
 }
+
+/// A bench where this shell script answers to `python3`; `REAL` stands for the
+/// machine's. Each start adds a line to `starts`.
+fn shim(script: &str) -> Test {
+    let test = bench();
+    let starts = test.path("starts");
+    let script = script.replace("REAL", &interpreter().display().to_string());
+    let script = format!("#!/bin/sh\necho >> {}\n{script}\n", starts.display());
+    let path = std::env::var("PATH").unwrap_or_default();
+    let path = format!("{}:{path}", test.path("bin").display());
+    test.executable("bin/python3", &script)
+        .env_unset("SCRIPT_PYTHON")
+        .env("PATH", path)
+}
+
+/// What came of these calls in one run, and how often the shim was started.
+#[track_caller]
+fn in_one_run(test: &Test, calls: &[Value]) -> (Vec<Value>, usize) {
+    let calls: Vec<String> = calls.iter().map(Value::to_string).collect();
+    let replies = calls
+        .iter()
+        .map(|call| ("run_python_script", call.as_str()));
+    let server = Server::start([Reply::calls(replies), Reply::text("done")]);
+    let run = test.again().endpoint(&server).args(["go"]).run().success();
+    run.demand(is_clean(test), "something is left");
+    let last = server.finish().pop().expect("two requests");
+    let result = |number| last.tool_json(&format!("call_{number}"));
+    let results = (1..=calls.len()).map(result).collect();
+    (results, test.read("starts").lines().count())
+}
+
+/// A version manager's shim is asked once whom it starts; whatever does more than
+/// to start it goes on doing that at every script.
+#[test]
+#[rustfmt::skip]
+fn a_shim_is_followed_where_it_is_nothing_more() {
+    const EXEC: &str = "exec REAL \"$@\"";
+    // The shim, whether it is followed, what a script prints, and what is to be read.
+    let table: &[(&str, bool, &str, &str)] = &[
+        (EXEC, true, "sys.flags.ignore_environment, len(sys.argv)", "0 1\n"),
+        ("export PYENV_VERSION=3 ASDF_X=1 PATH=/shims/own:$PATH\nexec REAL \"$@\"", true,
+            "os.environ.get('PYENV_VERSION'), os.environ.get('ASDF_X'), os.environ['PATH'].split(':')[0]", "None None /shims/own\n"),
+        ("export GREETING='a=b\nc'\nexec REAL \"$@\"", false, "os.environ['GREETING']", "a=b\nc\n"),
+        ("export SKILL_NAME=other\nexec REAL \"$@\"", false, "os.environ['SKILL_NAME']", "other\n"),
+        ("unset PYTHONPATH\nexec REAL \"$@\"", false, "'PYTHONPATH' in os.environ", "False\n"),
+        ("exec REAL -E \"$@\"", false, "sys.flags.ignore_environment", "1\n"),
+        ("exec REAL -X dev \"$@\"", false, "sys.flags.dev_mode", "True\n"),
+        ("exec REAL \"$@\" more", false, "sys.argv[1:]", "['more']\n"),
+        ("REAL \"$@\"", false, "open('/proc/self/stat').read().split()[5] == str(os.getpid())", "False\n"),
+        ("cd /\nexec REAL \"$@\"", false, "os.getcwd()", "/\n"),
+        ("umask 057\nexec REAL \"$@\"", false, "oct(os.umask(0))", "0o57\n"),
+        ("ulimit -n 77\nexec REAL \"$@\"", false, "__import__('resource').getrlimit(7)[0]", "77\n"),
+        ("exec nice -n 3 REAL \"$@\"", false, "os.nice(0) >= 3", "True\n"),
+        ("echo hello\nexec REAL \"$@\"", false, "1", "hello\n1\n"),
+        ("echo hello >&2\nexec REAL \"$@\"", false, "1", "1\n"),
+        // It names another program than the one that runs.
+        ("exec REAL -c \"import os, sys; os.execv('REAL', ['/bin/sh'] + sys.argv[1:])\" \"$@\"", false, "sys.executable", "/bin/sh\n"),
+        // The question fails, scripts may not.
+        ("case $1 in -*) exit 1; esac\nexec REAL \"$@\"", false, "1", "1\n"),
+        ("case $1 in -*) echo; exit; esac\nexec REAL \"$@\"", false, "1", "1\n"),
+        ("case $1 in -*) echo '1 1 1 1 1 1'; echo abcdef; exit; esac\nexec REAL \"$@\"", false, "1", "1\n"),
+    ];
+    for_each(table, |(script, is_followed, expression, stdout)| {
+        let test = shim(script);
+        let mut call = source(&format!("print({expression})"));
+        call["skill_name"] = "s".into();
+        let (results, starts) = in_one_run(&test, &[call.clone(), call.clone(), call]);
+        let runs = if *is_followed { interpreter().to_owned() } else { test.path("bin/python3") };
+        for result in results {
+            assert_eq!(result["stdout"], **stdout, "{script}: {result}");
+            assert_eq!(result["interpreter"], runs.display().to_string(), "{script}");
+        }
+        assert_eq!(starts, if *is_followed { 1 } else { 4 }, "{script}");
+    });
+}
+
+/// Version managers go by the folder; and what was found may be gone.
+#[test]
+fn a_shim_is_followed_as_far_as_its_answer_goes() {
+    let choice = "[ -f .python-version ] && exec \"$OWN\" \"$@\"\nexec REAL \"$@\"";
+    let test = shim(choice).venv_at("own");
+    let own = test.path("own/bin/python");
+    let test = test
+        .skill("t", DOCUMENT)
+        .file("skills/t/.python-version", "own\n")
+        .env("OWN", &own);
+    let call = |skill: &str, text: &str| json!({"skill_name": skill, "script": text});
+    let tell = "import sys; print(sys.prefix)";
+    let calls = [
+        call("s", tell),
+        call("t", tell),
+        call("s", tell),
+        call("t", tell),
+    ];
+    let (results, starts) = in_one_run(&test, &calls);
+    let prefix = test.path("own");
+    for (result, python) in results
+        .iter()
+        .zip([interpreter(), &own].into_iter().cycle())
+    {
+        assert_eq!(result["interpreter"], python.display().to_string());
+        let is_own = result["stdout"] == format!("{}\n", prefix.display());
+        assert_eq!(is_own, python == own, "{result}");
+    }
+    assert_eq!(starts, 2, "once for each skill");
+
+    let remove = "import os; os.remove('.python-version'); os.remove(os.environ['OWN'])";
+    let (results, starts) = in_one_run(&test, &[call("t", remove), call("t", "print(5)")]);
+    assert_eq!(results[0]["interpreter"], own.display().to_string());
+    assert_eq!(results[1]["stdout"], "5\n", "{}", results[1]);
+    let shim = test.path("bin/python3").display().to_string();
+    assert_eq!(results[1]["interpreter"], shim);
+    assert_eq!(starts, 2 + 2, "the shim is used again");
+}
+
+/// `SCRIPT_PYTHON` is taken as it is.
+#[test]
+fn a_shim_that_is_set_is_used() {
+    let test = shim("exec REAL \"$@\"").env("SCRIPT_PYTHON", "python3");
+    let call = json!({"skill_name": "s", "script": "print(5)"});
+    let (results, starts) = in_one_run(&test, &[call.clone(), call]);
+    let shim = test.path("bin/python3").display().to_string();
+    let runs: Vec<_> = results
+        .iter()
+        .map(|result| &result["interpreter"])
+        .collect();
+    assert_eq!(runs, [&shim, &shim]);
+    assert_eq!(starts, 2);
+}
+
+/// A shim that hangs takes no longer than the script would have had.
+#[test]
+fn a_shim_that_hangs_has_the_time_of_the_script() {
+    for_each(&[1, 4], |limit| {
+        let test = shim("sleep 60");
+        let ran = run(&test, &json!({"script": "1", "timeout_seconds": limit}));
+        ran.is("error", format!("stopped at the time limit of {limit} s"));
+        ran.is("timed_out", true).is("returncode", -9);
+        let shim = test.path("bin/python3").display().to_string();
+        ran.is("interpreter", shim);
+        let duration = ran.result["duration_ms"].as_u64().unwrap_or_default();
+        let (least, most) = (limit * 1000, limit * 1000 + 1000);
+        ran.demand((least..most).contains(&duration), "it is told how long");
+    });
+    let test = shim("sleep 60");
+    let running = tool(&test, &source("1")).spawn();
+    let is_asked = wait_until(seconds(15.0), || test.exists("starts"));
+    assert!(is_asked, "the shim was started");
+    let since = Instant::now();
+    running.signal(libc::SIGINT);
+    let run = running.wait().status(-libc::SIGINT).stdout_is_empty();
+    run.demand(since.elapsed() < seconds(0.5 + 1.0), "it ends late");
+    run.demand(is_clean(&test), "something is left");
+}
+
+/// What a shim itself has to say of its failure is told at every script.
+#[test]
+fn a_shim_that_fails_says_why() {
+    let test = shim("echo 'version 3.99 is not installed' >&2; exit 127");
+    let call = json!({"skill_name": "s", "script": "1"});
+    let (results, starts) = in_one_run(&test, &[call.clone(), call]);
+    for result in results {
+        assert_eq!(result["returncode"], 127);
+        assert_eq!(result["stderr"], "version 3.99 is not installed\n");
+    }
+    assert_eq!(starts, 3);
+}

@@ -291,6 +291,7 @@ impl Setup<'_> {
         let python = Interpreter {
             program: python.to_path_buf(),
             venv: venv.map(Path::to_path_buf),
+            search_path: None,
         };
         Needs::of(self.order, &python)
     }

@@ -5,7 +5,7 @@
 //! `world/process.rs`; here is what makes it a Python script of a skill.
 
 use std::ffi::OsString;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -16,6 +16,7 @@ use crate::skills::python::Interpreter;
 use crate::tool::ToolResult;
 use crate::tools::{Arguments, Tool, Workbench, schema, text_of};
 use crate::world::capture::Caps;
+use crate::world::patience::Stop;
 use crate::world::process::{Job, Leftovers, run};
 use crate::world::scratch::Scratch;
 
@@ -82,7 +83,7 @@ impl Tool for RunPython {
             .and_then(|(source, python)| Ok((source, python, limit(arguments, scripts)?)));
         match prepared {
             Ok((source, python, limit)) => {
-                execute(&skill, &source, &python, limit, arguments, scripts, bench)
+                execute(&skill, &source, python, limit, arguments, scripts, bench)
             }
             Err(message) => ToolResult::failure(message),
         }
@@ -152,6 +153,21 @@ fn script_arguments(arguments: &Arguments) -> Vec<&str> {
         .collect()
 }
 
+/// The script's arguments as the kernel takes them, or what is wrong with them and
+/// how.
+fn checked_words(
+    arguments: &Arguments,
+) -> Result<impl Iterator<Item = OsString>, (&'static str, &'static str)> {
+    let words = script_arguments(arguments);
+    if words.iter().map(|word| word.len() + 1).sum::<usize>() > limits::SCRIPT_ARGUMENTS_BYTES {
+        return Err(("its arguments are too long", "give them through `stdin`"));
+    }
+    if words.iter().any(|word| word.contains('\0')) {
+        return Err(("its arguments", "they hold a NUL character"));
+    }
+    Ok(words.into_iter().map(OsString::from))
+}
+
 /// How Python is told to run a file of the skill.
 fn file_command(skill: &Skill, path: &str) -> Vec<OsString> {
     let relative = skill
@@ -170,7 +186,7 @@ fn file_command(skill: &Skill, path: &str) -> Vec<OsString> {
 fn execute(
     skill: &Skill,
     source: &Source<'_>,
-    python: &Interpreter,
+    python: Interpreter,
     limit: Duration,
     arguments: &Arguments,
     scripts: &Scripts,
@@ -196,16 +212,20 @@ fn execute(
         }
         (Source::File(path) | Source::Text(path), _) => command.extend(file_command(skill, path)),
     }
-    let words = script_arguments(arguments);
-    if words.iter().map(|word| word.len() + 1).sum::<usize>() > limits::SCRIPT_ARGUMENTS_BYTES {
-        return failure("its arguments are too long", &"give them through `stdin`");
+    match checked_words(arguments) {
+        Ok(words) => command.extend(words),
+        Err((what, why)) => return failure(what, &why),
     }
-    if words.iter().any(|word| word.contains('\0')) {
-        return failure("its arguments", &"they hold a NUL character");
+    // What a shim takes to answer is the script's time, as its start is.
+    let began = Instant::now();
+    let python = (bench.shims).behind(python, skill, scripts, bench.patience, limit);
+    let asked = began.elapsed();
+    if let Err(Stop::Interrupted(_)) = bench.patience.check() {
+        return ToolResult::failure("interrupted by the user");
     }
-    command.extend(words.into_iter().map(OsString::from));
     let environment = python.environment(skill, scripts);
-    let given = bench.patience.at_most(limit);
+    let left = limit.saturating_sub(asked);
+    let given = bench.patience.at_most(left);
     let job = Job {
         program: &python.program,
         args: &command,
@@ -223,10 +243,11 @@ fn execute(
         confine: None,
     };
     match run(&job) {
-        Ok(outcome) => {
+        Ok(mut outcome) => {
+            outcome.duration += asked;
             let keep = scripts.keep_leftovers;
-            let limit = (given == limit).then_some(limit);
-            Report::of(skill, python, limit, keep, &outcome, bench.secrets).into_result()
+            let limit = (given == left).then_some(limit);
+            Report::of(skill, &python, limit, keep, &outcome, bench.secrets).into_result()
         }
         Err(error) => failure("no Python", &python.explain(skill, &error.to_string())),
     }

@@ -1,0 +1,327 @@
+//! The interpreter behind a shim: what answers to `python3` on the search path
+//! may be a version manager's detour, which takes longer than most scripts.
+//!
+//! It is asked once in a run whom it starts, for each skill, as version managers
+//! go by the folder. Scripts get the answer in its place only where that is all it
+//! does: whatever else it changes for them (a variable, an option, a limit, a
+//! sandbox) it goes on doing at every script, since it may be there for that.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::config::{Python, Scripts};
+use crate::limits;
+use crate::skills::Skill;
+use crate::skills::python::{Interpreter, is_executable};
+use crate::world::capture::Caps;
+use crate::world::patience::Patience;
+use crate::world::process::{self, Ending, Job, Leftovers, Outcome};
+
+/// Tells what it was started as: the lengths of its answers, and then these.
+const PROGRAM: &str = "import os, sys
+def told(name):
+    try: return os.fsencode(os.readlink('/proc/self/' + name))
+    except OSError: pass
+    try: return open('/proc/self/' + name, 'rb').read()
+    except OSError: return b''
+leads = os.getsid(0) == os.getpid()
+parts = [os.fsencode(sys.executable or ''), str(leads).encode()]
+parts += map(told, ['exe', 'cwd', 'cmdline', 'environ'] + sys.argv[1:])
+lengths = ' '.join(str(len(part)) for part in parts)
+sys.stdout.buffer.write(lengths.encode() + b'\\n' + b''.join(parts))
+";
+
+/// What a process has from who started it, as `/proc/self` shows it.
+const INHERITED: [&str; 12] = [
+    "limits",
+    "status",
+    "stat",
+    "oom_score_adj",
+    "cgroup",
+    "attr/current",
+    "root",
+    "ns/mnt",
+    "ns/net",
+    "ns/pid",
+    "ns/user",
+    "ns/ipc",
+];
+
+/// What of `status` is of that kind.
+const STATUS: [&str; 8] = [
+    "Umask:",
+    "Uid:",
+    "Gid:",
+    "Groups:",
+    "CapEff:",
+    "NoNewPrivs:",
+    "Seccomp",
+    "Cpus_allowed:",
+];
+/// And of `stat`: the niceness, counted behind the name.
+const NICE: usize = 16;
+
+/// Variables that shells set for themselves; and the search path, which is
+/// handed on.
+const OF_SHELLS: [&str; 5] = ["PATH", "_", "SHLVL", "PWD", "OLDPWD"];
+/// How the names of version managers' own variables begin.
+const OF_MANAGERS: [&str; 8] = [
+    "PYENV_", "_PYENV_", "ASDF_", "MISE_", "__MISE_", "RTX_", "RYE_", "PROTO_",
+];
+
+/// What shims have answered in this run.
+#[derive(Debug, Default)]
+pub struct Shims {
+    /// By shim and skill's folder; `None`: it is used as it is.
+    answers: RefCell<BTreeMap<(PathBuf, PathBuf), Option<Interpreter>>>,
+}
+
+impl Shims {
+    /// What runs the skill's scripts where the ladder ends at `python`: the
+    /// interpreter behind it, if it is a shim and nothing more, otherwise itself.
+    /// To find out takes no longer than `limit`.
+    pub fn behind(
+        &self,
+        python: Interpreter,
+        skill: &Skill,
+        scripts: &Scripts,
+        patience: &Patience,
+        limit: Duration,
+    ) -> Interpreter {
+        let is_found = scripts.python == Python::Search && python.venv.is_none();
+        if !is_found || !is_shim(&python.program) {
+            return python;
+        }
+        let key = (python.program.clone(), skill.path.clone());
+        let known = self.answers.borrow().get(&key).cloned();
+        let answer = known.unwrap_or_else(|| {
+            let answer = ask(&python, skill, scripts, patience, limit);
+            // Who was interrupted has not answered.
+            if patience.check().is_ok() {
+                self.answers.borrow_mut().insert(key, answer.clone());
+            }
+            answer
+        });
+        // It may have been removed meanwhile.
+        answer
+            .filter(|found| is_executable(&found.program))
+            .unwrap_or(python)
+    }
+}
+
+/// Whether it may be a detour: a script, or a link to a program of another name.
+fn is_shim(program: &Path) -> bool {
+    let mut start = [0; 2];
+    let is_script = File::open(program)
+        .and_then(|mut file| file.read_exact(&mut start))
+        .is_ok_and(|()| &start == b"#!");
+    let real = program.canonicalize().unwrap_or_default();
+    let name = real.file_name().unwrap_or(OsStr::new("python"));
+    is_script || !name.as_bytes().starts_with(b"python")
+}
+
+fn ask(
+    shim: &Interpreter,
+    skill: &Skill,
+    scripts: &Scripts,
+    patience: &Patience,
+    limit: Duration,
+) -> Option<Interpreter> {
+    let environment = shim.environment(skill, scripts);
+    // That is the scripts' own, but no module of the skill is loaded.
+    let mut args = ["-I", "-S", "-c", PROGRAM].map(OsString::from).to_vec();
+    args.extend(INHERITED.map(OsString::from));
+    let job = Job {
+        program: &shim.program,
+        args: &args,
+        folder: &skill.path,
+        environment: &environment,
+        stdin: b"",
+        limit: patience.at_most(limit.min(limits::PYTHON_SHIM)),
+        leftovers: Leftovers::Kill,
+        caps: Caps {
+            head_bytes: limits::PYTHON_SHIM_ANSWER_BYTES,
+            tail_bytes: 0,
+        },
+        interrupt: &patience.interrupt,
+        confine: None,
+    };
+    let outcome = process::run(&job).ok()?;
+    let told = Told::of(&outcome)?;
+    let real = told.executable.canonicalize().ok()?;
+    let is_detour = told.executable.is_absolute()
+        && real == told.running
+        && told.folder == skill.path.canonicalize().ok()?
+        && told.leads
+        && told.words == args
+        && told.has_inherited()
+        && others(&told.environment) == others(&environment);
+    is_detour.then(|| Interpreter {
+        program: told.executable,
+        venv: None,
+        search_path: value(&told.environment, "PATH"),
+    })
+}
+
+type Environment = Vec<(OsString, OsString)>;
+
+fn value(environment: &Environment, name: &str) -> Option<OsString> {
+    let mut environment = environment.iter();
+    let (_, value) = environment.find(|(known, _)| known == name)?;
+    Some(value.clone())
+}
+
+/// What must be as it was.
+fn others(environment: &Environment) -> BTreeMap<&OsStr, &OsStr> {
+    let pairs = environment.iter().map(|(name, value)| (&**name, &**value));
+    let is_own = |name: &OsStr| {
+        let name = name.as_bytes();
+        let is_managers = |prefix: &&str| name.starts_with(prefix.as_bytes());
+        OF_SHELLS.iter().any(|own| own.as_bytes() == name) || OF_MANAGERS.iter().any(is_managers)
+    };
+    pairs.filter(|(name, _)| !is_own(name)).collect()
+}
+
+/// What the program told.
+struct Told<'o> {
+    executable: PathBuf,
+    /// The program that really runs.
+    running: PathBuf,
+    folder: PathBuf,
+    /// It is the very process that was started: nothing waits for its end.
+    leads: bool,
+    /// Its command line but for its own name.
+    words: Vec<OsString>,
+    environment: Environment,
+    inherited: Vec<&'o [u8]>,
+}
+
+impl<'o> Told<'o> {
+    /// `None` where it failed, or anything but the answer was said.
+    fn of(outcome: &'o Outcome) -> Option<Told<'o>> {
+        let is_silent = outcome.stderr.total_bytes() == 0 && outcome.left_behind == 0;
+        if outcome.ending != Ending::Exited(0) || !is_silent {
+            return None;
+        }
+        let parts = parts(outcome.stdout.head())?;
+        let [
+            executable,
+            leads,
+            exe,
+            cwd,
+            words,
+            variables,
+            inherited @ ..,
+        ] = parts.as_slice()
+        else {
+            return None;
+        };
+        let path = |bytes: &[u8]| PathBuf::from(OsStr::from_bytes(bytes));
+        let environment = texts(variables).map(|entry| {
+            let end = entry.iter().position(|byte| *byte == b'=');
+            let (name, value) = entry.split_at(end.unwrap_or(entry.len()));
+            (owned(name), owned(value.get(1..).unwrap_or_default()))
+        });
+        Some(Told {
+            executable: path(executable),
+            running: path(exe),
+            folder: path(cwd),
+            leads: *leads == b"True",
+            words: texts(words).skip(1).map(owned).collect(),
+            environment: environment.collect(),
+            inherited: inherited.to_vec(),
+        })
+    }
+
+    /// Whether it has from this process all that it could have from it.
+    fn has_inherited(&self) -> bool {
+        let own = INHERITED.map(|name| {
+            let path = Path::new("/proc/self").join(name);
+            let link = fs::read_link(&path).map(|link| link.into_os_string().into_encoded_bytes());
+            let told = link.or_else(|_| fs::read(&path)).unwrap_or_default();
+            fact(name, &told)
+        });
+        let names = INHERITED.iter().zip(&self.inherited);
+        let theirs = names.map(|(name, told)| fact(name, told));
+        self.inherited.len() == own.len() && theirs.eq(own)
+    }
+}
+
+/// The parts behind the line of their lengths.
+fn parts(answer: &[u8]) -> Option<Vec<&[u8]>> {
+    let end = answer.iter().position(|byte| *byte == b'\n')?;
+    let lengths = std::str::from_utf8(&answer[..end]).ok()?;
+    let mut rest = &answer[end + 1..];
+    let mut parts = Vec::new();
+    for length in lengths.split(' ') {
+        let (part, more) = rest.split_at_checked(length.parse().ok()?)?;
+        parts.push(part);
+        rest = more;
+    }
+    rest.is_empty().then_some(parts)
+}
+
+/// Texts that each end with a NUL.
+fn texts(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let pieces = bytes.split_inclusive(|byte| *byte == 0);
+    pieces.map(|text| text.strip_suffix(b"\0").unwrap_or(text))
+}
+
+fn owned(text: &[u8]) -> OsString {
+    OsStr::from_bytes(text).to_owned()
+}
+
+/// What of a file of `/proc/self` does not differ from process to process.
+fn fact(name: &str, told: &[u8]) -> String {
+    let told = String::from_utf8_lossy(told);
+    match name {
+        "stat" => {
+            let (_, rest) = told.rsplit_once(')').unwrap_or_default();
+            rest.split_whitespace().nth(NICE).unwrap_or_default().into()
+        }
+        "status" => {
+            let is_kept = |line: &&str| STATUS.iter().any(|name| line.starts_with(name));
+            let lines: Vec<&str> = told.lines().filter(is_kept).collect();
+            lines.join("\n")
+        }
+        _ => told.into_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_whole_or_none() {
+        let whole: [&[u8]; 3] = [b"a", b"", b"b\n"];
+        assert_eq!(parts(b"1 0 2\nab\n"), Some(whole.to_vec()));
+        let broken: [&[u8]; 6] = [
+            b"1 0 2\nab",
+            b"1 0 2\nabcd",
+            b"1 0 2",
+            b"hello\n1 0 2\nab\n",
+            b"1 18446744073709551615\na",
+            b"",
+        ];
+        for answer in broken {
+            assert_eq!(parts(answer), None, "{answer:?}");
+        }
+    }
+
+    #[test]
+    fn only_what_is_inherited_is_compared() {
+        let status = b"Name:\tpython3\nUmask:\t0022\nPid:\t7\nSeccomp:\t0\nSeccomp_filters:\t0\n";
+        let expected = "Umask:\t0022\nSeccomp:\t0\nSeccomp_filters:\t0";
+        assert_eq!(fact("status", status), expected);
+        let stat = b"7 (a) 3) S 1 7 7 0 -1 4194560 1 0 0 0 0 0 0 0 30 10 1 0 99";
+        assert_eq!(fact("stat", stat), "10");
+        assert_eq!(fact("limits", b"as it is\n"), "as it is\n");
+    }
+}
