@@ -337,7 +337,7 @@ fn many_that_stand_twice_take_no_time() {
     let begin = std::time::Instant::now();
     mend(&text, "a-b");
     // Minutes, when each was read for each.
-    assert!(begin.elapsed().as_secs() < 10, "{:?}", begin.elapsed());
+    assert!(begin.elapsed().as_secs() < 60, "{:?}", begin.elapsed());
 }
 
 #[test]
