@@ -183,13 +183,13 @@ impl Frontmatter {
         let is_it = |line: &str| split_key(line).is_some_and(|(found, _)| found == key);
         let findings = self.diagnostics.iter();
         let indented = findings.filter(|finding| finding.rule == "indented-field");
-        let indented = indented.map(|finding| finding.line).filter(|line| {
+        let mut indented = indented.map(|finding| finding.line).filter(|line| {
             let line = source.lines().nth(line.saturating_sub(first_line));
             line.is_some_and(|line| is_it(line.trim_start()))
         });
         let lines = source.lines().zip(first_line..);
         let own = lines.filter(|(line, _)| is_it(line)).map(|(_, at)| at);
-        let last = own.last().or_else(|| indented.last());
+        let last = own.last().or_else(|| indented.next_back());
         last.unwrap_or(first_line.saturating_sub(1).max(1))
     }
 
