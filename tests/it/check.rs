@@ -431,6 +431,10 @@ fn fix_mends_what_is_safe() {
     let test = some_skills();
     let run = test.clone().args(["skills", "check", "--fix"]).run();
     let run = run.status(1);
+    let run = run
+        .stderr_has("Skill.md:2: name-folder (`Table Maker` is now `table-maker`)")
+        .stderr_has("Skill.md: document-case (`Skill.md` is now `SKILL.md`)")
+        .stderr_has("Skill.md:3: unquoted-colon\n");
     let lines: Vec<&str> = run.stdout.lines().collect();
     assert_eq!(lines.len(), 2, "{lines:?}");
     assert!(lines[0].starts_with("skills/table-maker/SKILL.md:6: error[dangling-link]: "));

@@ -49,6 +49,20 @@ struct FixedView {
     file: PathBuf,
     line: Option<usize>,
     rule: &'static str,
+    /// The old value and the new one, where they say different things.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    change: Option<String>,
+}
+
+impl From<Fixed> for FixedView {
+    fn from(fixed: Fixed) -> FixedView {
+        FixedView {
+            file: fixed.file,
+            line: fixed.line,
+            rule: fixed.rule,
+            change: fixed.change,
+        }
+    }
 }
 
 /// A skill, and what is wrong with it.
@@ -176,15 +190,11 @@ fn mend(checked: &mut Checked, fixed: &mut Vec<Located<FixedView>>) {
         return;
     };
     match check::fix(skill) {
-        Ok(mended) => fixed.extend(
-            mended
-                .into_iter()
-                .map(|Fixed { file, line, rule }| Located {
-                    skill: Some(skill.name.clone()),
-                    path: checked.summary.path.clone(),
-                    found: FixedView { file, line, rule },
-                }),
-        ),
+        Ok(mended) => fixed.extend(mended.into_iter().map(|one| Located {
+            skill: Some(skill.name.clone()),
+            path: checked.summary.path.clone(),
+            found: FixedView::from(one),
+        })),
         Err(problem) => checked.problems.push(problem),
     }
 }
@@ -252,7 +262,9 @@ impl Report {
     fn print(&self, run: &Run, output: &mut Output) {
         for one in &self.fixed {
             let place = one.place(Some(&one.found.file), one.found.line, &run.folder);
-            output.note(&format!("mended {place}: {}", one.found.rule));
+            let change = one.found.change.as_ref();
+            let change = change.map_or(String::new(), |change| format!(" ({change})"));
+            output.note(&format!("mended {place}: {}{change}", one.found.rule));
         }
         for one in &self.problems {
             let problem = &one.found;

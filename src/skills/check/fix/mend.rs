@@ -14,6 +14,8 @@ pub(in crate::skills::check) struct Mended {
     pub text: String,
     /// What was mended: the line, as it was counted before, and the rule.
     pub fixed: Vec<(usize, &'static str)>,
+    /// The name as it was and as it is, where it was changed.
+    pub renamed: Option<(String, String)>,
 }
 
 /// Mends the document of the skill in the folder of this name. None: there is
@@ -51,7 +53,10 @@ pub(in crate::skills::check) fn mend(document: &str, folder: &str) -> Option<Men
     }
     work.fixed.sort_unstable();
     let is_changed = work.text != document && !work.fixed.is_empty();
+    let new = work.fields.get("name").and_then(Value::as_str);
+    let renamed = front.name().zip(new.map(str::to_owned));
     is_changed.then_some(Mended {
+        renamed: renamed.filter(|(old, new)| old != new),
         text: work.text,
         fixed: work.fixed,
     })

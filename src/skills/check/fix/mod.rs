@@ -32,6 +32,8 @@ pub struct Fixed {
     pub line: Option<usize>,
     /// The rule that is no longer broken.
     pub rule: &'static str,
+    /// What became of the old value, where the new one says something else.
+    pub change: Option<String>,
 }
 
 /// Mends what is safe to mend in a skill, and tells what that was. The error:
@@ -61,10 +63,15 @@ pub fn fix(skill: &Skill) -> Result<Vec<Fixed>, Problem> {
             .root
             .replace(name, text.as_bytes(), mended.text.as_bytes())
             .map_err(|refusal| failed("write", name, &refusal))?;
+        let change = mended.renamed.map(|(old, new)| {
+            let old = document::shown(&old);
+            format!("`{old}` is now `{new}`")
+        });
         fixed.extend(mended.fixed.into_iter().map(|(line, rule)| Fixed {
             file: name.into(),
             line: Some(line),
             rule,
+            change: change.clone().filter(|_| rule.starts_with("name-")),
         }));
     }
     if can_rename(skill) {
@@ -76,6 +83,7 @@ pub fn fix(skill: &Skill) -> Result<Vec<Fixed>, Problem> {
             file: name.into(),
             line: None,
             rule: "document-case",
+            change: Some(format!("`{}` is now `{USUAL}`", document::shown(name))),
         });
     }
     Ok(fixed)
