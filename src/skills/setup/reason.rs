@@ -3,12 +3,15 @@
 //! What is told apart here are words of programs that may change them; where
 //! none is known the last line is the reason.
 
+use crate::error::Kind;
 use crate::limits;
 use crate::text;
 use crate::world::process::{Ending, Outcome};
 
 /// A reason in one sentence, and what to do where that is known.
 pub(super) struct Failure {
+    /// [`Kind::Temporary`] where nothing but the network was in the way.
+    pub(super) kind: Kind,
     pub(super) cause: String,
     pub(super) hint: Option<&'static str>,
 }
@@ -18,18 +21,33 @@ const NO_ENSUREPIP: [&str; 3] = [
     "No module named ensurepip",
     "No module named venv",
 ];
-const NO_NETWORK: [&str; 9] = [
-    "Retrying (Retry(",
-    "Failed to fetch",
-    "Could not connect",
-    "error sending request",
-    "Connection refused",
-    "Failed to establish a new connection",
-    "Max retries exceeded",
-    "Network is unreachable",
-    "Temporary failure in name resolution",
+const NO_TRUST: [&str; 4] = [
+    "CERTIFICATE_VERIFY_FAILED",
+    "certificate verify failed",
+    "invalid peer certificate",
+    "SSL certificate problem",
 ];
-
+/// What `uv` says where `UV_OFFLINE` is set.
+const OFFLINE: [&str; 3] = [
+    "network was disabled",
+    "Network connectivity is disabled",
+    "was not found in the cache",
+];
+const NO_NETWORK: [&str; 13] = [
+    "Retrying (Retry(",
+    "Max retries exceeded",
+    "Failed to establish a new connection",
+    "Connection refused",
+    "Connection timed out",
+    "Could not connect",
+    "Could not resolve host",
+    "Failed to connect to",
+    "Name or service not known",
+    "Network is unreachable",
+    "No route to host",
+    "Temporary failure in name resolution",
+    "error sending request",
+];
 const NO_REQUIREMENT: [&str; 5] = [
     "Invalid requirement",
     "Couldn't parse requirement",
@@ -41,21 +59,23 @@ const NO_PACKAGE: [&str; 6] = [
     "No matching distribution found",
     "was not found in the package registry",
     "was not found in the provided package locations",
-    "was not found in the cache",
     "there is no version of",
     "there are no versions of",
+    "only the following versions of",
+];
+const CONFLICT: [&str; 3] = [
+    "ResolutionImpossible",
+    "these package versions have conflicting dependencies",
+    "requirements are unsatisfiable",
 ];
 
 impl Failure {
     pub(super) fn of(outcome: &Outcome) -> Failure {
         let (stdout, stderr) = (outcome.stdout.text(), outcome.stderr.text());
-        let has = |words: &[&str]| {
-            words
-                .iter()
-                .any(|word| stdout.contains(word) || stderr.contains(word))
-        };
-        if has(&NO_ENSUREPIP) {
+        let said = Said(&[&stderr, &stdout]);
+        if said.any(&NO_ENSUREPIP) {
             return Failure {
+                kind: Kind::Io,
                 cause: "this Python cannot make venvs, a part of it is not installed".into(),
                 hint: Some(
                     "apt install python3-venv (Debian, Ubuntu), or put `uv` on PATH, which needs no part of Python",
@@ -64,37 +84,97 @@ impl Failure {
         }
         let cause = match outcome.ending {
             Ending::Signaled(signal) => format!("it was killed by signal {signal}"),
-            _ => last_words(&stderr)
-                .or_else(|| last_words(&stdout))
-                .unwrap_or_else(|| "it said no reason".into()),
+            _ => said.cause().unwrap_or_else(|| "it said no reason".into()),
         };
+        let (kind, hint) = said.remedy();
         Failure {
+            kind,
             cause: text::one_line(&cause, limits::SETUP_REASON_BYTES),
-            hint: hint(&has),
+            hint,
         }
     }
 }
 
-/// What to do, where it is known.
-fn hint(has: &dyn Fn(&[&str]) -> bool) -> Option<&'static str> {
-    if has(&["No space left on device"]) {
-        Some("make room on the disk, or set PIP_CACHE_DIR or UV_CACHE_DIR to another one")
-    } else if has(&NO_NETWORK) {
-        Some(
-            "is the package index reachable? HTTPS_PROXY sets a proxy, PIP_INDEX_URL or UV_INDEX_URL another index",
-        )
-    } else if has(&NO_REQUIREMENT) {
-        Some("a requirement is a package's name, if need be with its version: openpyxl>=3.1")
-    } else if has(&NO_PACKAGE) {
-        Some(
-            "the index has no such package or version for this Python: mend the requirement; a package can bear another name than its module",
-        )
-    } else {
-        None
+/// What a command printed, the most telling stream first.
+struct Said<'s>(&'s [&'s str]);
+
+impl Said<'_> {
+    fn any(&self, words: &[&str]) -> bool {
+        let has = |text: &&str| words.iter().any(|word| text.contains(word));
+        self.0.iter().any(has)
+    }
+
+    /// Whether the network was in the way. An index that was reached after all
+    /// tells its versions.
+    fn is_cut_off(&self) -> bool {
+        let versions = "(from versions: ";
+        let is_reached = self.any(&[versions]) && !self.any(&["(from versions: none)"]);
+        self.any(&NO_NETWORK) && !is_reached
+    }
+
+    fn cause(&self) -> Option<String> {
+        let cause = self.0.iter().find_map(|text| last_words(text))?;
+        if cause.ends_with(CONFLICT[1]) {
+            let reasons: Vec<&str> = self.0.iter().flat_map(|text| reasons(text)).collect();
+            return Some(format!("{cause}: {}", reasons.join(", ")));
+        }
+        if !(self.is_cut_off() && cause.starts_with(NO_PACKAGE[0])) {
+            return Some(cause);
+        }
+        // pip takes an index that it cannot reach for one that is empty.
+        let why = self.0.iter().find_map(|text| {
+            let (_, why) = text.rsplit_once("[Errno ")?.1.split_once("] ")?;
+            why.split(['\'', ')', '\n']).next()
+        });
+        let why = why.map(|why| format!(": {why}")).unwrap_or_default();
+        Some(format!("the package index was not reached{why}"))
+    }
+
+    /// What kind of failure it is, and what to do where that is known.
+    fn remedy(&self) -> (Kind, Option<&'static str>) {
+        if self.any(&["No space left on device"]) {
+            return (
+                Kind::Io,
+                Some("make room on the disk, or set PIP_CACHE_DIR or UV_CACHE_DIR to another one"),
+            );
+        }
+        if self.is_cut_off() && !self.any(&NO_TRUST) {
+            let hint = if self.any(&["fatal: "]) {
+                "is the host of the repository reachable? HTTPS_PROXY sets a proxy"
+            } else {
+                "is the package index reachable? HTTPS_PROXY sets a proxy, PIP_INDEX_URL or UV_INDEX_URL another index"
+            };
+            return (Kind::Temporary, Some(hint));
+        }
+        let table: [(&[&str], &str); 5] = [
+            (
+                &NO_TRUST,
+                "the certificate is not trusted: PIP_CERT or SSL_CERT_FILE names a file with those to trust",
+            ),
+            (
+                &OFFLINE,
+                "uv is told to stay offline (UV_OFFLINE), and has it not in its cache: unset that, or set it to 0",
+            ),
+            (
+                &NO_REQUIREMENT,
+                "a requirement is a package's name, if need be with its version: openpyxl>=3.1",
+            ),
+            (
+                &NO_PACKAGE,
+                "the index has no such package or version for this Python: mend the requirement; a package can bear another name than its module",
+            ),
+            (
+                &CONFLICT,
+                "requirements exclude each other: loosen the version of one of them, in the command or where the skill declares it",
+            ),
+        ];
+        let row = table.iter().find(|(words, _)| self.any(words));
+        (Kind::Io, row.map(|(_, hint)| *hint))
     }
 }
 
-/// The last error of pip's, all of uv's, or the last line.
+/// What stopped a program that another one ran, or a conflict; the last error of
+/// pip's, all of uv's, or the last line.
 fn last_words(output: &str) -> Option<String> {
     let plain = text::sendable(output);
     let lines: Vec<&str> = plain
@@ -102,11 +182,11 @@ fn last_words(output: &str) -> Option<String> {
         .map(str::trim)
         .filter(|line| !line.is_empty())
         .collect();
-    if let Some(error) = lines
-        .iter()
-        .rev()
-        .find_map(|line| line.strip_prefix("ERROR: "))
-    {
+    if let Some(cause) = part(&lines) {
+        return Some(cause);
+    }
+    let mut errors = lines.iter().rev();
+    if let Some(error) = errors.find_map(|line| line.strip_prefix("ERROR: ")) {
         // Some pips tell the line of the file behind a picture of the fault.
         let place = lines
             .iter()
@@ -116,20 +196,74 @@ fn last_words(output: &str) -> Option<String> {
             _ => error.to_string(),
         });
     }
-    let begins = |line: &&&str| line.starts_with("error: ") || line.starts_with('×');
-    match lines.iter().position(|line| begins(&line)) {
-        Some(at) => Some(
-            lines[at..]
-                .iter()
-                .map(|line| untied(line))
-                .collect::<Vec<_>>()
-                .join(" "),
-        ),
-        None => lines.last().map(|line| (*line).to_string()),
+    let begins = |line: &&str| line.starts_with("error: ") || line.starts_with('×');
+    let Some(at) = lines.iter().position(begins) else {
+        return lines.last().map(|line| (*line).to_string());
+    };
+    let mut cause = String::new();
+    // Hints are given here.
+    for line in lines[at..]
+        .iter()
+        .take_while(|line| !line.starts_with("hint: "))
+    {
+        let line = untied(line);
+        match line.strip_prefix("cause: ") {
+            Some(rest) => cause.extend([": ", rest]),
+            None if cause.is_empty() => cause.push_str(line),
+            None => cause.extend([" ", line]),
+        }
     }
+    Some(cause)
 }
 
-/// Without the branches of the tree that uv draws.
+/// The cause where it stands among much else.
+fn part(lines: &[&str]) -> Option<String> {
+    // git's; whoever ran it tells the command, and no reason.
+    if let Some(cause) = lines
+        .iter()
+        .find_map(|line| line.strip_prefix("fatal: ").filter(|_| names_git(lines)))
+    {
+        return Some(cause.to_string());
+    }
+    let conflict = lines.iter().find_map(|line| {
+        let cause = line.strip_prefix("ERROR: ")?;
+        cause.contains(CONFLICT[1]).then_some(cause)
+    });
+    if let Some(conflict) = conflict {
+        return Some(conflict.trim_end_matches('.').to_string());
+    }
+    // pip tells such an end twice, the second time without what was said.
+    let at = lines
+        .iter()
+        .position(|line| *line == "error: subprocess-exited-with-error")?;
+    let what = lines[at..].iter().find(|line| line.starts_with('×'))?;
+    let what = untied(what).trim_end_matches('.');
+    let end = lines[at..]
+        .iter()
+        .position(|line| untied(line) == "[end of output]");
+    Some(
+        match end.and_then(|end| lines[at..].get(end.checked_sub(1)?)) {
+            Some(said) => format!("{what}: {}", untied(said)),
+            None => what.to_string(),
+        },
+    )
+}
+
+/// What excludes each other, as pip lists it.
+fn reasons(output: &str) -> impl Iterator<Item = &str> {
+    let lines = output.lines().map(str::trim);
+    lines
+        .skip_while(|line| *line != "The conflict is caused by:")
+        .skip(1)
+        .take_while(|line| line.contains(" requested ") || line.contains(" depends on "))
+}
+
+fn names_git(lines: &[&str]) -> bool {
+    let is_git = |line: &&str| line.contains("git clone ") || line.contains("git fetch ");
+    lines.iter().any(is_git)
+}
+
+/// Without the branches of the tree that pip and uv draw.
 fn untied(line: &str) -> &str {
     line.strip_prefix("error: ")
         .unwrap_or(line)
@@ -167,6 +301,20 @@ mod tests {
                     "Invalid requirement: 'a b': Expected end or semicolon (from line 3 of requirements.txt)",
                 ),
             ),
+            (
+                "  Running command git clone --quiet https://h.invalid/x.git /tmp/x\n  fatal: unable to access 'https://h.invalid/x.git/': Could not resolve host: h.invalid\n  error: subprocess-exited-with-error\n  × git clone did not run successfully.\n  │ exit code: 128\nerror: subprocess-exited-with-error\n\n× git clone did not run successfully.\n",
+                Some(
+                    "unable to access 'https://h.invalid/x.git/': Could not resolve host: h.invalid",
+                ),
+            ),
+            (
+                "  error: subprocess-exited-with-error\n  × python setup.py egg_info did not run successfully.\n  │ exit code: 1\n  ╰─> [2 lines of output]\n      Traceback:\n      ImportError: no x\n      [end of output]\n\nerror: metadata-generation-failed\n× Encountered error\n",
+                Some("python setup.py egg_info did not run successfully: ImportError: no x"),
+            ),
+            (
+                "error: No solution found\n  cause: Because a was not found in the cache\n\nhint: Packages were unavailable because the network was disabled.\n",
+                Some("No solution found: Because a was not found in the cache"),
+            ),
             ("\n", None),
         ];
         for (output, expected) in table {
@@ -174,32 +322,108 @@ mod tests {
         }
     }
 
+    /// The error is on one stream, its reasons on the other.
     #[test]
-    fn what_to_do_is_told_for_what_is_known() {
+    fn a_conflict_has_its_reasons() {
+        let stderr = "ERROR: Cannot install a==1 and b because these package versions have conflicting dependencies.\nERROR: ResolutionImpossible: for help visit x\n";
+        let stdout = "Collecting a\n\nThe conflict is caused by:\n    The user requested a==1\n    b 2.0 depends on a>1\n\nTo fix this you could try to:\n1. loosen\n";
+        let expected = "Cannot install a==1 and b because these package versions have conflicting dependencies: The user requested a==1, b 2.0 depends on a>1";
+        assert_eq!(Said(&[stderr, stdout]).cause().as_deref(), Some(expected));
+    }
+
+    #[test]
+    fn an_index_that_was_not_reached_is_told() {
+        let none = "ERROR: Could not find a version (from versions: none)\nERROR: No matching distribution found for a\n";
+        let broken = "WARNING: Retrying (Retry(total=0)) after connection broken by 'NewConnectionError('<x>: Failed to establish a new connection: [Errno 111] Connection refused')': /simple/a/\n";
+        let some = none.replace("none", "1.0, 2.0");
         for (output, expected) in [
             (
-                "WARNING: Retrying (Retry(total=0))\nERROR: No matching distribution found for a",
+                format!("{broken}{none}"),
+                "the package index was not reached: Connection refused",
+            ),
+            (
+                format!("{broken}{some}"),
+                "No matching distribution found for a",
+            ),
+            (none.to_string(), "No matching distribution found for a"),
+        ] {
+            assert_eq!(Said(&[&output]).cause().as_deref(), Some(expected));
+        }
+    }
+
+    #[test]
+    fn what_to_do_is_told_for_what_is_known() {
+        use Kind::{Io, Temporary};
+        for (output, kind, expected) in [
+            (
+                "WARNING: Retrying (Retry(total=0))\nERROR: (from versions: none)\nERROR: No matching distribution found for a",
+                Temporary,
                 Some("is the package index reachable?"),
             ),
             (
-                "ERROR: No matching distribution found for a",
+                "WARNING: Retrying (Retry(total=0))\nERROR: (from versions: 1.0)\nERROR: No matching distribution found for a",
+                Io,
                 Some("the index has no such package"),
             ),
             (
-                "  ╰─▶ Because a was not found in the package registry and you require a",
+                "error: Failed to fetch: `http://h/`\n  cause: error sending request\n  cause: tcp connect error\n",
+                Temporary,
+                Some("is the package index reachable?"),
+            ),
+            (
+                "error: Failed to fetch: `http://h/`\n  cause: HTTP status client error (404 Not Found)\n",
+                Io,
+                None,
+            ),
+            (
+                "error: Failed to fetch\n  cause: error sending request\n  cause: invalid peer certificate: UnknownIssuer\n",
+                Io,
+                Some("the certificate is not trusted"),
+            ),
+            (
+                "fatal: unable to access 'https://h/': Could not resolve host: h",
+                Temporary,
+                Some("is the host of the repository reachable?"),
+            ),
+            (
+                "ERROR: No matching distribution found for a",
+                Io,
                 Some("the index has no such package"),
+            ),
+            (
+                "  ╰─▶ Because a was not found in the package registry and you require a, your requirements are unsatisfiable",
+                Io,
+                Some("the index has no such package"),
+            ),
+            (
+                "error: No solution\n  cause: Because a was not found in the cache and you require a, your requirements are unsatisfiable\nhint: the network was disabled",
+                Io,
+                Some("uv is told to stay offline (UV_OFFLINE)"),
+            ),
+            (
+                "error: No solution\n  cause: Because you require a==1 and a<1, your requirements are unsatisfiable",
+                Io,
+                Some("requirements exclude each other"),
+            ),
+            (
+                "ERROR: Cannot install a\nERROR: ResolutionImpossible: for help visit x",
+                Io,
+                Some("requirements exclude each other"),
             ),
             (
                 "ERROR: Invalid requirement: 'a b'",
+                Io,
                 Some("a requirement is"),
             ),
             (
                 "error: Couldn't parse requirement in `requirements.txt` at position 0",
+                Io,
                 Some("a requirement is"),
             ),
-            ("ERROR: Failed building wheel for a", None),
+            ("ERROR: Failed building wheel for a", Io, None),
         ] {
-            let hint = hint(&|words| words.iter().any(|word| output.contains(word)));
+            let (found, hint) = Said(&[output]).remedy();
+            assert_eq!(found, kind, "{output}");
             let begins = hint
                 .zip(expected)
                 .is_some_and(|(hint, begin)| hint.starts_with(begin));

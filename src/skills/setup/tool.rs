@@ -70,6 +70,13 @@ impl<'s> Bench<'s> {
         environment.retain(|(name, _)| !NOT_PASSED_ON.iter().any(|each| name == each));
         // A `user = true` in pip's own settings cannot be obeyed in a venv.
         environment.push(("PIP_USER".into(), "0".into()));
+        // Without any retry pip is silent about an index that it cannot reach.
+        for (_, retries) in environment
+            .iter_mut()
+            .filter(|(name, value)| name == "PIP_RETRIES" && value == "0")
+        {
+            *retries = "1".into();
+        }
         let uv = find_program(OsStr::new("uv"), variable(&environment, "PATH"));
         if uv.is_some() {
             speak_uv(&mut environment);
@@ -308,8 +315,8 @@ fn demand(what: &str, outcome: &Outcome) -> Result<(), Error> {
     if outcome.ending == Ending::Exited(0) {
         return Ok(());
     }
-    let Failure { cause, hint } = Failure::of(outcome);
-    let error = Error::new(Kind::Io, format!("failed to {what}: {cause}"));
+    let Failure { kind, cause, hint } = Failure::of(outcome);
+    let error = Error::new(kind, format!("failed to {what}: {cause}"));
     Err(match hint {
         Some(hint) => error.with_hint(hint),
         None => error,
