@@ -321,7 +321,16 @@ fn what_is_no_requirement_is_refused() {
         "skills/s/pyproject.toml",
         "[project]\ndependencies = [\"--index-url=http://127.0.0.1:9/\"]\n",
     );
-    for bad in ["--index-url=x", " -e.", "a\nb", "", "#a", "a\u{1b}[2J"] {
+    for bad in [
+        "--index-url=x",
+        " -e.",
+        "a\nb",
+        "",
+        "#a",
+        "a\u{1b}[2J",
+        "a b",
+        "a=1",
+    ] {
         let run = test.again().args(["skills", "setup", "s", "--", bad]).run();
         run.status(2).stderr_has("hint: ");
     }
@@ -332,6 +341,74 @@ fn what_is_no_requirement_is_refused() {
         .stderr_has("failed to add to");
     let bytes = fs::read(latin.path("skills/s/requirements.txt")).expect("it is there");
     assert_eq!(bytes, b"beta # f\xfcr alle\n");
+    assert!(!test.exists(VENV) && !test.exists("skills/s/requirements.txt"));
+}
+
+/// What cannot be installed for its shape is refused before a venv goes.
+#[test]
+fn a_requirement_is_read_before_anything_is_done() {
+    let file = "skills/s/requirements.txt";
+    let test = quick().file(file, "alpha<2\n");
+    setup(&test, &[]).success();
+    let before = identity(&test);
+    let test = test.file(file, "# all\nbeta\nalpha = 2 # new\n");
+    let run = setup(&test, &[]).status(1).stderr_lacks("anew");
+    run.stderr_has("failed to install `alpha = 2`, which requirements.txt declares: ")
+        .stderr_has("hint: mend it in requirements.txt")
+        .stderr_lacks("as before");
+    let project = "[project]\ndependencies = [\"alpha 2\"]\n";
+    let test = test
+        .file("skills/s/pyproject.toml", project)
+        .file(file, "beta\n");
+    let run = setup(&test, &[]).status(1).stderr_lacks("anew");
+    run.stderr_has("failed to install `alpha 2`, which pyproject.toml declares: ");
+    assert_eq!((identity(&test), made(&test)), (before, 1));
+    script(&test, "import alpha");
+    // What is no UTF-8 is for pip to read.
+    let test = quick().file(file, b"\xff\xfea\0l\0p\0h\0a\0\n\0");
+    setup(&test, &[]).success();
+    script(&test, "import alpha");
+}
+
+/// Requirements that exclude each other are told as such, with the reasons.
+#[test]
+fn a_conflict_is_told() {
+    let test = quick().file("skills/s/requirements.txt", "alpha<2\nalpha>=2\n");
+    let run = setup(&test, &[]).status(1);
+    run.stderr_has("conflicting dependencies: The user requested alpha")
+        .stderr_has("hint: requirements exclude each other")
+        .stderr_has("s: the skill is as before: it has no venv\n");
+    assert!(!test.exists(VENV));
+}
+
+/// Without network a setup may work later; nobody says that a package is none.
+#[test]
+fn a_missing_network_is_temporary() {
+    let port = std::net::TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr());
+    let address = format!("http://{}", port.expect("a free port"));
+    let test = quick()
+        .env("PIP_NO_INDEX", "0")
+        .env("PIP_INDEX_URL", format!("{address}/simple"))
+        .env("PIP_RETRIES", "0");
+    let run = setup(&test, &["delta", "--json"]).status(75);
+    let error = run.stdout_json()["error"].clone();
+    assert_eq!(error["kind"], "temporary");
+    let told = "failed to install `delta`: the package index was not reached: Connection refused";
+    run.stderr_has(told)
+        .stderr_has("hint: is the package index reachable? HTTPS_PROXY sets a proxy")
+        .stderr_lacks("has no such package");
+    let wheel = format!("{address}/delta-1.0-py3-none-any.whl");
+    let run = setup(&test, &[&wheel]).status(75);
+    run.stderr_has("hint: is the package index reachable?");
+    let repository = format!("git+{address}/delta.git");
+    let run = setup(&test, &[&repository]);
+    if run.stderr.contains("fatal: ") {
+        // Where the machine has git.
+        let cause = format!("failed to install `{repository}`: unable to access '{address}");
+        run.status(75)
+            .stderr_has(&cause)
+            .stderr_has("hint: is the host of the repository reachable?");
+    }
     assert!(!test.exists(VENV) && !test.exists("skills/s/requirements.txt"));
 }
 
@@ -417,12 +494,14 @@ fn a_change_makes_the_venv_anew_and_a_failure_keeps_the_old_one() {
     let before = identity(&test);
     let failed = setup(&test, &[]).status(1).stderr_has("failed to install");
     failed
+        .stderr_has("makes the venv anew: what is needed has changed")
+        .stderr_has("s: the skill is as before, and the venv is as before\n")
         .stderr_has("alpha==3.0")
         .stderr_has("hint: the index has no such package or version");
     assert_eq!(identity(&test).0, before.0);
     assert_eq!(script(&test, "import alpha; print(alpha.VERSION)"), "1.0\n");
     let test = test.file("skills/s/more.txt", "beta\n");
-    setup(&test, &[]).success();
+    setup(&test, &[]).success().stderr_lacks("as before");
     assert_ne!(identity(&test).0, before.0);
     script(
         &test,
@@ -496,7 +575,8 @@ fn what_people_made_stays() {
         let test = test.file("skills/s/requirements.txt", "beta\n");
         setup(&test, &[]).success();
         script(&test, "import alpha, beta");
-        setup(&test, &["nothing-of-that-name"]).status(1);
+        let failed = setup(&test, &["nothing-of-that-name"]).status(1);
+        failed.stderr_has("s: the venv keeps what was installed by then\n");
         assert!(test.exists(&format!("{path}/mine")) && made(&test) == 0);
         assert!(!test.exists("skills/s/venv") || name == "venv");
     }
@@ -628,7 +708,12 @@ fn a_setup_that_is_stopped_leaves_the_old_venv() {
         if let Some(signal) = signal {
             running.signal(signal);
         }
-        running.wait().status(status).took_at_most(seconds(10.0));
+        let ended = running.wait().status(status).took_at_most(seconds(10.0));
+        // A signal needs no other word than what it leaves.
+        let last = ended.stderr.lines().last().unwrap_or_default();
+        let is_last = last == "skills-runner: s: the skill is as before, and the venv is as before";
+        assert!(is_last || signal.is_none(), "{}", ended.stderr);
+        ended.stderr_has("the venv is as before\n");
         assert!(test.processes().is_empty(), "a process is left");
         assert!(!test.exists(WORK) && !test.exists(MARKER));
         assert_eq!(identity(&test).0, before);
@@ -774,4 +859,16 @@ fn the_real_uv_installs() {
         .stderr_has("nothing-of-that-name");
     assert_eq!(identity(&test).0, before);
     setup(&test, &[]).success().stderr_lacks("installs");
+    let online = test.clone().env("PIP_NO_INDEX", "0");
+    let offline = setup(&online, &["nothing-of-that-name"]).status(1);
+    offline
+        .stderr_has("hint: uv is told to stay offline (UV_OFFLINE)")
+        .stderr_lacks("has no such package");
+    setup(&test, &["alpha>=2"])
+        .status(1)
+        .stderr_has("hint: requirements exclude each other");
+    let online = online.env("UV_OFFLINE", "0").env("UV_HTTP_RETRIES", "0");
+    let online = online.env("UV_INDEX_URL", "http://127.0.0.1:9/simple");
+    let unreached = setup(&online, &["nothing-of-that-name"]).status(75);
+    unreached.stderr_has("hint: is the package index reachable?");
 }

@@ -25,6 +25,7 @@ mod place;
 mod progress;
 mod reason;
 mod requirements;
+mod syntax;
 mod tool;
 
 use found::Found;
@@ -59,11 +60,36 @@ pub fn setup(order: &Order<'_>, tell: &mut Tell<'_>) -> Result<Done, Error> {
         added,
         extra,
     };
-    match setup.find()? {
-        Found::Nothing(base) => setup.first(&base, tell),
-        Found::Ours(record, python) => setup.again(&record, python, tell),
-        Found::Theirs(venv, python) => setup.add_to(&venv, &python, tell),
+    let mut begun = Begun::Nothing;
+    let done = setup.carry_out(&mut |progress| {
+        match progress {
+            Progress::Keeps(_) => begun = Begun::Adding,
+            Progress::Changes(_) | Progress::Makes { .. } => begun = Begun::Making,
+            _ => {}
+        }
+        tell(progress);
+    });
+    if let Err(error) = &done {
+        let is_there = |name: &&str| folder.join(name).symlink_metadata().is_ok();
+        let has_venv = ["venv", ".venv"].iter().any(is_there);
+        match (begun, error.kind()) {
+            (Begun::Adding, _) => tell(Progress::Partly),
+            (Begun::Making, _) if !setup.place.is_as_before() => tell(Progress::Remains),
+            (Begun::Making, _) | (_, Kind::Interrupted(_)) => tell(Progress::AsBefore { has_venv }),
+            _ => {}
+        }
     }
+    done
+}
+
+/// What a setup has set out to do to the venv.
+#[derive(Clone, Copy)]
+enum Begun {
+    Nothing,
+    /// A new one is made.
+    Making,
+    /// People's own is added to.
+    Adding,
 }
 
 /// Whether a setup would install more of what the skill's requirements files list
@@ -94,6 +120,14 @@ struct Setup<'s> {
 }
 
 impl Setup<'_> {
+    fn carry_out(&self, tell: &mut Tell<'_>) -> Result<Done, Error> {
+        match self.find()? {
+            Found::Nothing(base) => self.first(&base, tell),
+            Found::Ours(record, python) => self.again(&record, python, tell),
+            Found::Theirs(venv, python) => self.add_to(&venv, &python, tell),
+        }
+    }
+
     /// There is no venv yet: one is made, also where nothing goes into it.
     fn first(&self, base: &Path, tell: &mut Tell<'_>) -> Result<Done, Error> {
         let needs = self.needs(base, None)?;

@@ -1,12 +1,13 @@
 //! What a skill's scripts need, as `probe` tells it, in the words of a setup.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use crate::error::{Error, Kind};
 use crate::limits;
 use crate::skills::Problem;
 use crate::skills::packages::project;
-use crate::skills::probe::{self, Declared, Probed};
+use crate::skills::probe::{self, Probed};
 use crate::skills::python::Interpreter;
 use crate::skills::setup::requirements::{self, FILE};
 use crate::skills::setup::tool::Tell;
@@ -66,13 +67,16 @@ impl Needs {
             if declared.file.file_name().is_some_and(|name| name == FILE) {
                 let file = declared.file.to_string_lossy().into_owned();
                 if !needs.files.contains(&file) {
+                    if let Some((line, cause)) = requirements::fault_in(root, &file) {
+                        return Err(no_requirement(&line, &declared.file, cause));
+                    }
                     // Also what stands in the files that it names.
                     let lines = requirements::lines_of(root, &file);
                     projects.extend(lines.iter().map(|line| project(line)));
                     needs.files.push(file);
                 }
             } else if let Err(cause) = requirements::check(&declared.requirement) {
-                return Err(no_requirement(&declared, cause));
+                return Err(no_requirement(&declared.requirement, &declared.file, cause));
             } else if !needs.declared.contains(&declared.requirement) {
                 needs.declared.push(declared.requirement);
             }
@@ -143,9 +147,9 @@ fn told(mut fault: Problem) -> Problem {
 }
 
 /// What is declared cannot be installed; the text of strangers, in one line.
-fn no_requirement(declared: &Declared, cause: &str) -> Error {
-    let file = one_name(&declared.file.to_string_lossy());
-    let what = declared.requirement.escape_debug().to_string();
+fn no_requirement(requirement: &str, file: &Path, cause: &str) -> Error {
+    let file = one_name(&file.to_string_lossy());
+    let what = requirement.escape_debug().to_string();
     let what = one_line(&what, limits::QUOTED_BYTES);
     let text = format!("failed to install `{what}`, which {file} declares: {cause}");
     Error::new(Kind::Io, text).with_hint(format!("mend it in {file}, and run the setup again"))

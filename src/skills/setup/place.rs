@@ -52,6 +52,12 @@ impl<'s> Place<'s> {
         exists(&self.work()) || self.is_marked()
     }
 
+    /// Whether a setup that has ended without success got the skill to what it
+    /// was; at most something to remove is left.
+    pub(super) fn is_as_before(&self) -> bool {
+        !self.is_marked() && !exists(&self.before())
+    }
+
     /// Whether there is a venv that a setup has begun; never through a link,
     /// which no setup makes.
     fn is_marked(&self) -> bool {

@@ -42,6 +42,16 @@ pub enum Progress<'p> {
     /// Packages that somebody had installed in the venv before, and that nothing
     /// declares: the new one lacks them.
     Lost(&'p [String]),
+    /// The setup failed or was stopped, and the skill is as before.
+    AsBefore {
+        /// Whether it has a venv.
+        has_venv: bool,
+    },
+    /// The setup failed or was stopped; people's own venv keeps what was
+    /// installed in it by then.
+    Partly,
+    /// The setup failed or was stopped, and could not clear up.
+    Remains,
     /// A line of the program that works: text of strangers, without commands to
     /// a terminal.
     Line(&'p str),
@@ -146,6 +156,14 @@ impl fmt::Display for Progress<'_> {
                  skill to have them again",
                 packages.join(", ")
             ),
+            Progress::AsBefore { has_venv: true } => {
+                f.write_str("the skill is as before, and the venv is as before")
+            }
+            Progress::AsBefore { has_venv: false } => {
+                f.write_str("the skill is as before: it has no venv")
+            }
+            Progress::Partly => f.write_str("the venv keeps what was installed by then"),
+            Progress::Remains => f.write_str("what is left of it is cleared up by the next setup"),
             Progress::Line(line) => f.write_str(line),
         }
     }

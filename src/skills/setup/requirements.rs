@@ -10,13 +10,15 @@ use std::path::Path;
 
 use crate::limits;
 use crate::skills::packages::project;
+use crate::skills::setup::syntax;
 use crate::world::confined::{self, Refusal, Root};
 use crate::world::files;
 
 /// The file at the skill's root.
 pub(super) const FILE: &str = "requirements.txt";
 
-/// Whether a requirement can be one: an option or a control character cannot.
+/// Whether a requirement can be one: an option or a control character cannot,
+/// nor what has no requirement's shape.
 pub(super) fn check(requirement: &str) -> Result<(), &'static str> {
     if requirement.trim().is_empty() {
         Err("it is empty")
@@ -27,7 +29,7 @@ pub(super) fn check(requirement: &str) -> Result<(), &'static str> {
     } else if requirement.chars().any(|c| c.is_control() || ends_line(c)) {
         Err("it holds a control character")
     } else {
-        Ok(())
+        syntax::fault(requirement).map_or(Ok(()), Err)
     }
 }
 
@@ -158,6 +160,16 @@ pub(super) fn are_naming(lines: &[String], requirement: &str) -> bool {
     lines
         .iter()
         .any(|line| compact(line) == wanted || (is_name && project(line) == project(requirement)))
+}
+
+/// The first line of a requirements file that cannot be a requirement, and why.
+pub(super) fn fault_in(root: &Root, path: &str) -> Option<(String, &'static str)> {
+    // Another encoding is the installer's to read.
+    let (text, _) = read(root, path).ok().filter(|(_, is_exact)| *is_exact)?;
+    meaningful(&text).into_iter().find_map(|line| {
+        let fault = syntax::fault(&line)?;
+        Some((line, fault))
+    })
 }
 
 /// The lines of any requirements file of a skill, as [`RequirementsFile::lines`].
