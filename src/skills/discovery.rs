@@ -207,7 +207,7 @@ impl Reading {
             }
             Err(Refusal::NotFound) => self.without_document(&skill, folder, name),
             Err(refusal) => {
-                let fault = format!("{DOCUMENT} cannot be read: {refusal}");
+                let fault = format!("{DOCUMENT} cannot be read: {}", refusal.for_people());
                 Found::full(Summary::unusable(folder, name, fault))
             }
         })
@@ -218,7 +218,7 @@ impl Reading {
         let (matter, description) = match read_metadata(open, &mut self.head) {
             Ok(read) => read,
             Err(refusal) => {
-                let fault = format!("{file_name} cannot be read: {refusal}");
+                let fault = format!("{file_name} cannot be read: {}", refusal.for_people());
                 return Summary::unusable(folder, name, fault);
             }
         };
@@ -282,7 +282,7 @@ impl Found {
     }
 
     fn closed(folder: &Path, name: &str, refusal: &Refusal) -> Found {
-        let fault = format!("it cannot be opened: {refusal}");
+        let fault = format!("it cannot be opened: {}", refusal.for_people());
         let summary = Summary::unusable(folder, name, fault);
         let state = State::Closed;
         Found { summary, state }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use crate::limits;
 use crate::skills::Fault;
 use crate::text;
-use crate::world::confined::{self, Refusal, Root, Tree, WalkLimits};
+use crate::world::confined::{self, Kind, Refusal, Root, Tree, WalkLimits};
 
 /// One skill, opened.
 #[derive(Debug)]
@@ -129,18 +129,21 @@ pub(super) fn is_document(name: &str) -> bool {
     name.eq_ignore_ascii_case(DOCUMENT)
 }
 
-/// `SKILL.md` itself first, then any other letter case.
+/// `SKILL.md` itself first, then any other letter case. A folder of such a
+/// name is passed over, and told where there is no file.
 pub(super) fn open_document(root: &Root) -> Result<(String, fs::File), Refusal> {
-    match root.file(DOCUMENT) {
-        Err(Refusal::NotFound) => {}
+    let lacking = match root.file(DOCUMENT) {
+        Err(refusal @ (Refusal::NotFound | Refusal::NotAFile("a folder"))) => refusal,
         other => return other.map(|file| (DOCUMENT.to_string(), file)),
-    }
+    };
     let entries = root.entries(limits::SKILLS)?;
-    let mut names = entries.list.iter().filter_map(|entry| entry.name.to_str());
-    let name = names
-        .find(|name| is_document(name))
-        .ok_or(Refusal::NotFound)?
-        .to_string();
+    let files = entries.list.iter();
+    let files = files.filter(|entry| entry.kind != Kind::Folder && entry.name != DOCUMENT);
+    let mut names = files.filter_map(|entry| entry.name.to_str());
+    let Some(name) = names.find(|name| is_document(name)) else {
+        return Err(lacking);
+    };
+    let name = name.to_string();
     let file = root.file(&name)?;
     Ok((name, file))
 }

@@ -493,7 +493,7 @@ fn folders_that_may_not_be_entered_are_told() {
             .unwrap()
             .contains("/unread cannot be read: Permission denied")
     );
-    let closed = "(not usable: it cannot be opened: permission denied; the user has to allow it)";
+    let closed = "(not usable: it cannot be opened: permission denied)";
     assert_eq!(
         list(&["closed"])["skills"],
         json!([{"name": "s", "description": closed}])

@@ -899,8 +899,7 @@ fn what_the_user_may_not_read_is_told_so() {
         .stdout(INSIDE);
     ask(GET, &of("open", "")).success().stdout_has("# Open\n");
     let list = ask(LIST, &json!({})).success().stdout_json();
-    let denied =
-        "(not usable: SKILL.md cannot be read: permission denied; the user has to allow it)";
+    let denied = "(not usable: SKILL.md cannot be read: permission denied)";
     assert_eq!(
         described(&list),
         [("document", denied), ("folder", denied), ("open", "Open")]

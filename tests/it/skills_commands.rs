@@ -606,3 +606,43 @@ fn a_description_keeps_its_lines() {
         .run()
         .stdout("lines\tOne. Two.\n");
 }
+
+/// A document that is a folder is one thing for every command, with a remedy
+/// that works.
+#[test]
+fn a_document_that_is_a_folder_is_told_alike_by_all() {
+    const CAUSE: &str = "cannot be read: a folder, not a file";
+    const FIX: &str = "fix: rename the folder, and write a file of this name in its place";
+    let test = Test::new().folder("skills/f/SKILL.md");
+    let run = |words: &[&str]| test.again().args(words).run();
+    run(&["skills", "list"])
+        .success()
+        .stdout(&format!("f\t(cannot be used: SKILL.md {CAUSE})\n"));
+    run(&["skills", "check", "f"])
+        .status(1)
+        .stdout_has(&format!(
+            "SKILL.md: error[unreadable-document]: it {CAUSE}\n"
+        ))
+        .stdout_has(FIX)
+        .stdout_lacks("no SKILL.md");
+    run(&["skills", "show", "f"])
+        .success()
+        .stdout_has(CAUSE)
+        .stdout_has(FIX)
+        .stdout_lacks("no SKILL.md");
+    run(&["doctor"])
+        .stdout_has(CAUSE)
+        .stdout_has("fix: rename the folder, and write a file")
+        .stdout_lacks("ask for one of its files")
+        .stdout_lacks("no SKILL.md");
+    // What the remedy says, and a file in another letter case, make a skill.
+    let test = test.file(
+        "skills/f/skill.md",
+        "---\nname: f\ndescription: Works.\n---\n\nText.\n",
+    );
+    let run = |words: &[&str]| test.again().args(words).run();
+    run(&["skills", "list"]).success().stdout("f\tWorks.\n");
+    run(&["tool", "get_skill", "{\"skill_name\": \"f\"}"])
+        .success()
+        .stdout_has("Text.");
+}

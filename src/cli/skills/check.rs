@@ -160,7 +160,7 @@ impl Checked {
     fn open(summary: Summary, skills: &Skills) -> Checked {
         let (skill, problems) = match skills.find(&summary.name) {
             Ok(skill) => (Some(skill), Vec::new()),
-            Err(fault) => (None, vec![unopened(fault)]),
+            Err(fault) => (None, vec![unopened(&summary, fault)]),
         };
         Checked {
             summary,

@@ -88,7 +88,7 @@ impl View {
             }
             Err(fault) => {
                 is_broken = true;
-                vec![unopened(fault)]
+                vec![unopened(summary, fault)]
             }
         };
         View {
@@ -151,8 +151,10 @@ fn own_venv(skill: &Path) -> Option<PathBuf> {
         .find(|venv| venv.symlink_metadata().is_ok())
 }
 
-/// What is wrong with a skill whose folder cannot be opened.
-pub fn unopened(message: String) -> Problem {
+/// What is wrong with a skill whose folder cannot be opened: `told` is what a
+/// model reads.
+pub fn unopened(summary: &Summary, told: String) -> Problem {
+    let message = summary.fault.clone().unwrap_or(told);
     Problem {
         file: PathBuf::new(),
         line: None,

@@ -46,6 +46,10 @@ pub(super) fn read(skill: &Skill, findings: &mut Findings) -> Option<(String, St
     let names = names(skill)?;
     let usual = names.iter().find(|(name, _)| name == USUAL);
     let Some((first, is_link)) = usual.or(names.first()) else {
+        if let Err(refusal @ Refusal::NotAFile(_)) = skill.root.file(USUAL) {
+            unreadable(USUAL, &refusal, findings);
+            return None;
+        }
         let fix = format!("write its {USUAL}, if it is to be a skill");
         let message = format!("the folder has no {USUAL}");
         findings.push("no-document", PathBuf::new(), None, message, Some(fix));
@@ -80,20 +84,16 @@ pub(super) fn read(skill: &Skill, findings: &mut Findings) -> Option<(String, St
             None
         }
         Err(refusal) => {
-            findings.push(
-                "unreadable-document",
-                first.into(),
-                None,
-                cause(&refusal),
-                None,
-            );
+            unreadable(first, &refusal, findings);
             None
         }
     }
 }
 
-fn cause(refusal: &Refusal) -> String {
-    format!("it cannot be read: {refusal}")
+fn unreadable(file_name: &str, refusal: &Refusal, findings: &mut Findings) {
+    let message = format!("it cannot be read: {}", refusal.for_people());
+    let fix = refusal.remedy().map(str::to_owned);
+    findings.push("unreadable-document", file_name.into(), None, message, fix);
 }
 
 /// The text; what is not UTF-8 is reported at its first line and replaced.

@@ -136,8 +136,9 @@ fn look(skill: &Skill, entry: &Entry, path: PathBuf, depth: usize, findings: &mu
 }
 
 fn unreadable(path: PathBuf, refusal: &Refusal, findings: &mut Findings) {
-    let message = format!("it cannot be opened: {refusal}");
-    findings.push("unreadable-file", path, None, message, None);
+    let message = format!("it cannot be opened: {}", refusal.for_people());
+    let fix = refusal.remedy().map(str::to_owned);
+    findings.push("unreadable-file", path, None, message, fix);
 }
 
 /// What is worth a word about a file that is no text.

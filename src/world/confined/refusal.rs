@@ -1,5 +1,5 @@
 //! Why something below a folder was not opened, in words a language model can
-//! act on.
+//! act on, and in words for a person.
 //!
 //! One line each, made to stand behind ``failed to read `thing`: ``; never a
 //! path of this machine. Nothing here opens anything.
@@ -68,6 +68,37 @@ impl fmt::Display for Refusal {
             Refusal::Io(error) => return write!(f, "{error}"),
         };
         f.write_str(text)
+    }
+}
+
+impl Refusal {
+    /// What it is, without the advice that only helps a model.
+    pub fn for_people(&self) -> String {
+        let text = match self {
+            Refusal::NotFound => "no such file or folder",
+            Refusal::Outside => "a link leads out of the folder (an absolute link counts as such)",
+            Refusal::TooManyLinks => "too many links, or links that lead in a circle",
+            Refusal::NotAFile("a folder") => "a folder, not a file",
+            Refusal::NotAFile(kind) => return format!("{kind}, not a regular file"),
+            Refusal::NotAFolder => "a file where the path needs a folder",
+            Refusal::Denied => "permission denied",
+            Refusal::NameTooLong => "the path, or a name in it, is too long",
+            Refusal::Changing => "it keeps changing while it is opened",
+            other => return other.to_string(),
+        };
+        text.to_string()
+    }
+
+    /// What a person does about a file that others are to read.
+    pub fn remedy(&self) -> Option<&'static str> {
+        match self {
+            Refusal::NotAFile("a folder") => {
+                Some("rename the folder, and write a file of this name in its place")
+            }
+            Refusal::NotAFile(_) => Some("put a regular file in its place"),
+            Refusal::Denied => Some("make it readable with `chmod u+rX`, and its folder, too"),
+            _ => None,
+        }
     }
 }
 
