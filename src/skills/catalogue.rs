@@ -101,7 +101,10 @@ impl Catalogue {
             return format!("the skill `{shown}` cannot be used: {fault}");
         }
         if self.skills.is_empty() {
-            return format!("there is no skill `{shown}`, and no other skill either");
+            let faults = self.faults.iter().map(|fault| fault.message.as_str());
+            let faults = faults.collect::<Vec<_>>().join("; ");
+            let why = if faults.is_empty() { "" } else { ": " };
+            return format!("there is no skill `{shown}`, and no other skill either{why}{faults}");
         }
         let near = text::nearest(name, names(), limits::NEAR_NAMES);
         if !near.is_empty() {

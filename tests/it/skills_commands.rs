@@ -1,6 +1,7 @@
 //! `skills list`, `show` and `new`.
 
 use std::os::unix::ffi::OsStrExt;
+use std::process::Command;
 
 use serde_json::{Value, json};
 
@@ -141,7 +142,7 @@ fn show_says_what_there_is_instead() {
     test.args(["skills", "show", "./nowhere"])
         .run()
         .status(1)
-        .stderr_has("failed to open `./nowhere`: No such file");
+        .stderr_has("failed to open `./nowhere`: no such file");
 }
 
 /// A broken venv is the skill's problem, whatever else could run its scripts.
@@ -645,4 +646,32 @@ fn a_document_that_is_a_folder_is_told_alike_by_all() {
     run(&["tool", "get_skill", "{\"skill_name\": \"f\"}"])
         .success()
         .stdout_has("Text.");
+}
+
+/// A FIFO and a path that is none, in words for a person.
+#[test]
+fn people_are_not_told_what_helps_only_a_model() {
+    let test = Test::new().folder("skills/p");
+    let fifo = Command::new("mkfifo")
+        .arg(test.path("skills/p/SKILL.md"))
+        .status();
+    assert!(fifo.unwrap().success());
+    for word in ["list", "check", "show"] {
+        let run = test.again().args(["skills", word]);
+        let run = if word == "list" { run } else { run.args(["p"]) };
+        let run = run.run();
+        run.stdout_has("cannot be read: a FIFO, not a regular file")
+            .stdout_lacks("use another file");
+    }
+    for word in ["show", "check"] {
+        test.again()
+            .args(["skills", word, "./nothere"])
+            .run()
+            .status(1)
+            .stderr(
+                "skills-runner: failed to open `./nothere`: no such file or folder\n\
+                 hint: a word with a slash is the path of a skill's folder; \
+                 `skills-runner skills list` gives the names\n",
+            );
+    }
 }

@@ -12,6 +12,7 @@ use crate::error::{Error, Kind, Result};
 use crate::limits;
 use crate::skills::{Catalogue, Problem, Skill, Skills};
 use crate::text;
+use crate::world::confined::Refusal;
 use crate::world::output::{Format, Output};
 
 mod check;
@@ -128,7 +129,11 @@ impl Place {
         };
         let path = path.canonicalize().map_err(|error| {
             let shown = text::one_line(word, limits::SUMMARY_CHARS);
-            Error::new(Kind::Io, format!("failed to open `{shown}`: {error}"))
+            let cause = Refusal::from(error).for_people();
+            Error::new(Kind::Io, format!("failed to open `{shown}`: {cause}")).with_hint(format!(
+                "a word with a slash is the path of a skill's folder; `{}` gives the names",
+                run.skills_command("list")
+            ))
         })?;
         match (
             path.parent(),
@@ -150,7 +155,18 @@ impl Place {
     /// The one skill that was named.
     fn skill(&self) -> Result<Skill> {
         match &self.name {
-            Some(name) => self.skills.find(name).map_err(|cause| self.lacks(&cause)),
+            Some(name) => self.skills.find(name).map_err(|cause| {
+                let catalogue = self.skills.catalogue();
+                let fault = catalogue.named(name).and_then(|skill| skill.fault.as_ref());
+                match fault {
+                    // In words for people.
+                    Some(fault) => {
+                        let name = text::one_name(name);
+                        self.lacks(&format!("the skill `{name}` cannot be used: {fault}"))
+                    }
+                    None => self.lacks(&cause),
+                }
+            }),
             None => Err(self.lacks(&format!(
                 "{} holds no SKILL.md: it is no skill",
                 shown_folders(&self.skills)
