@@ -193,10 +193,12 @@ impl Reader<'_> {
             None => {
                 let here = self.user_folder.join("skills");
                 let shared = self.settings.xdg_folder("XDG_DATA_HOME", ".local/share");
-                match shared.map(|folder| folder.join("skills-runner/skills")) {
-                    Some(shared) if !here.is_dir() && shared.is_dir() => vec![shared],
-                    _ => vec![here],
-                }
+                let shared = shared.map(|folder| folder.join("skills-runner/skills"));
+                // A link that leads nowhere is somebody's mistake, and is told.
+                let is_there = |folder: &PathBuf| folder.is_dir() || folder.is_symlink();
+                let both = [Some(here.clone()), shared].into_iter().flatten();
+                let found: Vec<PathBuf> = both.filter(is_there).collect();
+                if found.is_empty() { vec![here] } else { found }
             }
         }
     }

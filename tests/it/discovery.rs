@@ -574,3 +574,48 @@ fn a_folder_without_a_document_hides_nothing() {
     );
     run.stdout_has(&due);
 }
+
+const SHARED: &str = "home/.local/share/skills-runner/skills";
+
+/// The project's folder and the user's, which is there for all projects.
+#[test]
+fn both_default_folders_are_read_and_the_first_wins() {
+    let test = Test::new()
+        .skill("a", &document("a", "Of the project."))
+        .skill("b", &document("b", "Of the project."))
+        .file(&format!("{SHARED}/b/SKILL.md"), document("b", "Shared."))
+        .file(&format!("{SHARED}/c/SKILL.md"), document("c", "Shared."));
+    let due = [
+        ("a", "Of the project."),
+        ("b", "Of the project."),
+        ("c", "Shared."),
+    ]
+    .map(|(name, description)| (name.to_owned(), description.to_owned()));
+    assert_eq!(list(&test, [""; 0]).0, due);
+    let kept = test.path("skills/b");
+    dry_run(&test, [""; 0])
+        .stderr_has(&format!("{SHARED}/b: hidden by {}", kept.display()))
+        .stderr_has("the first folder wins the name `b`");
+    call(&test, "get_skill", &json!({"skill_name": "c"}))
+        .success()
+        .stdout_has("# c");
+    // An address that the next command finds, and a new skill in the project.
+    let new = test.again().args(["skills", "new", "d"]).run().success();
+    new.stdout("skills/d\n").stderr_has("skills check d`");
+    // What is named stands alone.
+    let test = test.env("SKILLS_FOLDER_PATH", "skills");
+    let (listed, _) = list(&test, [""; 0]);
+    assert_eq!(listed.len(), 3, "{listed:?}");
+}
+
+/// One of the two is enough, and a link that leads nowhere is not lost.
+#[test]
+fn a_default_folder_that_is_missing_is_no_fault_beside_the_other() {
+    let test = Test::new().cwd("project").folder("project");
+    dry_run(&test, [""; 0]).stderr_has("project/skills does not exist: the model gets no tools");
+    let test = test.file(&format!("{SHARED}/c/SKILL.md"), document("c", "Shared."));
+    dry_run(&test, [""; 0]).stderr_is_empty();
+    let test = test.link("project/skills", "gone");
+    let run = dry_run(&test, [""; 0]).stderr_has("project/skills does not exist");
+    assert!(system(&run).ends_with("- c: Shared.\n"));
+}
