@@ -7,6 +7,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use crate::address::is_loopback;
@@ -441,6 +442,15 @@ impl Settings {
         self.variable("HOME")
             .map(PathBuf::from)
             .filter(|home| home.is_absolute())
+    }
+
+    /// The path that a person wrote: `~/` expanded, which a shell leaves as it
+    /// is in `--option=~/x`, and relative to the working directory.
+    pub fn path(&self, value: &OsStr, user_folder: &Path) -> PathBuf {
+        match (value.as_bytes().strip_prefix(b"~/"), self.home()) {
+            (Some(rest), Some(home)) => home.join(OsStr::from_bytes(rest)),
+            _ => user_folder.join(value),
+        }
     }
 
     /// A base folder of the XDG specification: the variable, or its default

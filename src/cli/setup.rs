@@ -72,7 +72,7 @@ impl Run {
         for warning in &config.warnings {
             output.warn(warning);
         }
-        let run = Run::of(typed, start, config);
+        let run = Run::of(typed, start, config, &settings);
         output.end_at(run.patience.deadline);
         Ok(run)
     }
@@ -89,7 +89,7 @@ impl Run {
         };
         let (config, problems) = Config::examine(&settings, &start.folder, Needs::Endpoint);
         output.hide(config.secrets.clone());
-        let run = Run::of(typed, start, config);
+        let run = Run::of(typed, start, config, &settings);
         output.end_at(run.patience.deadline);
         Examined {
             run,
@@ -98,12 +98,12 @@ impl Run {
         }
     }
 
-    fn of(typed: Typed, start: &Start, mut config: Config) -> Run {
+    fn of(typed: Typed, start: &Start, mut config: Config, settings: &Settings) -> Run {
         if !typed.skills.is_empty() {
             config.skills_folders = typed
                 .skills
                 .iter()
-                .map(|dir| start.folder.join(dir))
+                .map(|dir| settings.path(dir, &start.folder))
                 .collect();
         }
         // Without `/./` and the like, as they are shown.
@@ -286,7 +286,7 @@ pub fn settings(typed: &Typed, start: &Start) -> Result<Settings> {
     match &typed.env_files {
         EnvFiles::Off => {}
         EnvFiles::Only(path) => {
-            let file = read_env_file(&start.folder.join(path), path, true, &look_up)?;
+            let file = read_env_file(&settings.path(path, &start.folder), path, true, &look_up)?;
             let missing = || {
                 Error::new(
                     Kind::Config,

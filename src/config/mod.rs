@@ -216,12 +216,8 @@ impl Reader<'_> {
         }
     }
 
-    /// `~/` expanded, and relative to the working directory.
     fn path(&self, value: &OsStr) -> PathBuf {
-        match (value.as_bytes().strip_prefix(b"~/"), self.settings.home()) {
-            (Some(rest), Some(home)) => home.join(OsStr::from_bytes(rest)),
-            _ => self.user_folder.join(value),
-        }
+        self.settings.path(value, self.user_folder)
     }
 
     fn seconds(&mut self, name: &'static str, default: u64) -> Duration {

@@ -619,3 +619,21 @@ fn a_default_folder_that_is_missing_is_no_fault_beside_the_other() {
     let run = dry_run(&test, [""; 0]).stderr_has("project/skills does not exist");
     assert!(system(&run).ends_with("- c: Shared.\n"));
 }
+
+/// No shell expands `~/` behind an equals sign.
+#[test]
+fn the_home_folder_is_found_in_options() {
+    let test = Test::new()
+        .file("home/mine/a/SKILL.md", document("a", "A."))
+        .file("home/own.env", "LLM_MODEL_NAME=from-home\n");
+    let (listed, _) = list(&test, ["--skills=~/mine"]);
+    assert_eq!(listed, [("a".to_owned(), "A.".to_owned())]);
+    let test = test.env("LLM_API_BASE_URL", "http://127.0.0.1:9/v1").args([
+        "--env-file=~/own.env",
+        "--skills=~/mine",
+        "--dry-run",
+        "hi",
+    ]);
+    let run = test.run().success();
+    assert_eq!(body(&run)["model"], "from-home");
+}
