@@ -134,7 +134,13 @@ fn describe(folder: &Path, error: &Error) -> String {
             Some(options) => format!(
                 "the skills folder {shown} does not exist; several folders are given so: {options}"
             ),
-            None => format!("the skills folder {shown} does not exist"),
+            None => match of_other_programs(folder) {
+                Some(options) => format!(
+                    "the skills folder {shown} does not exist, but one for other programs is \
+                     there: {options}"
+                ),
+                None => format!("the skills folder {shown} does not exist"),
+            },
         },
         ErrorKind::NotADirectory if folder.file_name().is_some_and(is_document_name) => {
             format!(
@@ -163,6 +169,19 @@ fn several(folder: &Path) -> Option<String> {
         .collect();
     let is_list = parts.len() > 1 && parts.iter().all(|part| part.is_dir());
     is_list.then(|| options(parts.iter().copied()))
+}
+
+/// The options for the folders beside a missing one in which other programs
+/// look for skills, if there are any.
+fn of_other_programs(folder: &Path) -> Option<String> {
+    let beside = folder.parent()?;
+    let theirs = [".agents/skills", ".claude/skills"].map(|name| beside.join(name));
+    let found: Vec<&Path> = theirs
+        .iter()
+        .map(PathBuf::as_path)
+        .filter(|path| path.is_dir())
+        .collect();
+    (!found.is_empty()).then(|| options(found.into_iter()))
 }
 
 /// The folders as options of the command line.

@@ -620,6 +620,22 @@ fn a_default_folder_that_is_missing_is_no_fault_beside_the_other() {
     assert!(system(&run).ends_with("- c: Shared.\n"));
 }
 
+/// Other programs' folders are named where one's own is missing.
+#[test]
+fn folders_of_other_programs_are_named_where_ours_is_missing() {
+    let test = Test::new()
+        .cwd("project")
+        .file("project/.claude/skills/a/SKILL.md", document("a", "A."));
+    let folder = test.path("project/.claude/skills");
+    let named = format!("--skills {}", folder.display());
+    dry_run(&test, [""; 0]).stderr_has(&named);
+    call(&test, "get_skill", &json!({"skill_name": "a"}))
+        .status(1)
+        .stdout_has("there is no skill `a`, and no other skill either: the skills folder")
+        .stdout_has(&named);
+    dry_run(&test, ["--skills", ".claude/skills"]).stderr_is_empty();
+}
+
 /// No shell expands `~/` behind an equals sign.
 #[test]
 fn the_home_folder_is_found_in_options() {
