@@ -150,7 +150,8 @@ impl Run {
         let catalogue = self.skills.catalogue();
         let is_usable = catalogue.usable().next().is_some();
         if !is_usable {
-            output.note(&format!(
+            // Stays with --quiet: without skills the program is another one.
+            output.warn(&format!(
                 "{}: the model gets no tools (--skills DIR names a folder of skills)",
                 self.without_skills(&catalogue)
             ));

@@ -259,7 +259,8 @@ fn many_problems_are_counted() {
     run.stderr_has("… and 50 more problems of skills (`skills-runner skills check` lists them)")
         .stderr_has("`folder-19` cannot")
         .stderr_lacks("`folder-20` cannot");
-    dry_run(&test, ["-q"]).stderr_is_empty();
+    let run = dry_run(&test, ["-q"]).stderr_has("no usable skill in");
+    assert_eq!(run.stderr.lines().count(), 1);
 }
 
 /// A folder's name beats a name in a frontmatter; what stays unclear is told.
@@ -634,6 +635,14 @@ fn folders_of_other_programs_are_named_where_ours_is_missing() {
         .stdout_has("there is no skill `a`, and no other skill either: the skills folder")
         .stdout_has(&named);
     dry_run(&test, ["--skills", ".claude/skills"]).stderr_is_empty();
+}
+
+/// The line that says why there are no tools is a warning, not a tool line.
+#[test]
+fn why_there_is_no_skill_is_told_quietly_too() {
+    let test = Test::new();
+    dry_run(&test, ["-q", "--skills", "none"]).stderr_has("none does not exist");
+    dry_run(&test, ["-q"]).stderr_has("there is no skill in ");
 }
 
 /// No shell expands `~/` behind an equals sign.
