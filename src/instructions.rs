@@ -118,7 +118,8 @@ const SHORTENED: &str = "(shortened; list_skills gives whole descriptions)\n";
 fn names(skills: &[&Summary], budget: usize) -> String {
     let mut lines = String::from("(names only; list_skills with a query gives descriptions)\n");
     for (index, skill) in skills.iter().enumerate() {
-        if lines.len() + skill.name.len() + "- \n".len() > budget {
+        let name = skill.shown_name();
+        if lines.len() + name.len() + "- \n".len() > budget {
             let left = skills.len() - index;
             let _ = writeln!(
                 lines,
@@ -126,7 +127,7 @@ fn names(skills: &[&Summary], budget: usize) -> String {
             );
             break;
         }
-        let _ = writeln!(lines, "- {}", skill.name);
+        let _ = writeln!(lines, "- {name}");
     }
     lines
 }
@@ -134,10 +135,11 @@ fn names(skills: &[&Summary], budget: usize) -> String {
 fn line(skill: &Summary, most: usize) -> String {
     let description = skill.description_line();
     let description = text::cut_words(&description, most);
+    let name = skill.shown_name();
     if description.is_empty() {
-        format!("- {}\n", skill.name)
+        format!("- {name}\n")
     } else {
-        format!("- {}: {description}\n", skill.name)
+        format!("- {name}: {description}\n")
     }
 }
 

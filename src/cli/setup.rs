@@ -208,12 +208,14 @@ impl Run {
             let fault = skill.fault.as_ref()?;
             Some(format!(
                 "the skill `{}` cannot be used: {fault}",
-                skill.name
+                skill.shown_name()
             ))
         });
         let faulty = catalogue.skills.iter().flat_map(|skill| {
             let problems = skill.problems.iter();
-            problems.map(|problem| format!("the skill `{}`: {}", skill.name, problem.with_fix()))
+            problems.map(|problem| {
+                format!("the skill `{}`: {}", skill.shown_name(), problem.with_fix())
+            })
         });
         let mut lines = folders
             .map(|fault| fault.message.clone())
@@ -221,7 +223,8 @@ impl Run {
             .chain(unusable)
             .chain(faulty);
         for line in lines.by_ref().take(limits::NAMES) {
-            output.note(&line);
+            // A path may hold a line break.
+            output.note(&text::one_line(&line, limits::LINE_BYTES));
         }
         let more = lines.count();
         if more > 0 {

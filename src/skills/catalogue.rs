@@ -59,6 +59,15 @@ impl Summary {
         }
     }
 
+    /// The folder's name as one line, whatever a stranger called it; it opens
+    /// the skill, too.
+    pub fn shown_name(&self) -> Cow<'_, str> {
+        if self.name.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Cow::Borrowed(&self.name);
+        }
+        Cow::Owned(text::one_name(&self.name))
+    }
+
     pub(super) fn unusable(folder: &Path, name: &str, fault: String) -> Summary {
         Summary {
             name: name.to_string(),
@@ -110,7 +119,7 @@ impl Catalogue {
         if !near.is_empty() {
             return format!(
                 "there is no skill `{shown}`; did you mean `{}`?",
-                near.join("` or `")
+                text::one_name(&near.join("` or `"))
             );
         }
         let all: Vec<&str> = names().take(limits::NAMES).collect();
@@ -120,7 +129,7 @@ impl Catalogue {
         };
         format!(
             "there is no skill `{shown}`; the skills are: {}{more}",
-            all.join(", ")
+            text::one_name(&all.join(", "))
         )
     }
 }

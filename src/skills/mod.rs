@@ -71,14 +71,16 @@ impl Skills {
         discovery::read(&self.folders)
     }
 
-    /// Opens a skill by its folder's name, or by the name in its frontmatter.
+    /// Opens a skill by its folder's name, by the name in its frontmatter, or
+    /// by its folder's name as it is shown in one line.
     /// The error tells a model what to do instead.
     pub fn find(&self, name: &str) -> Result<Skill, String> {
         if let Some(skill) = self.open(name)? {
             return Ok(skill);
         }
         let catalogue = self.catalogue();
-        let is_meant = |skill: &&Summary| skill.alias.as_deref() == Some(name);
+        let is_meant =
+            |skill: &&Summary| skill.alias.as_deref() == Some(name) || skill.shown_name() == name;
         let meant: Vec<&Summary> = catalogue.usable().filter(is_meant).collect();
         if let [first, _, ..] = meant.as_slice() {
             let names: Vec<&str> = meant.iter().map(|skill| skill.name.as_str()).collect();

@@ -67,7 +67,7 @@ pub fn invoke(skills: &Skills, name: &str, arguments: &str) -> Result<ToolResult
     let mut result = load(&skill, Some(arguments))?;
     let introduction = format!(
         "I invoke the skill `{}`. Follow its instructions below; they are whole, get_skill is not needed.\n\n",
-        skill.name
+        one_name(&skill.name)
     );
     result.content.insert_str(0, &introduction);
     result.document_bytes = None;

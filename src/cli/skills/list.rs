@@ -45,7 +45,7 @@ pub fn run(run: &Run, is_json: bool, output: &mut Output) -> Result<u8> {
         output.warn(&format!("{}{fix}", fault.message));
     }
     for problem in catalogue.problems.iter().take(limits::NAMES) {
-        output.note(&problem.with_fix());
+        output.note(&text::one_line(&problem.with_fix(), limits::LINE_BYTES));
     }
     if views.is_empty() && catalogue.faults.is_empty() && catalogue.problems.is_empty() {
         output.note(&format!(
@@ -53,6 +53,7 @@ pub fn run(run: &Run, is_json: bool, output: &mut Output) -> Result<u8> {
             run.skills_command("new NAME")
         ));
     }
+    // A control character is shown as one other.
     let width = views.iter().map(|view| view.name.chars().count());
     let width = width.max().unwrap_or(0).min(limits::REPORT_COLUMNS / 3);
     for view in &views {
@@ -69,9 +70,9 @@ fn tell_problems(views: &[View], run: &Run, output: &mut Output) {
     for view in told.by_ref().take(limits::NAMES) {
         output.note(&format!(
             "the skill `{}` has {}: `skills-runner skills show {}` tells {}",
-            view.name,
+            text::one_name(&view.name),
             text::counted(view.problems.len(), "problem"),
-            quoted(view.address.as_ref()),
+            quoted(text::one_name(&view.address).as_ref()),
             if view.problems.len() == 1 {
                 "it"
             } else {
