@@ -15,15 +15,14 @@ use serde_json::Value;
 use crate::limits;
 use crate::skills::catalogue::{Catalogue, Summary};
 use crate::skills::check::is_name;
-use crate::skills::frontmatter::{self, Frontmatter};
 use crate::skills::invocation;
 use crate::skills::listing::{self, Listing};
+use crate::skills::metadata::{self, Metadata};
 use crate::skills::nested;
 use crate::skills::skeleton::valid_name;
 use crate::skills::skill::{DOCUMENT, open_document};
 use crate::skills::{Problem, Severity};
-use crate::text;
-use crate::world::confined::{self, OpenFile, Refusal, Root};
+use crate::world::confined::{OpenFile, Refusal, Root};
 
 /// Reads the folders, in the order in which they win a name.
 pub(super) fn read(folders: &[PathBuf]) -> Catalogue {
@@ -215,13 +214,19 @@ impl Reading {
 
     /// What there is to tell of the skill `name` in a skills folder.
     fn summary(&mut self, folder: &Path, name: &str, file_name: &str, open: &OpenFile) -> Summary {
-        let (matter, description) = match read_metadata(open, &mut self.head) {
+        let Metadata {
+            matter,
+            description,
+            is_text,
+        } = match metadata::read(open, &mut self.head) {
             Ok(read) => read,
             Err(refusal) => {
                 let fault = format!("{file_name} cannot be read: {}", refusal.for_people());
                 return Summary::unusable(folder, name, fault);
             }
         };
+        let is_large = open.size > limits::DOCUMENT_BYTES as u64;
+        let refused = metadata::refused(file_name, is_large, is_text, &matter);
         Summary {
             name: name.to_string(),
             description,
@@ -230,7 +235,9 @@ impl Reading {
             is_for_users: invocation::is_for_users(&matter),
             has_document: true,
             path: folder.join(name),
-            problems: problems(matter, file_name),
+            problems: metadata::problems(matter, file_name)
+                .chain(refused)
+                .collect(),
             fault: None,
         }
     }
@@ -295,49 +302,6 @@ fn is_true(value: Option<&Value>) -> bool {
         Some(Value::String(text)) => text.trim().eq_ignore_ascii_case("true"),
         _ => false,
     }
-}
-
-/// The faults of a frontmatter; what was repaired is no fault.
-fn problems(matter: Frontmatter, file_name: &str) -> Vec<Problem> {
-    let faults = matter
-        .diagnostics
-        .into_iter()
-        .filter(|finding| finding.severity == Severity::Error);
-    faults
-        .map(|fault| Problem::of_document(file_name, fault))
-        .collect()
-}
-
-/// Name and description, from as little of the document as it takes.
-fn read_metadata(open: &OpenFile, head: &mut [u8]) -> Result<(Frontmatter, String), Refusal> {
-    let length = confined::read_head(&open.file, open.size, head)?;
-    let is_whole = length < head.len();
-    if let Some(matter) = frontmatter::parse_head(&head[..length], is_whole) {
-        return Ok(described(matter, &head[..length]));
-    }
-    let document = confined::read_whole(&open.file, limits::DOCUMENT_BYTES)?.bytes;
-    let matter = frontmatter::parse_head(&document, true).unwrap_or_default();
-    Ok(described(matter, &document))
-}
-
-/// The description in the frontmatter, or the document's first line of text.
-fn described(matter: Frontmatter, document: &[u8]) -> (Frontmatter, String) {
-    let written = matter.fields.get("description").and_then(Value::as_str);
-    let written = written.filter(|text| !text.trim().is_empty());
-    let description = written
-        .map(str::to_string)
-        .or_else(|| matter.description())
-        .or_else(|| {
-            let body = document.get(matter.body_start..).unwrap_or_default();
-            let body = String::from_utf8_lossy(body);
-            frontmatter::first_line_of_text(&body).map(str::to_string)
-        });
-    let mut description = description.unwrap_or_default();
-    if description.len() > limits::DESCRIPTION_KEPT_BYTES {
-        let cut = text::cut_words(&description, limits::DESCRIPTION_KEPT_BYTES);
-        description = cut.into_owned();
-    }
-    (matter, description)
 }
 
 /// Names in frontmatters that mean no skill, or more than one.

@@ -17,6 +17,7 @@ mod fault;
 pub mod frontmatter;
 pub mod invocation;
 mod listing;
+mod metadata;
 mod nested;
 pub mod packages;
 pub mod probe;

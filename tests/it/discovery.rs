@@ -700,3 +700,24 @@ fn a_name_with_control_characters_is_one_line_everywhere() {
             .all(|line| line.starts_with("skills-runner: "))
     );
 }
+
+/// What `get_skill` would refuse is told at once, as far as it can be seen.
+#[test]
+fn documents_that_the_model_cannot_get_are_told() {
+    let begun = [document("latin", "L.").as_bytes(), b"caf\xe9\n"].concat();
+    let cut = "\u{e9}".repeat(4000);
+    let test = Test::new()
+        .file("skills/latin/SKILL.md", begun)
+        .skill("large", &(document("large", "L.") + &"x".repeat(1 << 20)))
+        .skill("even", &(document("even", "E.") + &cut))
+        .skill("odd", &(document("odd", "O.") + "x" + &cut));
+    dry_run(&test, [""; 0]).stderr(
+        "skills-runner: the skill `large`: SKILL.md: it is larger than 1 MiB, so that get_skill \
+         refuses it: move parts of it into files of their own\n\
+         skills-runner: the skill `latin`: SKILL.md: bytes that are not UTF-8, so that get_skill \
+         refuses it: save the document as UTF-8\n",
+    );
+    for name in ["latin", "large"] {
+        call(&test, "get_skill", &json!({ "skill_name": name })).status(1);
+    }
+}

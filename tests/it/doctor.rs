@@ -1083,3 +1083,46 @@ fn a_terminal_shows_it_folded() {
     }
     server.finish();
 }
+
+/// A skill whose document `get_skill` refuses is no good skill, wherever the
+/// cause stands in it.
+#[test]
+fn documents_that_the_model_cannot_get_are_told() {
+    let document = |rest: &[u8]| [DOCUMENT.as_bytes(), rest].concat();
+    let late = document(&[&b"x\n".repeat(4000)[..], b"\xe9\n"].concat());
+    let test = Test::new()
+        .file("skills/early/SKILL.md", document(b"\xe9\n"))
+        .file("skills/late/SKILL.md", late)
+        .file("skills/large/SKILL.md", document(&b"x".repeat(1 << 20)))
+        .file("skills/fine/SKILL.md", document(b"Text.\n"));
+    let run = test.again().args(["doctor", "--json"]).run();
+    let report = run.stdout_json();
+    let checks = report["checks"].as_array().unwrap();
+    let skills = checks.iter().find(|check| check["name"] == "skills");
+    let skills = skills.unwrap();
+    assert_eq!(skills["status"], "warning");
+    let lines = DOCUMENT.lines().count();
+    for (skill, cause) in [
+        ("early", format!("SKILL.md line {}: bytes that", lines + 1)),
+        (
+            "late",
+            format!("SKILL.md line {}: bytes that", lines + 4001),
+        ),
+        ("large", "SKILL.md: it is larger than 1 MiB".to_owned()),
+    ] {
+        let rows = skills["details"]["skills"].as_array().unwrap();
+        let row = rows.iter().find(|row| row["name"] == skill).unwrap();
+        let told: Vec<&str> = row["problems"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter_map(Value::as_str)
+            .filter(|told| told.contains("get_skill refuses"))
+            .collect();
+        assert_eq!(told.len(), 1, "{row}");
+        let due = format!("get_skill refuses its document: {cause}");
+        assert!(told[0].starts_with(&due), "{told:?}");
+        let fix = format!("`skills-runner skills check {skill}` tells what to do");
+        assert!(skills["fix"].as_str().unwrap().contains(&fix), "{skills}");
+    }
+}

@@ -1,4 +1,4 @@
-//! What `doctor` looks at on this machine: settings, Python, skills.
+//! What `doctor` looks at on this machine: settings and Python.
 
 use std::path::Path;
 use std::time::Duration;
@@ -7,14 +7,15 @@ use serde_json::{Value, json};
 
 use crate::cli::doctor::misspelt;
 use crate::cli::doctor::report::Check;
+use crate::cli::doctor::skills;
 use crate::cli::setup::{Examined, Run};
 use crate::config::{Python, Scripts};
 use crate::error::{Kind, Result};
 use crate::limits;
 use crate::settings;
+use crate::skills::Catalogue;
 use crate::skills::python::{Interpreter, Question};
-use crate::skills::{Catalogue, Problem, Skill, Summary, check};
-use crate::text::{self, one_line};
+use crate::text::one_line;
 use crate::tool::milliseconds;
 use crate::world::capture::Caps;
 use crate::world::patience::{Patience, Stop};
@@ -107,7 +108,7 @@ fn settings_count(count: usize) -> String {
 }
 
 /// Parts a problem from what to do about it, which stands at its end.
-fn remedy(problem: &str) -> (&str, &str) {
+pub fn remedy(problem: &str) -> (&str, &str) {
     const VERBS: [&str; 8] = [
         ": set ",
         ": pass ",
@@ -154,7 +155,7 @@ pub fn python(run: &Run, catalogue: &Catalogue) -> Result<Check> {
     let is_needed = catalogue
         .skills
         .iter()
-        .any(|skill| skill.fault.is_none() && venv(run, skill).is_none());
+        .any(|skill| skill.fault.is_none() && skills::venv(run, skill).is_none());
     let lacking = |message: &str, fix: &str| {
         if is_needed {
             Check::failure(NAME, Kind::Io, message, fix)
@@ -242,174 +243,4 @@ fn start(
             Err(format!("is no working Python: {words}"))
         }
     }
-}
-
-/// Whether the skill's own environment works; `None`: it has none.
-fn venv(run: &Run, skill: &Summary) -> Option<std::result::Result<(), String>> {
-    let skill = run.skills.find(&skill.name).ok()?;
-    let exists = |name: &str| skill.path.join(name).symlink_metadata().is_ok();
-    if !exists("venv") && !exists(".venv") {
-        return None;
-    }
-    Some(Interpreter::of(&skill, &run.config.scripts).map(drop))
-}
-
-/// The skills: how many, and what is wrong with each.
-pub fn skills(run: &Run, catalogue: &Catalogue) -> Check {
-    const NAME: &str = "skills";
-    let folders: Vec<String> = run
-        .skills
-        .folders()
-        .iter()
-        .map(|folder| folder.display().to_string())
-        .collect();
-    let place = folders.join(", ");
-    let all = catalogue.skills.len();
-    let usable: Vec<&str> = catalogue
-        .usable()
-        .map(|skill| skill.name.as_str())
-        .collect();
-    let mut check = if usable.is_empty() {
-        let message = match catalogue.faults.first() {
-            Some(fault) => fault.message.clone(),
-            None if all == 0 => format!("there is no skill in {place}"),
-            None => format!("none of the {all} skills in {place} can be used"),
-        };
-        let fix = "name a folder of skills with `--skills DIR` or SKILLS_FOLDER_PATH; without one the model gets no tools";
-        Check::warning(NAME, message, fix)
-    } else {
-        let skills = text::counted(all, "skill");
-        let message = if usable.len() == all {
-            format!("{skills} in {place}")
-        } else {
-            format!("{} of {skills} in {place} can be used", usable.len())
-        };
-        let mut check = Check::ok(NAME, message);
-        check.add_line(names(&usable));
-        check
-    };
-    let told = usize::from(usable.is_empty());
-    for fault in catalogue.faults.iter().skip(told) {
-        let fix = if run.typed.skills.is_empty() {
-            "make the folder, or name another one in SKILLS_FOLDER_PATH"
-        } else {
-            "make the folder, or name another one with --skills"
-        };
-        check.add_warning(fault.message.as_str(), fix);
-    }
-    let problems: Vec<String> = catalogue.problems.iter().map(Problem::to_string).collect();
-    let mut rows = Vec::new();
-    let mut faults = 0;
-    for problem in &catalogue.problems {
-        faults += 1;
-        if faults <= limits::NAMES {
-            check.add_warning(
-                problem.to_string(),
-                problem.fix.as_deref().unwrap_or_default(),
-            );
-        }
-    }
-    let lacking = packages(run, catalogue);
-    for skill in &catalogue.skills {
-        let venv = venv(run, skill);
-        let mut found = faults_of(run, skill, venv.as_ref());
-        let packages = lacking.iter().filter(|(name, _)| *name == skill.name);
-        found.extend(packages.map(|(_, problem)| {
-            let fix = problem.fix.as_deref().unwrap_or_default();
-            (problem.message.clone(), fix.to_string())
-        }));
-        rows.push(json!({
-            "name": skill.name,
-            "usable": skill.fault.is_none(),
-            "venv": venv.as_ref().map(std::result::Result::is_ok),
-            "problems": found.iter().map(|(message, _)| message).collect::<Vec<_>>(),
-        }));
-        faults += found.len();
-        if faults <= limits::NAMES {
-            for (message, fix) in found {
-                check.add_warning(format!("`{}`: {message}", skill.name), fix);
-            }
-        }
-    }
-    if faults > limits::NAMES {
-        check.add_warning(
-            format!("{faults} problems of skills in all"),
-            "`doctor --json` lists each",
-        );
-    }
-    check
-        .with("folders", folders)
-        .with("problems", problems)
-        .with("skills", Value::Array(rows))
-}
-
-/// Skills whose scripts need packages that are not there. One finding a skill
-/// is enough here: the linter tells them all.
-fn packages(run: &Run, catalogue: &Catalogue) -> Vec<(String, Problem)> {
-    let found = catalogue.usable().map(|skill| run.skills.find(&skill.name));
-    let skills: Vec<Skill> = found.filter_map(std::result::Result::ok).collect();
-    let opened: Vec<&Skill> = skills.iter().collect();
-    // Where no Python answers, that has been told.
-    let found = check::python(&opened, &run.config.scripts, &run.patience).unwrap_or_default();
-    let is_it = |problem: &Problem| ["missing-venv", "missing-import"].contains(&problem.rule);
-    let named = skills.iter().map(|skill| skill.name.clone());
-    named
-        .zip(found)
-        .filter_map(|(name, problems)| Some((name, problems.into_iter().find(is_it)?)))
-        .collect()
-}
-
-/// What is wrong with a skill, each with its fix.
-fn faults_of(
-    run: &Run,
-    skill: &Summary,
-    venv: Option<&std::result::Result<(), String>>,
-) -> Vec<(String, String)> {
-    let mut faults = Vec::new();
-    if let Some(fault) = &skill.fault {
-        faults.push((
-            format!("cannot be used: {fault}"),
-            remedy_of_unusable(run, skill),
-        ));
-    }
-    for problem in &skill.problems {
-        let fix = problem.fix.as_deref();
-        let fix = fix.unwrap_or("correct that line of the document");
-        faults.push((problem.to_string(), fix.to_string()));
-    }
-    if let Some(Err(cause)) = venv {
-        let (message, fix) = remedy(cause);
-        faults.push((message.to_string(), fix.to_string()));
-    }
-    faults
-}
-
-/// What makes a skill usable: the linter knows it where it knows the cause.
-fn remedy_of_unusable(run: &Run, skill: &Summary) -> String {
-    const CAUSES: [&str; 4] = [
-        "no-document",
-        "unreadable-document",
-        "link-outside",
-        "broken-link",
-    ];
-    let opened = run.skills.find(&skill.name);
-    let problems = opened.map(|skill| check::check(&skill)).unwrap_or_default();
-    let is_cause = |problem: &&Problem| {
-        let name = problem.file.to_str().unwrap_or_default();
-        CAUSES.contains(&problem.rule) && (name.is_empty() || name.eq_ignore_ascii_case("SKILL.md"))
-    };
-    let mut causes = problems.iter().filter(is_cause);
-    match causes.find_map(|problem| problem.fix.clone()) {
-        Some(fix) => fix,
-        None => "write its SKILL.md, or move the folder out of the skills folder".to_string(),
-    }
-}
-
-/// Some names, and how many more there are.
-pub fn names(all: &[&str]) -> String {
-    let mut text = all[..all.len().min(limits::NAMES)].join(", ");
-    if all.len() > limits::NAMES {
-        text.push_str(&format!(" and {} more", all.len() - limits::NAMES));
-    }
-    text
 }

@@ -17,6 +17,7 @@ mod local;
 mod misspelt;
 mod remote;
 mod report;
+mod skills;
 mod trial;
 
 use report::{Check, Report};
@@ -64,6 +65,6 @@ fn examine(typed: Typed, start: &Start, report: &mut Report, output: &mut Output
         Err(stop) => return Err(stop.into()),
     };
     report.add(python, output);
-    report.add(local::skills(run, &catalogue), output);
+    report.add(skills::skills(run, &catalogue), output);
     Ok(())
 }
