@@ -90,10 +90,14 @@ impl<'w> Tools<'w> {
     pub fn offered(bench: Workbench<'w>, catalogue: &Catalogue) -> Tools<'w> {
         let names = schema::names_to_offer(catalogue);
         let cost = schema::cost(&names);
+        // The choice is made with get_skill; a skill that the user invoked has
+        // been read, and goes on with the other tools.
+        let is_whole = schema::is_whole(catalogue);
+        let is_advised = |tool: &dyn Tool| is_whole || tool.name() == get_skill::GetSkill.name();
         let mut left = limits::ENUM_BYTES;
         let mut parameters = |tool: &dyn Tool| {
             let plain = tool.parameters(&[]);
-            if cost > left {
+            if cost > left || !is_advised(tool) {
                 return plain;
             }
             let advised = tool.parameters(&names);

@@ -18,18 +18,22 @@ pub fn skill_name(skills: &[&str]) -> Value {
     }
 }
 
-/// The skills whose names are offered as an `enum`: all or none. Some servers
-/// let a model write nothing else, so a skill that is not listed, but can be
-/// used once the user has invoked it, rules the list out, and so do many.
+/// The names that are offered as an `enum`: those of the skills that are for
+/// the model, all or none, because many would cost too much.
 pub fn names_to_offer(catalogue: &Catalogue) -> Vec<&str> {
-    let mut names = Vec::new();
-    for skill in catalogue.usable() {
-        if !skill.is_for_model || names.len() == limits::ENUM_NAMES {
-            return Vec::new();
-        }
-        names.push(skill.name.as_str());
+    let listed = catalogue.usable().filter(|skill| skill.is_for_model);
+    let names: Vec<&str> = listed.map(|skill| skill.name.as_str()).collect();
+    if names.len() > limits::ENUM_NAMES {
+        return Vec::new();
     }
     names
+}
+
+/// Whether the names are all that a tool may have to be called with. Some
+/// servers let a model write nothing else than an `enum`, and a skill that
+/// only the user invokes has files and scripts as any other.
+pub fn is_whole(catalogue: &Catalogue) -> bool {
+    catalogue.usable().all(|skill| skill.is_for_model)
 }
 
 /// Bytes that an `enum` of these names takes.

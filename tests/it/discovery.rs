@@ -302,8 +302,11 @@ fn a_skill_for_the_user_alone_is_not_in_the_catalogue() {
     let test = test.skill("other", &document("other", "Other."));
     let run = dry_run(&test, [""; 0]);
     assert!(system(&run).ends_with("Skills:\n- other: Other.\n"));
-    // A server that holds the model to the list would make it unusable.
-    assert!(enums(&run).iter().all(|name| name.get("enum").is_none()));
+    // The choice is advised. A server that holds the model to the list would
+    // make the files and scripts of the other one unusable.
+    let plain = json!({"type": "string"});
+    let advised = json!({"type": "string", "enum": ["other"]});
+    assert_eq!(enums(&run), [advised, plain.clone(), plain]);
     call(&test, "get_skill", &json!({"skill_name": "deploy"})).success();
 }
 
