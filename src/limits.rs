@@ -163,6 +163,8 @@ pub const ENUM_NAMES: usize = 20;
 pub const ENUM_BYTES: usize = 190;
 /// Read of each document for the catalogue; more only where the frontmatter is longer.
 pub const FRONTMATTER_BYTES: usize = 4 << 10;
+/// A word of a query by which alone a skill is found; one of Chinese has as many.
+pub const QUERY_WORD_BYTES: usize = 3;
 /// A document: more does not fit any model's context.
 pub const DOCUMENT_BYTES: usize = 1 << 20;
 /// Deepest nesting of maps and lists; real skills reach 6.

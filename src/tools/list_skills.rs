@@ -37,18 +37,21 @@ impl Tool for ListSkills {
 
     fn run(&self, arguments: &Arguments, bench: &Workbench<'_>) -> ToolResult {
         let catalogue = bench.skills.catalogue();
-        let words: Vec<String> = text_of(arguments, "query")
+        let mut words: Vec<String> = text_of(arguments, "query")
             .split_whitespace()
-            .map(str::to_lowercase)
+            .map(|word| singular(&word.to_lowercase()).to_string())
             .collect();
+        let mut chosen = matching(&catalogue, |skill| mentions(skill, &words) == words.len());
+        let is_loose = chosen.is_empty() && words.len() > 1;
+        if is_loose {
+            // What is so short stands within other words everywhere.
+            words.retain(|word| word.len() >= limits::QUERY_WORD_BYTES);
+            chosen = matching(&catalogue, |skill| mentions(skill, &words) > 0);
+        }
+        let found = chosen.len();
         let mut listed = Vec::new();
         let mut bytes = 0;
-        let mut found = 0;
-        for skill in &catalogue.skills {
-            if !mentions(skill, &words) {
-                continue;
-            }
-            found += 1;
+        for skill in chosen {
             // Once it is too much, nothing more is listed, only counted.
             if bytes <= limits::LIST_BYTES {
                 let (name, description) = (&skill.name, describe(skill));
@@ -63,7 +66,7 @@ impl Tool for ListSkills {
             }
         }
         let shown = listed.len();
-        let note = note(shown, found, &catalogue);
+        let note = note(shown, found, is_loose, &catalogue);
         // A structure of strings always has a JSON form.
         let result = serde_json::to_string(&List {
             skills: listed,
@@ -95,12 +98,27 @@ struct Listed<'l> {
     invoked_by: Option<&'static str>,
 }
 
-fn mentions(skill: &Summary, words: &[String]) -> bool {
+fn matching(catalogue: &Catalogue, is_meant: impl Fn(&Summary) -> bool) -> Vec<&Summary> {
+    let skills = catalogue.skills.iter();
+    skills.filter(|skill| is_meant(skill)).collect()
+}
+
+/// How many of the words the skill mentions.
+fn mentions(skill: &Summary, words: &[String]) -> usize {
     if words.is_empty() {
-        return true;
+        return 0;
     }
     let text = format!("{} {}", skill.name, skill.description).to_lowercase();
-    words.iter().all(|word| text.contains(word.as_str()))
+    let mentioned = words.iter().filter(|word| text.contains(word.as_str()));
+    mentioned.count()
+}
+
+/// The word without the `s` of a plural, so that `forecasts` finds a forecast.
+fn singular(word: &str) -> &str {
+    match word.strip_suffix('s') {
+        Some(rest) if rest.len() > 2 && !rest.ends_with('s') => rest,
+        _ => word,
+    }
 }
 
 /// The description, or the reason why there is none.
@@ -112,16 +130,19 @@ fn describe(skill: &Summary) -> String {
 }
 
 /// What a list that is empty or cut has to say.
-fn note(shown: usize, found: usize, catalogue: &Catalogue) -> Option<String> {
+fn note(shown: usize, found: usize, is_loose: bool, catalogue: &Catalogue) -> Option<String> {
     let all = catalogue.skills.len();
     let mut notes = Vec::new();
+    if is_loose && found > 0 {
+        notes.push("no skill mentions all of these words; these mention some of them".into());
+    }
     if shown < found {
         notes.push(format!(
             "{shown} of {found} skills are shown; narrow the list with `query`"
         ));
     } else if all > 0 && found == 0 {
         notes.push(format!(
-            "none of the {all} skills mentions all of these words; leave `query` out to see them"
+            "none of the {all} skills mentions any of these words; leave `query` out to see them"
         ));
     } else if all == 0 && catalogue.faults.is_empty() {
         match catalogue.problems.first() {

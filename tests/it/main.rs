@@ -40,3 +40,4 @@ mod skills;
 mod skills_commands;
 mod standard_input;
 mod static_binary;
+mod tools;

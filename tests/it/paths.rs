@@ -1442,7 +1442,7 @@ fn skills_are_listed_sorted_with_their_descriptions() {
         described(&found.stdout_json()),
         [("folded", "Folded to one.")]
     );
-    let none = call(&test, LIST, json!({"query": "no such words"})).success();
+    let none = call(&test, LIST, json!({"query": "no xylophone"})).success();
     assert_eq!(described(&none.stdout_json()), []);
     none.stdout_has("leave `query` out to see them");
 }
