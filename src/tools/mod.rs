@@ -138,7 +138,7 @@ impl<'w> Tools<'w> {
 
     /// Runs a call. Whatever is wrong with it is told in the result.
     pub fn call(&self, call: &ToolCall) -> ToolResult {
-        let result = match prepare(call) {
+        let result = match prepare(call, self.bench.skills) {
             Ok((tool, arguments)) => tool.run(&arguments, &self.bench),
             Err(message) => ToolResult::failure(message),
         };
@@ -174,10 +174,13 @@ pub fn find(name: &str) -> Option<&'static dyn Tool> {
     TABLE.iter().copied().find(|tool| tool.name() == name)
 }
 
-fn prepare(call: &ToolCall) -> Result<(&'static dyn Tool, Arguments), String> {
+fn prepare(call: &ToolCall, skills: &Skills) -> Result<(&'static dyn Tool, Arguments), String> {
     let tool = find(&call.name).ok_or_else(|| unknown(&call.name))?;
     let parameters = tool.parameters(&[]);
+    // A number is a skill's name only where there is such a skill.
+    let is_name = |number: &str| skills.find(number).is_ok();
     let arguments = parse_arguments(&call.arguments)
+        .and_then(|arguments| schema::check_name(arguments, &is_name))
         .and_then(|arguments| schema::check(arguments, &parameters))
         .map_err(|fault| {
             format!(

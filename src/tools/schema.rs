@@ -9,6 +9,9 @@ use serde_json::{Map, Value, json};
 use crate::limits;
 use crate::skills::Catalogue;
 
+/// How the argument that names a skill is called.
+const SKILL_NAME: &str = "skill_name";
+
 /// The argument that names a skill.
 pub fn skill_name(skills: &[&str]) -> Value {
     if skills.is_empty() {
@@ -44,6 +47,19 @@ pub fn cost(names: &[&str]) -> usize {
 /// Gives the arguments as the schema wants them, or says what is wrong.
 pub fn check(arguments: Map<String, Value>, schema: &Value) -> Result<Map<String, Value>, String> {
     check_object(arguments, schema, "")
+}
+
+/// Refuses a number in the place of a skill's name, unless a skill is called so.
+pub fn check_name(
+    arguments: Map<String, Value>,
+    is_name: &dyn Fn(&str) -> bool,
+) -> Result<Map<String, Value>, String> {
+    match arguments.get(SKILL_NAME) {
+        Some(Value::Number(number)) if !is_name(&number.to_string()) => Err(format!(
+            "`{SKILL_NAME}` must be a string, not a number: there is no skill `{number}`"
+        )),
+        _ => Ok(arguments),
+    }
 }
 
 /// The schema in one line, for the message about wrong arguments.

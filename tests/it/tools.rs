@@ -57,3 +57,25 @@ fn a_query_that_nothing_fits_wholly_finds_what_fits_in_part() {
         assert_eq!(found(&test, query), (names, note.to_owned()), "{query}");
     }
 }
+
+/// R-REG-2: a number stands for a name only where it is one.
+#[test]
+fn a_number_is_a_name_only_where_a_skill_has_it() {
+    let test = Test::new()
+        .skill("5", &described("5", "Five."))
+        .skill("six", &described("6", "Six."));
+    for number in [5, 6] {
+        call(&test, "get_skill", &json!({ "skill_name": number }))
+            .success()
+            .stdout_has(&format!("# {number}"));
+    }
+    for tool in ["get_skill", "read_file_in_skill", "run_python_script"] {
+        call(
+            &test,
+            tool,
+            &json!({"skill_name": 7, "file_path": "a.md", "script": "1"}),
+        )
+        .status(1)
+        .stdout_has("`skill_name` must be a string, not a number: there is no skill `7`");
+    }
+}
