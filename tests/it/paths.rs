@@ -1506,3 +1506,46 @@ fn every_refusal_says_what_to_do() {
         .collect();
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
+
+/// An absolute path that lies in the skill is a relative one, by whatever links
+/// it comes; it opens nothing else.
+#[test]
+fn an_absolute_path_through_other_links_is_still_in_the_skill() {
+    let test = Test::new()
+        .file("real/skills/a/SKILL.md", "# A\n")
+        .file("real/skills/a/sub/k.txt", "inside\n")
+        .file("real/skills/b/k.txt", "of another skill\n")
+        .file("real/secret.txt", "outside\n")
+        .link("here", "real")
+        .link("skill", "real/skills/a")
+        .link("real/skills/a/out", "../../secret.txt")
+        .link("real/skills/a/up", "../..")
+        .link("real/skills/b/to-a", "../a")
+        .cwd("real");
+    let at = |path: &str| test.path(path).to_string_lossy().into_owned();
+    let read = |path: &str| call(&test, READ, of("a", path));
+    for path in [
+        "here/skills/a/sub/k.txt",
+        "here/./skills//a/sub/k.txt",
+        "skill/sub/k.txt",
+        "real/skills/b/to-a/sub/k.txt",
+    ] {
+        read(&at(path)).success().stdout("inside\n");
+    }
+    read(&at("here/skills/a/sub")).success().stdout_has("k.txt");
+    for path in [
+        "here/secret.txt",
+        "here/skills/b/k.txt",
+        "here/skills/a/out",
+        "here/skills/a/up/secret.txt",
+        "here/skills/a/../b/k.txt",
+        "here/skills/b/../a/sub/k.txt",
+        "skill/../b/k.txt",
+        "here/skills/a-not/k.txt",
+    ] {
+        let run = read(&at(path)).status(1);
+        run.stdout_lacks("outside").stdout_lacks("of another");
+    }
+    let missing = refusal(&test, READ, of("a", &at("here/skills/a/none")));
+    assert!(missing.contains("no such file"), "{missing}");
+}

@@ -31,6 +31,7 @@ use std::fmt;
 use std::fs::{self, File};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use list::read_entries;
@@ -170,7 +171,8 @@ impl Root {
     }
 
     /// Turns an absolute path that lies in the folder into a relative one, by
-    /// its text; a relative one stays. Opening it is what confines.
+    /// its text, or by where it meets the folder through other links; a
+    /// relative one stays. Opening it is what confines.
     pub fn relative(&self, path: &str) -> Result<String, Refusal> {
         if !path.starts_with('/') {
             return Ok(path.to_owned());
@@ -178,8 +180,30 @@ impl Root {
         let typed = self.path.is_absolute().then_some(&self.path);
         let rest = typed
             .and_then(|folder| strip(folder, path))
-            .or_else(|| strip(&fs::canonicalize(&self.path).ok()?, path));
+            .or_else(|| strip(&fs::canonicalize(&self.path).ok()?, path))
+            .or_else(|| self.behind(path));
         rest.map(str::to_owned).ok_or(Refusal::Absolute)
+    }
+
+    /// What follows the first part of an absolute path that leads to this very
+    /// folder. Nothing is looked at behind `..`.
+    fn behind<'p>(&self, path: &'p str) -> Option<&'p str> {
+        let own = File::from(self.folder.try_clone().ok()?).metadata().ok()?;
+        let is_own = |folder: &str| {
+            let seen = fs::metadata(folder);
+            seen.is_ok_and(|meta| (meta.dev(), meta.ino()) == (own.dev(), own.ino()))
+        };
+        if path.len() > limits::PATH_BYTES {
+            return None;
+        }
+        let is_end = |at: &usize| path[*at..].is_empty() || path[*at..].starts_with('/');
+        let ends = (1..=path.len()).filter(|at| path.is_char_boundary(*at) && is_end(at));
+        let mut folders = ends.map(|end| path.split_at(end));
+        let mut before = folders
+            .by_ref()
+            .take_while(|(folder, _)| !folder.ends_with("/.."));
+        let (_, rest) = before.find(|(folder, _)| is_own(folder))?;
+        Some(rest.trim_start_matches('/'))
     }
 
     /// The path the folder was opened by; for people, not to open anything by.
