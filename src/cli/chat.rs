@@ -291,7 +291,9 @@ impl Chat<'_> {
         }
         let is_own = |skill: &&Summary| OWN_NAMES.contains(&skill.name.as_str());
         let mine: Vec<&Summary> = catalogue.usable().filter(|s| s.is_for_users).collect();
-        let listed: Vec<&&Summary> = mine.iter().filter(|skill| !is_own(skill)).collect();
+        let (listed, hard): (Vec<&Summary>, Vec<&Summary>) = mine
+            .iter()
+            .partition(|skill| !is_own(skill) && is_word(&skill.name));
         for skill in listed.iter().take(limits::CHAT_SKILLS) {
             let about = text::one_line(&skill.description, limits::CHAT_DESCRIPTION_BYTES);
             output.note(&format!("/{}: {about}", skill.name));
@@ -299,9 +301,16 @@ impl Chat<'_> {
         if let Some(left) = listed.len().checked_sub(limits::CHAT_SKILLS + 1) {
             output.note(&format!("… and {} more", left + 1));
         }
-        for skill in mine.iter().filter(|skill| is_own(skill)) {
-            let name = &skill.name;
-            output.note(&format!("`{name}` is a command's name: get it by asking"));
+        for skill in hard.iter().take(limits::NAMES) {
+            let name = skill.shown_name();
+            let why = if is_own(skill) {
+                format!("/{name} is a command")
+            } else {
+                "its name is more than one word".into()
+            };
+            output.note(&format!(
+                "the skill `{name}` cannot be called by a slash, because {why}: ask the model to use it"
+            ));
         }
         let unusable = catalogue.skills.len() - catalogue.usable().count();
         let others = catalogue.usable().count() - mine.len();
@@ -352,6 +361,11 @@ impl Chat<'_> {
         }
         output.outcome()
     }
+}
+
+/// Whether a line can begin with the name: it ends at the first blank.
+fn is_word(name: &str) -> bool {
+    !name.contains(|c: char| c.is_whitespace() || c.is_control())
 }
 
 /// The line that was meant by one that begins with `/name`, if a command or a

@@ -446,6 +446,7 @@ fn skills_are_listed_as_far_as_they_can_be_invoked() {
             "---\ndescription: d\nuser-invocable: false\n---\nLore.\n",
         )
         .skill("help", "---\ndescription: Helps.\n---\nHelp.\n")
+        .skill("sp ace", "---\ndescription: Blank.\n---\nBlank.\n")
         .endpoint(&server);
     let run = test.args(["chat"]).stdin("/skills\n").run().success();
     let told: Vec<&str> = run.stderr.lines().collect();
@@ -453,7 +454,10 @@ fn skills_are_listed_as_far_as_they_can_be_invoked() {
         told.ends_with(&[
             "skills-runner: /fix: Fixes things.",
             "skills-runner: /pdf: Reads PDF.",
-            "skills-runner: `help` is a command's name: get it by asking",
+            "skills-runner: the skill `help` cannot be called by a slash, because /help is a \
+             command: ask the model to use it",
+            "skills-runner: the skill `sp ace` cannot be called by a slash, because its name is \
+             more than one word: ask the model to use it",
             "skills-runner: 1 more skill is for the model only",
             "skills-runner: 1 more skill is unusable: `skills-runner skills list` tells why",
         ]),
