@@ -146,6 +146,10 @@ pub const QUERY_SECRET_BYTES: usize = 16;
 
 // Skills.
 
+/// Words of a query of `list_skills` that are looked for: a model that gives more
+/// describes its task, and each is looked for in every skill.
+pub const QUERY_WORDS: usize = 32;
+
 /// Skills in one folder.
 pub const SKILLS: usize = 20_000;
 /// Characters of a skill's name, by the specification.

@@ -37,10 +37,11 @@ impl Tool for ListSkills {
 
     fn run(&self, arguments: &Arguments, bench: &Workbench<'_>) -> ToolResult {
         let catalogue = bench.skills.catalogue();
-        let mut words: Vec<String> = text_of(arguments, "query")
-            .split_whitespace()
-            .map(|word| singular(&word.to_lowercase()).to_string())
-            .collect();
+        let query = text_of(arguments, "query").to_lowercase();
+        let mut words: Vec<&str> = query.split_whitespace().map(singular).collect();
+        words.sort_unstable();
+        words.dedup();
+        words.truncate(limits::QUERY_WORDS);
         let mut chosen = matching(&catalogue, |skill| mentions(skill, &words) == words.len());
         let is_loose = chosen.is_empty() && words.len() > 1;
         if is_loose {
@@ -54,14 +55,15 @@ impl Tool for ListSkills {
         for skill in chosen {
             // Once it is too much, nothing more is listed, only counted.
             if bytes <= limits::LIST_BYTES {
-                let (name, description) = (&skill.name, describe(skill));
-                bytes += name.len() + description.len();
+                let entry = Listed {
+                    name: &skill.name,
+                    description: describe(skill),
+                    invoked_by: (!skill.is_for_model).then_some("the user alone"),
+                };
+                // As it is sent: a control character takes six bytes.
+                bytes += serde_json::to_string(&entry).map_or(0, |text| text.len());
                 if bytes <= limits::LIST_BYTES {
-                    listed.push(Listed {
-                        name,
-                        description,
-                        invoked_by: (!skill.is_for_model).then_some("the user alone"),
-                    });
+                    listed.push(entry);
                 }
             }
         }
@@ -104,12 +106,12 @@ fn matching(catalogue: &Catalogue, is_meant: impl Fn(&Summary) -> bool) -> Vec<&
 }
 
 /// How many of the words the skill mentions.
-fn mentions(skill: &Summary, words: &[String]) -> usize {
+fn mentions(skill: &Summary, words: &[&str]) -> usize {
     if words.is_empty() {
         return 0;
     }
     let text = format!("{} {}", skill.name, skill.description).to_lowercase();
-    let mentioned = words.iter().filter(|word| text.contains(word.as_str()));
+    let mentioned = words.iter().filter(|word| text.contains(**word));
     mentioned.count()
 }
 

@@ -1378,6 +1378,30 @@ fn documents_come_whole() {
 
 /// R-LIST-1: every direct subfolder, sorted, with its description.
 #[test]
+fn a_list_is_bounded_as_it_is_sent() {
+    let mut test = Test::new();
+    // Each character takes six bytes in JSON.
+    let description = "\\x01".repeat(1_000);
+    for number in 0..40 {
+        let document = format!("---\ndescription: \"{description}\"\n---\n");
+        test = test.skill(&format!("s{number:02}"), &document);
+    }
+    let list = call(&test, LIST, "{}").success();
+    assert!(list.stdout.len() < 70_000, "{}", list.stdout.len());
+    assert!(
+        list.stdout_json()["note"]
+            .as_str()
+            .unwrap()
+            .contains("of 40 skills")
+    );
+    // Thousands of words are a text, and not looked for one by one.
+    let words: Vec<String> = (0..5_000).map(|n| format!("w{n}")).collect();
+    let query = json!({"query": format!("s07 {}", words.join(" "))});
+    let found = call(&test, LIST, query).success().stdout_json();
+    assert_eq!(described(&found)[0].0, "s07");
+}
+
+#[test]
 fn skills_are_listed_sorted_with_their_descriptions() {
     let fields = [
         (

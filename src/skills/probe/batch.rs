@@ -71,7 +71,7 @@ impl Batch {
                 .and_then(|file| read_whole(&file, limits::PROBE_FILE_BYTES));
             let mut fault = |message| material.probed.fault(path, None, "unprobed", message);
             match read {
-                Err(refusal) => fault(format!("it cannot be read: {refusal}")),
+                Err(refusal) => fault(format!("it cannot be read: {}", refusal.for_people())),
                 Ok(piece) if piece.more => fault("it is too large to be looked at".into()),
                 Ok(piece) if role == Role::Requirements => {
                     let text = String::from_utf8_lossy(&piece.bytes);
