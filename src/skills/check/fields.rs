@@ -10,6 +10,7 @@ use super::{Findings, Page};
 use crate::limits;
 use crate::skills::skeleton::valid_name;
 use crate::skills::yaml::lines::FIELDS;
+use crate::skills::yaml::written::scalar;
 use crate::skills::{Skill, yaml};
 
 /// Looks at every field.
@@ -64,7 +65,7 @@ fn name(skill: &Skill, page: &Page, findings: &mut Findings) {
         } else {
             valid_name(&name)
         };
-        let fix = valid.map(|valid| format!("write `name: {valid}`"));
+        let fix = valid.map(|valid| format!("write `name: {}`", scalar(&valid)));
         findings.add(rule, page.file_name, line, message, fix);
     }
     if name != skill.name {
@@ -75,7 +76,7 @@ fn name(skill: &Skill, page: &Page, findings: &mut Findings) {
             shown(&name)
         );
         let fix = if is_name(&skill.name) {
-            format!("write `name: {folder}`, or rename the folder")
+            format!("write `name: {}`, or rename the folder", scalar(&folder))
         } else {
             renamed(skill, &name)
         };
@@ -91,7 +92,10 @@ fn renamed(skill: &Skill, name: &str) -> String {
     match own.or_else(|| valid_name(name)).filter(is_free) {
         Some(valid) => format!("rename the folder to `{valid}`"),
         None => match valid_name(&skill.name).filter(is_free) {
-            Some(valid) => format!("rename the folder to `{valid}`, and write `name: {valid}`"),
+            Some(valid) => {
+                let name = scalar(&valid);
+                format!("rename the folder to `{valid}`, and write `name: {name}`")
+            }
             None => "rename the folder".to_owned(),
         },
     }
