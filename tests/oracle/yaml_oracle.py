@@ -258,7 +258,7 @@ def ask_real(text):
     """(True, value) or (False, the reason)."""
     try:
         return True, as_json(yaml.load(text, Loader))
-    except (yaml.YAMLError, ValueError, TypeError, IndexError, KeyError, AttributeError) as error:
+    except (yaml.YAMLError, ValueError, TypeError, IndexError, KeyError, AttributeError, OverflowError) as error:
         return False, str(getattr(error, "problem", None) or error).split("\n")[0]
     except RecursionError:
         return False, "too deep"
