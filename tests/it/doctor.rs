@@ -940,7 +940,7 @@ fn a_slow_start_is_told_with_its_detour() {
         0,
         "python",
         "warning",
-        "at every script",
+        "which scripts wait for",
         "SCRIPT_PYTHON=/",
     );
     server.finish();

@@ -200,7 +200,7 @@ pub fn python(run: &Run, catalogue: &Catalogue) -> Result<Check> {
             "SCRIPT_PYTHON={} starts without the detour",
             told.executable
         );
-        Check::warning(NAME, format!("{message}, at every script"), fix)
+        Check::warning(NAME, format!("{message}, which scripts wait for"), fix)
     } else {
         Check::ok(NAME, message)
     };
