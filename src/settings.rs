@@ -444,10 +444,12 @@ impl Settings {
             .filter(|home| home.is_absolute())
     }
 
-    /// The path that a person wrote: `~/` expanded, which a shell leaves as it
-    /// is in `--option=~/x`, and relative to the working directory.
+    /// The path that a person wrote: `~` and `~/` expanded, which a shell leaves
+    /// as they are in `--option=~/x`, and relative to the working directory.
     pub fn path(&self, value: &OsStr, user_folder: &Path) -> PathBuf {
-        match (value.as_bytes().strip_prefix(b"~/"), self.home()) {
+        let bytes = value.as_bytes();
+        let below_home = bytes.strip_prefix(b"~/").or((bytes == b"~").then_some(b""));
+        match (below_home, self.home()) {
             (Some(rest), Some(home)) => home.join(OsStr::from_bytes(rest)),
             _ => user_folder.join(value),
         }

@@ -4,7 +4,7 @@
 //! It is asked once in a run whom it starts, for each skill, as version managers
 //! go by the folder. Scripts get the answer in its place only where that is all it
 //! does: whatever else it changes for them (a variable, an option, a limit, a
-//! sandbox) it goes on doing at every script, since it may be there for that.
+//! right) it goes on doing at every script, since it may be there for that.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -38,7 +38,31 @@ sys.stdout.buffer.write(lengths.encode() + b'\\n' + b''.join(parts))
 ";
 
 /// What a wrapper that is somebody's sandbox gives its program, below `/proc/self`.
-const INHERITED: [&str; 6] = ["limits", "root", "ns/mnt", "ns/net", "ns/pid", "ns/user"];
+const INHERITED: [&str; 10] = [
+    "limits",
+    "status",
+    "root",
+    "ns/cgroup",
+    "ns/ipc",
+    "ns/mnt",
+    "ns/net",
+    "ns/pid",
+    "ns/user",
+    "ns/uts",
+];
+
+/// What of `status` is of that kind.
+const RIGHTS: [&str; 9] = [
+    "Umask:",
+    "Uid:",
+    "Gid:",
+    "Groups:",
+    "CapPrm:",
+    "CapEff:",
+    "CapBnd:",
+    "NoNewPrivs:",
+    "Seccomp",
+];
 
 /// Variables that shells set for themselves; and the search path, which is
 /// handed on.
@@ -217,10 +241,23 @@ impl<'o> Told<'o> {
         let own = INHERITED.map(|name| {
             let path = Path::new("/proc/self").join(name);
             let link = fs::read_link(&path).map(|link| link.into_os_string().into_encoded_bytes());
-            link.or_else(|_| fs::read(&path)).unwrap_or_default()
+            let told = link.or_else(|_| fs::read(&path)).unwrap_or_default();
+            inherited(name, &told)
         });
-        self.inherited == own
+        let names = INHERITED.iter().zip(&self.inherited);
+        let theirs = names.map(|(name, told)| inherited(name, told));
+        self.inherited.len() == own.len() && theirs.eq(own)
     }
+}
+
+/// What of a file of `/proc/self` is no process's own.
+fn inherited(name: &str, told: &[u8]) -> String {
+    let told = String::from_utf8_lossy(told);
+    if name != "status" {
+        return told.into_owned();
+    }
+    let is_right = |line: &&str| RIGHTS.iter().any(|name| line.starts_with(name));
+    told.lines().filter(is_right).collect()
 }
 
 /// The parts behind the line of their lengths.

@@ -38,7 +38,7 @@ impl Tool for ListSkills {
     fn run(&self, arguments: &Arguments, bench: &Workbench<'_>) -> ToolResult {
         let catalogue = bench.skills.catalogue();
         let query = text_of(arguments, "query").to_lowercase();
-        let mut words: Vec<&str> = query.split_whitespace().map(singular).collect();
+        let mut words: Vec<&str> = words_of(&query).map(singular).collect();
         words.sort_unstable();
         words.dedup();
         words.truncate(limits::QUERY_WORDS);
@@ -113,6 +113,14 @@ fn mentions(skill: &Summary, words: &[&str]) -> usize {
     let text = format!("{} {}", skill.name, skill.description).to_lowercase();
     let mentioned = words.iter().filter(|word| text.contains(**word));
     mentioned.count()
+}
+
+/// The words of a query, without what stands around them in a sentence.
+fn words_of(query: &str) -> impl Iterator<Item = &str> {
+    let is_between = |c: char| !c.is_alphanumeric() && !"-_.+#".contains(c);
+    let words = query.split(is_between);
+    let words = words.map(|word| word.trim_matches(['-', '_', '.']));
+    words.filter(|word| !word.is_empty())
 }
 
 /// The word without the `s` of a plural, so that `forecasts` finds a forecast.

@@ -1461,11 +1461,13 @@ fn skills_are_listed_sorted_with_their_descriptions() {
     assert!(cut.len() <= 4_100 && cut.ends_with('…'), "{cut}");
     assert!(long.starts_with(cut.trim_end_matches('…')), "{cut}");
 
-    let found = call(&test, LIST, json!({"query": "FOLDED one"})).success();
-    assert_eq!(
-        described(&found.stdout_json()),
-        [("folded", "Folded to one.")]
-    );
+    for query in ["FOLDED one", "\"folded\", one?"] {
+        let found = call(&test, LIST, json!({ "query": query })).success();
+        assert_eq!(
+            described(&found.stdout_json()),
+            [("folded", "Folded to one.")]
+        );
+    }
     let none = call(&test, LIST, json!({"query": "no xylophone"})).success();
     assert_eq!(described(&none.stdout_json()), []);
     none.stdout_has("leave `query` out to see them");

@@ -1035,6 +1035,10 @@ fn a_shim_is_followed_where_it_is_nothing_more() {
         ("REAL \"$@\"", false, "open('/proc/self/stat').read().split()[5] == str(os.getpid())", "False\n"),
         ("cd /\nexec REAL \"$@\"", false, "os.getcwd()", "/\n"),
         ("ulimit -n 77\nexec REAL \"$@\"", false, "__import__('resource').getrlimit(7)[0]", "77\n"),
+        ("umask 057\nexec REAL \"$@\"", false, "oct(os.umask(0))", "0o57\n"),
+        // A sandbox, by PR_SET_NO_NEW_PRIVS.
+        ("exec REAL -c \"import ctypes, os, sys; ctypes.CDLL(None).prctl(38, 1, 0, 0, 0); os.execv('REAL', sys.argv[1:])\" REAL \"$@\"", false,
+            "[line.split()[1] for line in open('/proc/self/status') if line.startswith('NoNewPrivs')]", "['1']\n"),
         ("echo hello\nexec REAL \"$@\"", false, "1", "hello\n1\n"),
         ("echo hello >&2\nexec REAL \"$@\"", false, "1", "1\n"),
         // It names another program than the one that runs.
