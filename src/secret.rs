@@ -232,6 +232,32 @@ fn covered(text: &str, mut spans: Vec<Range<usize>>) -> Cow<'_, str> {
     Cow::Owned(masked)
 }
 
+/// The text with the user information of every URL in it masked. A user alone
+/// is a token, but for `ssh`; variables are filled in by whoever reads them.
+/// Where an authority is none (`https://me:a/b@host`), rather too much is
+/// hidden than too little.
+pub fn without_logins(text: &str) -> Cow<'_, str> {
+    let ends_url = |c: char| c.is_whitespace() || matches!(c, '"' | '<' | '>' | '`');
+    let login = |(at, mark): (usize, &str)| {
+        let start = at + mark.len();
+        let rest = &text[start..];
+        let url = &rest[..rest.find(ends_url).unwrap_or(rest.len())];
+        let authority = &url[..url.find(['/', '?', '#', '\\']).unwrap_or(url.len())];
+        let is_port = |port: &str| port.ends_with(']') || port.bytes().all(|b| b.is_ascii_digit());
+        let port = authority.rsplit_once(':').map_or("", |(_, port)| port);
+        let end = match authority.rfind('@') {
+            None if !is_port(port) => url.rfind('@')?,
+            end => end?,
+        };
+        let login = &url[..end];
+        let is_variable = |part: &str| part.starts_with("${") && part.ends_with('}');
+        let is_ssh = text[..at].ends_with("ssh") && !login.contains(':');
+        let is_open = is_ssh || login.is_empty() || login.split(':').all(is_variable);
+        (!is_open).then_some(start..start + end)
+    };
+    covered(text, text.match_indices("://").filter_map(login).collect())
+}
+
 /// How many bytes at the end of a text are the beginning of this form.
 fn beginning_at_end(form: &str, text: &str) -> usize {
     let longest = form.len().saturating_sub(1).min(text.len());
@@ -269,6 +295,33 @@ mod tests {
         let key = Secret::new("sk-canary").unwrap();
         assert_eq!(format!("{key:?}"), "[secret]");
         assert_eq!(Secret::new(""), None);
+    }
+
+    #[test]
+    fn what_stands_before_the_host_of_a_url_is_masked() {
+        for (text, masked) in [
+            (
+                "-i https://me:pw@h:9/simple?a=b@c x@y",
+                "-i https://[secret]@h:9/simple?a=b@c x@y",
+            ),
+            ("x@https://token@h/x.zip", "x@https://[secret]@h/x.zip"),
+            ("http://a:b@c@h/", "http://[secret]@h/"),
+            (
+                "http://a:b@h/,http://d:@i",
+                "http://[secret]@h/,http://[secret]@i",
+            ),
+            ("'https://me:p'w@[::1]:9/x'", "'https://[secret]@[::1]:9/x'"),
+            ("https://me:p/w@h/x", "https://[secret]@h/x"),
+            ("git+https://h/x.git@v1", "git+https://h/x.git@v1"),
+            ("https://[::1]:9/x@v1", "https://[::1]:9/x@v1"),
+            ("git+ssh://git@h:me/x.git@v1", "git+ssh://git@h:me/x.git@v1"),
+            ("ssh://me:pw@h/x", "ssh://[secret]@h/x"),
+            ("https://${USER}:${TOKEN}@h/", "https://${USER}:${TOKEN}@h/"),
+            ("https://${USER}:pw@h/", "https://[secret]@h/"),
+            ("https://@h/ :// me@h ://", "https://@h/ :// me@h ://"),
+        ] {
+            assert_eq!(without_logins(text), masked, "{text}");
+        }
     }
 
     fn secrets<const N: usize>(values: [&str; N]) -> Secrets {

@@ -443,6 +443,83 @@ fn what_a_stranger_declares_forges_no_line() {
     assert_eq!(script(&test, source), "None\n");
 }
 
+/// What stands in a URL before the host is nobody's to see: not on the screen,
+/// not in the record, not in an error that quotes the half of it.
+#[test]
+fn a_login_in_a_requirement_is_not_told() {
+    let file = "skills/s/requirements.txt";
+    let options = "--index-url https://me:s3cr3tpw@127.0.0.1:9/simple\n--pre\n-r more.txt\n";
+    let test = quick()
+        .file(file, options)
+        .file("skills/s/more.txt", "alpha<2\n--prefer-binary\n");
+    let run = setup(&test, &[]).success();
+    run.stdout("s: made skills/s/venv with alpha<2\n")
+        .stderr_lacks("s3cr3t");
+    let record = "skills/s/venv/.skills-runner.json";
+    assert!(
+        test.read(record)
+            .contains("https://[secret]@127.0.0.1:9/simple")
+    );
+    assert!(!test.read(record).contains("s3cr3t"));
+    let told = setup(&test, &["--json"]).success().stdout_json();
+    assert_eq!(told["declared"], json!(["alpha<2"]));
+    // The record of an earlier version has it, and is none the less the same.
+    let old = test.read(record).replace("[secret]", "me:s3cr3tpw");
+    let test = test.file(record, old);
+    let run = setup(&test, &["--quiet"]).success();
+    run.stdout("s: skills/s/venv is up to date with alpha<2\n");
+    assert_eq!(made(&test), 1);
+    // Another index is another line.
+    let test = test.file(file, options.replace(":9/", ":8/"));
+    setup(&test, &[]).success().stderr_has("has changed");
+
+    let url = "https://me:s3cr3tpw@127.0.0.1:9/x.zip";
+    let long = format!(
+        "[project]\ndependencies = [\"{}x @ {url}\"]\n",
+        "x".repeat(150)
+    );
+    for (path, text) in [
+        (
+            "skills/s/pyproject.toml",
+            format!("[project]\ndependencies = [\"x @ {url}\"]\n"),
+        ),
+        ("skills/s/pyproject.toml", long),
+        (file, format!("x @ {url}\n")),
+    ] {
+        let test = quick().env("PIP_RETRIES", "0").file(path, text);
+        let run = setup(&test, &["--json"]).status(75).stdout_lacks("s3c");
+        run.stderr_lacks("s3c");
+    }
+    let test = quick().env("PIP_RETRIES", "0");
+    setup(&test, &[url]).status(75).stderr_lacks("s3c");
+    let wrong = format!("x @ {url}\u{7}");
+    let run = test.again().args(["skills", "setup", "s", &wrong]).run();
+    run.status(2).stderr_has("[secret]@").stderr_lacks("s3c");
+}
+
+/// How a requirement is written is no change of it.
+#[test]
+fn another_spelling_is_no_change() {
+    let file = "skills/s/requirements.txt";
+    let test = quick().file(file, "ALPHA;python_version<\"2\"\nbeta>=1.0\n");
+    setup(&test, &[]).success();
+    for text in [
+        "alpha ; python_version < '2'\nBeta >= 1.0\n",
+        "beta>=1.0\nAlpha; python_version<'2'\n",
+    ] {
+        let test = test.clone().file(file, text);
+        let check = test.again().args(["skills", "check", "s"]).run();
+        check.stdout_lacks("stale-venv");
+        setup(&test, &[]).success().stdout_has("is up to date");
+        assert_eq!(made(&test), 1);
+    }
+    let test = test.file(file, "alpha ; python_version < '2'\nbeta>=0.9\n");
+    let check = test.again().args(["skills", "check", "s"]).run();
+    check.stdout_has("stale-venv");
+    setup(&test, &[]).success().stderr_has("has changed");
+    assert_eq!(made(&test), 2);
+}
+
 /// A wheel that lies where the person is, not where the skill is.
 #[test]
 fn a_file_is_found_from_where_the_person_is() {

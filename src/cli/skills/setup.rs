@@ -80,7 +80,7 @@ pub fn run(
         Progress::Fault(_) | Progress::Unlocked | Progress::Lost { .. } => {
             output.warn(&progress.to_string());
         }
-        Progress::Line(line) => output.note(line),
+        Progress::Line(_) => output.note(&progress.to_string()),
         _ => output.note(&format!("{}: {progress}", skill.name)),
     })?;
     if is_json {

@@ -14,7 +14,7 @@ use crate::limits;
 use crate::skills::packages::project;
 use crate::skills::probe::{self, Declared, Import, Probed, is_material};
 use crate::skills::python::{Interpreter, remedy, setup_command};
-use crate::skills::setup::lacks_listed;
+use crate::skills::setup::{is_recorded, lacks_listed};
 use crate::skills::skill::open_document;
 use crate::skills::venv::{INCOMPLETE, Record};
 use crate::skills::{Problem, Skill};
@@ -288,7 +288,7 @@ fn stale(skill: &Skill, probed: &Probed, interpreter: &Interpreter, findings: &m
     };
     let declared = || probed.declared.iter();
     let is_listed = |row: &&Declared| row.file.ends_with(FILE);
-    let is_new = |row: &Declared| !record.declared.contains(&row.requirement);
+    let is_new = |row: &Declared| !is_recorded(&row.requirement, &record);
     let has_new =
         lacks_listed(skill, venv) || declared().any(|row| !is_listed(&row) && is_new(row));
     // What other files list, or nobody could read, is not known here.

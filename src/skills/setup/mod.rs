@@ -7,10 +7,11 @@
 //! added to. `place` sees to it that no half-made one is ever used, a lock that
 //! two setups do not meet, `tool` runs the installers. Nothing here prints.
 
-use std::collections::BTreeSet;
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Kind};
+use crate::secret::without_logins;
 use crate::skills::Skill;
 use crate::skills::packages::project;
 use crate::skills::python::Interpreter;
@@ -34,12 +35,22 @@ pub use order::Order;
 use order::{asked, lock, requirements_file};
 use place::Place;
 pub use progress::{Done, Import, Outcome, Progress, Undeclared};
-use requirements::RequirementsFile;
+use requirements::{RequirementsFile, level, levelled};
 use tool::{Bench, Tell};
 
 /// Sets a skill up. When it fails the skill is as before; only a venv that people
-/// made keeps what was installed in it by then.
+/// made keeps what was installed in it by then. No login of a URL is told.
 pub fn setup(order: &Order<'_>, tell: &mut Tell<'_>) -> Result<Done, Error> {
+    set_up(order, tell).map_err(|error| {
+        let told = Error::new(error.kind(), without_logins(error.message()));
+        match error.hint() {
+            Some(hint) => told.with_hint(without_logins(hint)),
+            None => told,
+        }
+    })
+}
+
+fn set_up(order: &Order<'_>, tell: &mut Tell<'_>) -> Result<Done, Error> {
     let folder = &order.skill.path;
     let extra = asked(order)?;
     let lock = lock(order, tell)?;
@@ -100,11 +111,16 @@ pub fn lacks_listed(skill: &Skill, venv: &Path) -> bool {
         .iter()
         .flat_map(|file| requirements::lines_of(&skill.root, file));
     if let Some(record) = Record::of(venv) {
-        let declared: BTreeSet<String> = record.declared.into_iter().collect();
-        return lines.any(|line| !declared.contains(&line));
+        let declared = levelled(&record.declared);
+        return lines.any(|line| !declared.contains(&level(&line)));
     }
     let installed = installed(venv);
     lines.any(|line| !installed.contains(&project(&line)))
+}
+
+/// Whether a requirement was declared when a venv was set up.
+pub fn is_recorded(requirement: &str, record: &Record) -> bool {
+    levelled(&record.declared).contains(&level(requirement))
 }
 
 /// A setup under way.
@@ -153,10 +169,11 @@ impl Setup<'_> {
         let needs = self.needs(&python, Some(&venv))?;
         needs.tell_faults(tell);
         let declared = self.declared(&needs);
-        if declared == record.declared && self.added.is_empty() && needs.are_known_to(record) {
-            return Ok(up_to_date(record, venv, python, needs));
+        let is_same = levelled(&declared) == levelled(&record.declared);
+        if is_same && self.added.is_empty() && needs.are_known_to(record) {
+            return Ok(up_to_date(record, declared, venv, python, needs));
         }
-        let why = if declared == record.declared {
+        let why = if is_same {
             "modules are missing"
         } else {
             "what is needed has changed"
@@ -186,6 +203,7 @@ impl Setup<'_> {
         let python = venv.join("bin/python");
         let mut done = self.fill(&venv, &python, needs, &[], outcome, tell)?;
         let record = self.record(true, base, &done);
+        done.declared.retain(|line| !is_option(line));
         let lost = others.unwrap_or_default();
         let lost: Vec<String> = lost.difference(&record.packages).cloned().collect();
         if !lost.is_empty() {
@@ -204,13 +222,10 @@ impl Setup<'_> {
         needs.tell_faults(tell);
         let declared = self.declared(&needs);
         let record = Record::of(venv).unwrap_or_default();
-        if declared == record.declared && self.added.is_empty() && needs.are_known_to(&record) {
-            return Ok(up_to_date(
-                &record,
-                venv.to_path_buf(),
-                python.to_path_buf(),
-                needs,
-            ));
+        let is_same = levelled(&declared) == levelled(&record.declared);
+        if is_same && self.added.is_empty() && needs.are_known_to(&record) {
+            let (venv, python) = (venv.to_path_buf(), python.to_path_buf());
+            return Ok(up_to_date(&record, declared, venv, python, needs));
         }
         tell(Progress::Keeps(venv));
         let mut done = self.fill(
@@ -222,6 +237,7 @@ impl Setup<'_> {
             tell,
         )?;
         let written = self.record(false, python, &done).write(venv);
+        done.declared.retain(|line| !is_option(line));
         written.map_err(|error| unwritable(venv, &error))?;
         let recorded = self.record_extra();
         // Nothing is under way here: only the working folder goes.
@@ -284,7 +300,8 @@ impl Setup<'_> {
         })
     }
 
-    /// All that is declared once the setup is done, to tell a change by.
+    /// All that is declared once the setup is done, to tell a change by and to
+    /// be told.
     fn declared(&self, needs: &Needs) -> Vec<String> {
         let root = &self.order.skill.root;
         let mut declared = needs.declared.clone();
@@ -296,6 +313,9 @@ impl Setup<'_> {
             declared.extend(requirements::lines_of(root, path));
         }
         declared.extend(self.file.iter().flat_map(|file| file.lines(root)));
+        for line in &mut declared {
+            *line = without_logins(line).into_owned();
+        }
         declared.sort();
         declared.dedup();
         declared
@@ -318,7 +338,8 @@ impl Setup<'_> {
                 )
             })?;
         }
-        Ok(self.added.clone())
+        let told = self.added.iter().map(|line| without_logins(line));
+        Ok(told.map(Cow::into_owned).collect())
     }
 
     fn needs(&self, python: &Path, venv: Option<&Path>) -> Result<Needs, Error> {
@@ -331,12 +352,24 @@ impl Setup<'_> {
     }
 }
 
-fn up_to_date(record: &Record, venv: PathBuf, python: PathBuf, needs: Needs) -> Done {
+/// A line that tells an installer how, and names nothing to install.
+fn is_option(line: &str) -> bool {
+    line.starts_with('-') && !line.starts_with("-e") && !line.starts_with("--editable")
+}
+
+fn up_to_date(
+    record: &Record,
+    mut declared: Vec<String>,
+    venv: PathBuf,
+    python: PathBuf,
+    needs: Needs,
+) -> Done {
+    declared.retain(|line| !is_option(line));
     Done {
         outcome: Outcome::UpToDate,
         venv,
         python,
-        declared: record.declared.clone(),
+        declared,
         undeclared: record.undeclared.clone(),
         recorded: Vec::new(),
         missing: needs.into_missing(),

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use crate::error::{Error, Kind};
 use crate::limits;
+use crate::secret::without_logins;
 use crate::skills::Problem;
 use crate::skills::packages::project;
 use crate::skills::probe::{self, Probed};
@@ -149,7 +150,7 @@ fn told(mut fault: Problem) -> Problem {
 /// What is declared cannot be installed; the text of strangers, in one line.
 fn no_requirement(requirement: &str, file: &Path, cause: &str) -> Error {
     let file = one_name(&file.to_string_lossy());
-    let what = requirement.escape_debug().to_string();
+    let what = without_logins(requirement).escape_debug().to_string();
     let what = one_line(&what, limits::QUOTED_BYTES);
     let text = format!("failed to install `{what}`, which {file} declares: {cause}");
     Error::new(Kind::Io, text).with_hint(format!("mend it in {file}, and run the setup again"))

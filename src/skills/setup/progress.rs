@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use crate::secret::without_logins;
 use crate::skills::Problem;
 use crate::skills::python::quoted;
 
@@ -148,7 +149,7 @@ impl fmt::Display for Progress<'_> {
             } => {
                 let files = files.iter().map(|file| format!("what {file} lists"));
                 let list: Vec<String> = files.chain(requirements.iter().cloned()).collect();
-                write!(f, "installs {}", list.join(", "))
+                write!(f, "installs {}", without_logins(&list.join(", ")))
             }
             Progress::Lost(packages) => write!(
                 f,
@@ -164,7 +165,7 @@ impl fmt::Display for Progress<'_> {
             }
             Progress::Partly => f.write_str("the venv keeps what was installed by then"),
             Progress::Remains => f.write_str("what is left of it is cleared up by the next setup"),
-            Progress::Line(line) => f.write_str(line),
+            Progress::Line(line) => f.write_str(&without_logins(line)),
         }
     }
 }

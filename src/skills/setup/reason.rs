@@ -5,6 +5,7 @@
 
 use crate::error::Kind;
 use crate::limits;
+use crate::secret::without_logins;
 use crate::text;
 use crate::world::process::{Ending, Outcome};
 
@@ -89,7 +90,7 @@ impl Failure {
         let (kind, hint) = said.remedy();
         Failure {
             kind,
-            cause: text::one_line(&cause, limits::SETUP_REASON_BYTES),
+            cause: text::one_line(&without_logins(&cause), limits::SETUP_REASON_BYTES),
             hint,
         }
     }

@@ -9,6 +9,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::limits;
+use crate::secret::without_logins;
 use crate::skills::packages::project;
 use crate::skills::setup::syntax;
 use crate::world::confined::{self, Refusal, Root};
@@ -155,11 +156,11 @@ impl RequirementsFile {
 /// Whether one of the lines is the requirement, or, for a mere name, any
 /// requirement of that name.
 pub(super) fn are_naming(lines: &[String], requirement: &str) -> bool {
-    let wanted = compact(requirement);
-    let is_name = project(requirement) == wanted.replace(['_', '.'], "-");
+    let wanted = spelled(requirement);
+    let is_name = project(requirement) == wanted;
     lines
         .iter()
-        .any(|line| compact(line) == wanted || (is_name && project(line) == project(requirement)))
+        .any(|line| spelled(line) == wanted || (is_name && project(line) == project(requirement)))
 }
 
 /// The first line of a requirements file that cannot be a requirement, and why.
@@ -309,13 +310,54 @@ fn file_named(line: &str) -> Option<&str> {
         .filter(|name| !name.is_empty() && !name.contains("://"))
 }
 
-/// The requirement without blanks and letter case.
-fn compact(requirement: &str) -> String {
-    requirement
-        .chars()
-        .filter(|c| !c.is_whitespace())
-        .flat_map(char::to_lowercase)
-        .collect()
+/// Lines, as [`level`] has them.
+pub(super) fn levelled(lines: &[String]) -> BTreeSet<String> {
+    lines.iter().map(|line| level(line)).collect()
+}
+
+/// A line as it is compared: spelled in one way, and without logins, which no
+/// record holds.
+pub(super) fn level(line: &str) -> String {
+    spelled(&without_logins(line))
+}
+
+/// A line as all spell it that mean the same.
+fn spelled(line: &str) -> String {
+    let line = line.trim();
+    let is_of_name = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    let rest = line.trim_start_matches(is_of_name);
+    let is_place = rest.contains(['/', '\\']);
+    let is_named = !is_place || rest.trim_start().starts_with(['[', '@']);
+    if line.starts_with('-') || !is_named {
+        return level_place(line);
+    }
+    // Case is nothing in a name and in its extras.
+    let extras = rest.trim_start().starts_with('[');
+    let end = rest.find(']').filter(|_| extras).map_or(0, |at| at + 1);
+    let (behind_name, name) = (&rest[end..], &line[..line.len() - rest.len() + end]);
+    let name = unspaced(name).to_lowercase().replace(['_', '.'], "-");
+    match behind_name.trim_start().strip_prefix('@') {
+        Some(place) => format!("{name}@{}", level_place(place)),
+        None if is_place => name + &level_place(behind_name),
+        None => name + &unspaced(behind_name),
+    }
+}
+
+/// An option, a path or an address: only blanks beside others are nothing, and
+/// all of them in a marker.
+fn level_place(line: &str) -> String {
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let marker = [" ;", "; "].iter().filter_map(|mark| line.find(mark)).min();
+    let Some((place, marker)) = marker.map(|at| line.split_at(at)) else {
+        return words(line);
+    };
+    words(place) + " " + &unspaced(marker)
+}
+
+/// Without blanks; all quotes are the same.
+fn unspaced(text: &str) -> String {
+    let text = text.chars().filter(|c| !c.is_whitespace());
+    text.map(|c| if c == '\'' { '"' } else { c }).collect()
 }
 
 #[cfg(test)]
@@ -372,6 +414,38 @@ mod tests {
             ("lxml[html]", false),
         ] {
             assert_eq!(file.names(&root, requirement), is_named, "{requirement}");
+        }
+    }
+
+    /// Nobody makes a venv anew for it.
+    #[test]
+    fn spelling_is_no_change() {
+        for (one, other) in [
+            ("six;python_version<\"2\"", "SIX ; python_version < '2'"),
+            ("ruamel.yaml >= 1, <2", "Ruamel_Yaml>=1,<2"),
+            ("a[B , c]>1", "A[b,c] > 1"),
+            ("a [x]@ https://h/a", "a[x] @ https://h/a"),
+            (
+                "a @ https://h/a ; os_name == 'x'",
+                "A@https://h/a ; os_name==\"x\"",
+            ),
+            ("a@https://me:pw@h/a", "a@https://[secret]@h/a"),
+            ("-r  more.txt", "-r more.txt"),
+            ("./a.whl ; os_name == 'x'", "./a.whl ;os_name==\"x\""),
+        ] {
+            assert_eq!(level(one), level(other), "{one}");
+        }
+        for (one, other) in [
+            ("six;python_version<\"2\"", "six;python_version<\"3\""),
+            ("a-b", "ab"),
+            ("./A.whl", "./a.whl"),
+            ("./a b.whl", "./ab.whl"),
+            ("a@https://h/A", "a@https://h/a"),
+            ("a@https://me:pw@h/a@1", "a@https://me:pw@h/a@2"),
+            ("-r A.txt", "-r a.txt"),
+            ("a[b]", "a[c]"),
+        ] {
+            assert_ne!(level(one), level(other), "{one}");
         }
     }
 

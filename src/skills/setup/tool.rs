@@ -13,6 +13,7 @@ use std::time::Duration;
 use crate::config::{Scripts, find_program};
 use crate::error::{Error, Kind};
 use crate::limits;
+use crate::secret::without_logins;
 use crate::skills::setup::Progress;
 use crate::skills::setup::reason::Failure;
 use crate::text;
@@ -151,7 +152,7 @@ impl<'s> Bench<'s> {
         let named: Vec<String> = named.chain(requirements.iter().cloned()).collect();
         let what = format!(
             "install `{}`",
-            text::one_line(&named.join(", "), limits::SUMMARY_CHARS)
+            text::one_line(&without_logins(&named.join(", ")), limits::SUMMARY_CHARS)
         );
         let outcome = match &self.uv {
             Some(uv) => {
