@@ -370,6 +370,33 @@ fn a_requirement_is_read_before_anything_is_done() {
     script(&test, "import alpha");
 }
 
+/// What pip takes is not refused for its shape: files with extras and markers,
+/// and what `===` compares as it stands.
+#[test]
+fn what_pip_takes_is_installed() {
+    for line in [
+        "delta-1.0+abc-py3-none-any.whl[foo]",
+        "delta-1.0+abc-py3-none-any.whl ; python_version>\"2\"",
+        "six===*;python_version<\"2\"",
+    ] {
+        let test = quick().file("skills/s/requirements.txt", format!("{line}\nalpha\n"));
+        let mut python = Command::new(interpreter());
+        python.args(["-I", "-c", WHEEL]).arg(test.path("skills/s"));
+        python.args(["delta", "1.0+abc", "delta"]);
+        assert!(python.status().expect("it starts").success());
+        setup(&test, &[]).success().stdout_has(line);
+        let is_delta = line.starts_with("delta");
+        script(
+            &test,
+            if is_delta {
+                "import alpha, delta"
+            } else {
+                "import alpha"
+            },
+        );
+    }
+}
+
 /// Requirements that exclude each other are told as such, with the reasons.
 #[test]
 fn a_conflict_is_told() {

@@ -27,7 +27,10 @@ pub(super) fn check(requirement: &str) -> Result<(), &'static str> {
         Err("it is an option")
     } else if requirement.trim_start().starts_with('#') {
         Err("it is a comment")
-    } else if requirement.chars().any(|c| c.is_control() || ends_line(c)) {
+    } else if requirement
+        .chars()
+        .any(|c| (c.is_control() && c != '\t') || ends_line(c))
+    {
         Err("it holds a control character")
     } else {
         syntax::fault(requirement).map_or(Ok(()), Err)
@@ -326,7 +329,7 @@ fn spelled(line: &str) -> String {
     let line = line.trim();
     let is_of_name = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
     let rest = line.trim_start_matches(is_of_name);
-    let is_place = rest.contains(['/', '\\']);
+    let is_place = rest.contains(['/', '\\']) || syntax::is_archive(line);
     let is_named = !is_place || rest.trim_start().starts_with(['[', '@']);
     if line.starts_with('-') || !is_named {
         return level_place(line);
@@ -440,6 +443,7 @@ mod tests {
             ("a-b", "ab"),
             ("./A.whl", "./a.whl"),
             ("./a b.whl", "./ab.whl"),
+            ("A-1.whl; os_name=='x'", "a-1.whl; os_name=='x'"),
             ("a@https://h/A", "a@https://h/a"),
             ("a@https://me:pw@h/a@1", "a@https://me:pw@h/a@2"),
             ("-r A.txt", "-r a.txt"),

@@ -1,11 +1,28 @@
 //! Whether a requirement can be one, by its shape: said before anything is done,
 //! where an installer says it after minutes.
 //!
-//! Only what pip and `uv` both refuse is refused here; paths, addresses and
-//! options are theirs to judge.
+//! Only what every pip and `uv` refuse is refused here; paths, addresses, options,
+//! and what a version may be are theirs to judge.
 
-/// Longer ones first, so that none is taken for the beginning of another.
+/// What a version begins with. Longer ones first, so that none is taken for the
+/// beginning of another.
 const OPERATORS: [&str; 8] = ["===", "==", "~=", "!=", "<=", ">=", "<", ">"];
+
+/// How files end that are installed.
+const ARCHIVES: [&str; 12] = [
+    ".whl",
+    ".zip",
+    ".gz",
+    ".bz2",
+    ".xz",
+    ".tar",
+    ".tgz",
+    ".tbz",
+    ".txz",
+    ".tlz",
+    ".tar.lz",
+    ".tar.lzma",
+];
 
 /// Why the requirement is none.
 pub(super) fn fault(requirement: &str) -> Option<&'static str> {
@@ -13,7 +30,7 @@ pub(super) fn fault(requirement: &str) -> Option<&'static str> {
     if is_for_others(requirement) {
         return None;
     }
-    let requirement = requirement.split([';']).next().unwrap_or_default();
+    let requirement = without_marker(requirement);
     let is_of_name = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
     let rest = requirement.trim_start_matches(is_of_name);
     if rest.len() == requirement.len() {
@@ -26,8 +43,8 @@ pub(super) fn fault(requirement: &str) -> Option<&'static str> {
         };
         rest = behind.trim();
     }
-    // Old ones have their versions in parentheses.
-    if rest.is_empty() || rest.starts_with('(') {
+    // Old ones have their versions in parentheses; behind `===` all may stand.
+    if rest.is_empty() || rest.starts_with('(') || rest.contains("===") {
         return None;
     }
     let mut versions = rest.split(',').map(str::trim);
@@ -35,9 +52,8 @@ pub(super) fn fault(requirement: &str) -> Option<&'static str> {
         let Some(number) = OPERATORS.iter().find_map(|it| version.strip_prefix(it)) else {
             return !version.is_empty();
         };
-        let number = number.trim();
-        let is_begun = number.starts_with(|c: char| c.is_ascii_alphanumeric());
-        !is_begun || number.contains(char::is_whitespace)
+        // Before packaging 22 a version was any word, or none.
+        number.trim().contains(char::is_whitespace)
     };
     versions
         .any(is_wrong)
@@ -46,11 +62,24 @@ pub(super) fn fault(requirement: &str) -> Option<&'static str> {
 
 /// A path, an address, an option, or what only an installer fills in.
 fn is_for_others(requirement: &str) -> bool {
-    let archives = [".whl", ".zip", ".gz", ".bz2", ".xz", ".tar", ".tgz"];
     requirement.starts_with(['-', '.'])
         || requirement.contains(['/', '\\', '$', ':', '@'])
         || requirement.contains(" -")
-        || archives.iter().any(|end| requirement.ends_with(end))
+        || is_archive(requirement)
+}
+
+/// Whether it is the name of a file, before its extras and its marker.
+pub(super) fn is_archive(requirement: &str) -> bool {
+    let mut file = without_marker(requirement).trim();
+    if file.ends_with(']') {
+        file = file.rfind('[').map_or(file, |at| &file[..at]);
+    }
+    let file = file.to_ascii_lowercase();
+    ARCHIVES.iter().any(|end| file.ends_with(end))
+}
+
+fn without_marker(requirement: &str) -> &str {
+    requirement.split(';').next().unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -75,6 +104,13 @@ mod tests {
             "git+https://h/x.git",
             "./my wheels/a.whl",
             "my a-1.0.tar.gz",
+            "lp-1.0+abc-py3-none-any.whl[foo]",
+            "lp-1.0+abc-py3-none-any.whl ; python_version>\"2\"",
+            "LP-1.0+abc.TAR.LZMA[a, b] ;os_name=='x'",
+            "six===*;python_version<\"2\"",
+            "six===1,2",
+            "six<*,>=_",
+            "six>=",
             "C:\\a b",
             "${NAME} x",
             "-r more.txt",
@@ -83,8 +119,8 @@ mod tests {
             assert_eq!(fault(good), None, "{good}");
         }
         for bad in [
-            "a b", "a 1.0", "a=1", "a>=", "a>=>1", "a>=1 <2", "a>=1 2", "a[b", "a!", "==1",
-            "größe", "a, b", "[a]", "'a'",
+            "a b", "a 1.0", "a=1", "a>=1 <2", "a>=1 2", "a[b", "a!", "==1", "größe", "a, b", "[a]",
+            "'a'",
         ] {
             assert!(fault(bad).is_some(), "{bad}");
         }
