@@ -426,7 +426,10 @@ fn a_missing_network_is_temporary() {
         .stderr_lacks("has no such package");
     let wheel = format!("{address}/delta-1.0-py3-none-any.whl");
     let run = setup(&test, &[&wheel]).status(75);
-    run.stderr_has("hint: is the package index reachable?");
+    let host = address.trim_start_matches("http://");
+    let cause = format!("`: the host `{host}` was not reached: Connection refused\n");
+    run.stderr_has(&cause)
+        .stderr_has("hint: is the host of that file reachable?");
     let repository = format!("git+{address}/delta.git");
     let run = setup(&test, &[&repository]);
     if run.stderr.contains("fatal: ") {
@@ -435,6 +438,15 @@ fn a_missing_network_is_temporary() {
         run.status(75)
             .stderr_has(&cause)
             .stderr_has("hint: is the host of the repository reachable?");
+        // What ssh says, and not what git makes of it.
+        let ssh =
+            "#!/bin/sh\necho 'ssh: connect to host h port 22: Connection refused' >&2\nexit 255\n";
+        let test = test.clone().executable("ssh", ssh);
+        let program = test.path("ssh");
+        let test = test.env("GIT_SSH_COMMAND", program);
+        let run = setup(&test, &["git+ssh://git@h/delta.git"]).status(75);
+        run.stderr_has("`: ssh: connect to host h port 22: Connection refused\n")
+            .stderr_has("hint: is the host of the repository reachable by ssh?");
     }
     assert!(!test.exists(VENV) && !test.exists("skills/s/requirements.txt"));
 }

@@ -34,7 +34,10 @@ const OFFLINE: [&str; 3] = [
     "Network connectivity is disabled",
     "was not found in the cache",
 ];
-const NO_NETWORK: [&str; 13] = [
+/// What older pips say of a file that they could not get.
+const POOL: &str = "Could not install packages due to an OSError: HTTP";
+const NO_NETWORK: [&str; 14] = [
+    "error: connection-",
     "Retrying (Retry(",
     "Max retries exceeded",
     "Failed to establish a new connection",
@@ -64,6 +67,8 @@ const NO_PACKAGE: [&str; 6] = [
     "there are no versions of",
     "only the following versions of",
 ];
+/// git's last word where another program has the reason.
+const NOT_READ: &str = "Could not read from remote repository.";
 const CONFLICT: [&str; 3] = [
     "ResolutionImpossible",
     "these package versions have conflicting dependencies",
@@ -119,16 +124,52 @@ impl Said<'_> {
             let reasons: Vec<&str> = self.0.iter().flat_map(|text| reasons(text)).collect();
             return Some(format!("{cause}: {}", reasons.join(", ")));
         }
-        if !(self.is_cut_off() && cause.starts_with(NO_PACKAGE[0])) {
+        if !self.is_cut_off() {
             return Some(cause);
         }
-        // pip takes an index that it cannot reach for one that is empty.
+        let what = if cause.starts_with(NO_PACKAGE[0]) {
+            // pip takes an index that it cannot reach for one that is empty.
+            "the package index".to_string()
+        } else if let Some(host) = host_of_file(&cause) {
+            let way = if cause.contains("ProxyError") {
+                "the proxy before "
+            } else {
+                ""
+            };
+            format!("{way}the host `{host}`")
+        } else {
+            return Some(cause);
+        };
+        let why = self.why_not_reached();
+        let why = why.map(|why| format!(": {why}")).unwrap_or_default();
+        Some(format!("{what} was not reached{why}"))
+    }
+
+    /// The system's words for it, in the last try.
+    fn why_not_reached(&self) -> Option<&str> {
+        if self.any(&NO_TRUST) {
+            return Some("its certificate is not trusted");
+        }
         let why = self.0.iter().find_map(|text| {
             let (_, why) = text.rsplit_once("[Errno ")?.1.split_once("] ")?;
-            why.split(['\'', ')', '\n']).next()
+            why.split(['\'', '"', ')', '\n']).next()
         });
-        let why = why.map(|why| format!(": {why}")).unwrap_or_default();
-        Some(format!("the package index was not reached{why}"))
+        why.or_else(|| {
+            self.any(&["timed out", "-timeout"])
+                .then_some("it did not answer in time")
+        })
+    }
+
+    /// Whether what was not reached is no page of an index, whose addresses end
+    /// with a slash.
+    fn is_file(&self) -> bool {
+        self.0.iter().any(|text| {
+            let fetched = ["Failed to fetch: ", "Unable to fetch ", " while fetching "]
+                .iter()
+                .find_map(|words| text.split_once(words))
+                .and_then(|(_, rest)| rest.split_whitespace().next());
+            text.contains(POOL) || fetched.is_some_and(|url| !url.trim_matches('`').ends_with('/'))
+        })
     }
 
     /// What kind of failure it is, and what to do where that is known.
@@ -140,8 +181,12 @@ impl Said<'_> {
             );
         }
         if self.is_cut_off() && !self.any(&NO_TRUST) {
-            let hint = if self.any(&["fatal: "]) {
+            let hint = if self.any(&["ssh: "]) {
+                "is the host of the repository reachable by ssh?"
+            } else if self.any(&["fatal: "]) {
                 "is the host of the repository reachable? HTTPS_PROXY sets a proxy"
+            } else if self.is_file() {
+                "is the host of that file reachable? HTTPS_PROXY sets a proxy"
             } else {
                 "is the package index reachable? HTTPS_PROXY sets a proxy, PIP_INDEX_URL or UV_INDEX_URL another index"
             };
@@ -220,11 +265,20 @@ fn last_words(output: &str) -> Option<String> {
 /// The cause where it stands among much else.
 fn part(lines: &[&str]) -> Option<String> {
     // git's; whoever ran it tells the command, and no reason.
-    if let Some(cause) = lines
-        .iter()
-        .find_map(|line| line.strip_prefix("fatal: ").filter(|_| names_git(lines)))
-    {
-        return Some(cause.to_string());
+    let is_fatal = |line: &&str| line.starts_with("fatal: ");
+    if let Some(at) = lines.iter().position(is_fatal).filter(|_| names_git(lines)) {
+        let cause = &lines[at]["fatal: ".len()..];
+        // What ssh or the host says of it stands before.
+        let before = at.checked_sub(1).map(|before| lines[before]);
+        let before = before.filter(|line| {
+            !["Running ", "Cloning ", "--- "]
+                .iter()
+                .any(|begin| line.starts_with(begin))
+        });
+        return Some(match before {
+            Some(said) if cause == NOT_READ => said.to_string(),
+            _ => cause.to_string(),
+        });
     }
     let conflict = lines.iter().find_map(|line| {
         let cause = line.strip_prefix("ERROR: ")?;
@@ -257,6 +311,20 @@ fn reasons(output: &str) -> impl Iterator<Item = &str> {
         .skip_while(|line| *line != "The conflict is caused by:")
         .skip(1)
         .take_while(|line| line.contains(" requested ") || line.contains(" depends on "))
+}
+
+/// The host of a file that pip could not get.
+fn host_of_file(cause: &str) -> Option<String> {
+    if let Some((_, pool)) = cause.split_once("ConnectionPool(host='") {
+        let (host, rest) = pool.split_once("', port=")?;
+        let port = rest.split(|c: char| !c.is_ascii_digit()).next()?;
+        return Some(format!("{host}:{port}"));
+    }
+    let words = [" while fetching ", "Unable to fetch "];
+    let (_, url) = words.iter().find_map(|words| cause.split_once(words))?;
+    let (_, place) = url.split_once("://")?;
+    let host = place.split(['/', '?', '#', ' ']).next()?;
+    Some(host.rsplit('@').next().unwrap_or(host).to_string())
 }
 
 fn names_git(lines: &[&str]) -> bool {
@@ -349,6 +417,68 @@ mod tests {
             (none.to_string(), "No matching distribution found for a"),
         ] {
             assert_eq!(Said(&[&output]).cause().as_deref(), Some(expected));
+        }
+    }
+
+    /// What a requirement names by its URL lies on no index.
+    #[test]
+    fn a_host_that_was_not_reached_is_told() {
+        let file = "is the host of that file reachable?";
+        let git = "  Running command git clone --quiet 'ssh://****@h:9/x.git' /tmp/x\n";
+        let end = "  fatal: Could not read from remote repository.\n\n  Please make sure\n";
+        for (output, cause, hint) in [
+            (
+                "ERROR: Could not install packages due to an OSError: HTTPSConnectionPool(host='h.invalid', port=443): Max retries exceeded with url: /x.zip (Caused by NewConnectionError('<pip._vendor.urllib3.connection.HTTPSConnection object at 0x7f711e0995d0>: Failed to establish a new connection: [Errno -2] Name or service not known'))\n".to_string(),
+                "the host `h.invalid:443` was not reached: Name or service not known",
+                file,
+            ),
+            (
+                "ERROR: Could not install packages due to an OSError: HTTPConnectionPool(host='h', port=80): Max retries exceeded with url: /x.zip (Caused by ReadTimeoutError(\"HTTPConnectionPool(host='h', port=80): Read timed out. (read timeout=1.0)\"))\n".to_string(),
+                "the host `h:80` was not reached: it did not answer in time",
+                file,
+            ),
+            (
+                "error: connection-failed\n\n× Failed to connect to h while fetching https://me:****@h:9/x.zip\n╰─> [Errno 111] Connection refused\n\nhint: Are you connected?\n".to_string(),
+                "the host `h:9` was not reached: Connection refused",
+                file,
+            ),
+            (
+                "error: connection-timeout\n\n× Unable to fetch http://h:9/x.zip\n╰─> h didn't respond within 1.0 seconds\n\nhint: This\n".to_string(),
+                "the host `h:9` was not reached: it did not answer in time",
+                file,
+            ),
+            (
+                "error: Failed to download `x @ https://h/x.zip`\n  cause: Failed to fetch: https://h/x.zip\n  cause: error sending request\n".to_string(),
+                "Failed to download `x @ https://h/x.zip`: Failed to fetch: https://h/x.zip: error sending request",
+                file,
+            ),
+            (
+                format!("{git}  ssh: connect to host h port 9: Connection refused\n{end}"),
+                "ssh: connect to host h port 9: Connection refused",
+                "is the host of the repository reachable by ssh?",
+            ),
+            (
+                format!("{git}  fatal: unable to access 'https://h/': Could not resolve host: h\n"),
+                "unable to access 'https://h/': Could not resolve host: h",
+                "is the host of the repository reachable? HTTPS_PROXY",
+            ),
+        ] {
+            let said = Said(&[&output]);
+            assert_eq!(said.cause().as_deref(), Some(cause));
+            let (kind, found) = said.remedy();
+            assert_eq!(kind, Kind::Temporary, "{output}");
+            assert!(found.unwrap().starts_with(hint), "{output}: {found:?}");
+        }
+        for (before, cause) in [
+            (
+                "  git@h: Permission denied (publickey).\n",
+                "git@h: Permission denied (publickey).",
+            ),
+            ("", NOT_READ),
+        ] {
+            let output = format!("{git}{before}{end}");
+            assert_eq!(Said(&[&output]).cause().as_deref(), Some(cause));
+            assert_eq!(Said(&[&output]).remedy().0, Kind::Io);
         }
     }
 
