@@ -364,10 +364,37 @@ fn a_requirement_is_read_before_anything_is_done() {
     run.stderr_has("failed to install `alpha 2`, which pyproject.toml declares: ");
     assert_eq!((identity(&test), made(&test)), (before, 1));
     script(&test, "import alpha");
-    // What is no UTF-8 is for pip to read.
-    let test = quick().file(file, b"\xff\xfea\0l\0p\0h\0a\0\n\0");
-    setup(&test, &[]).success();
-    script(&test, "import alpha");
+}
+
+/// What is no UTF-8 is for pip to read, and told as it reads it, or not at all.
+#[test]
+fn a_requirements_file_is_told_as_pip_decodes_it() {
+    let file = "skills/s/requirements.txt";
+    let utf_16 = |text: &str| -> Vec<u8> {
+        let units = ['\u{feff}']
+            .into_iter()
+            .chain(text.chars())
+            .map(|c| c as u16);
+        units.flat_map(u16::to_le_bytes).collect()
+    };
+    let test = quick().file(file, utf_16("alpha<2\r\nbeta\r\n"));
+    setup(&test, &[])
+        .success()
+        .stdout("s: made skills/s/venv with alpha<2, beta\n");
+    script(&test, "import alpha, beta");
+    let told = setup(&test, &["--json"]).success().stdout_json();
+    assert_eq!(told["declared"], json!(["alpha<2", "beta"]));
+    let test = test.file(file, utf_16("alpha\r\nbeta\r\n"));
+    setup(&test, &[]).success().stderr_has("has changed");
+    setup(&test, &["openpyxl"]).status(1).stderr_has("no UTF-8");
+    let latin = b"# -*- coding: latin-1 -*-\nalpha # f\xfcr alle\nbeta;os_name!='\xfc'\n";
+    let test = quick().file(file, latin);
+    let made = setup(&test, &[]).success();
+    made.stdout("s: made skills/s/venv with alpha, beta;os_name!='\u{fc}'\n");
+    let test = quick().file(file, b"# coding: cp1252\nalpha\nbeta;os_name!='\x80'\n");
+    let made = setup(&test, &[]).success();
+    made.stdout("s: made skills/s/venv with alpha\n");
+    script(&test, "import alpha, beta");
 }
 
 /// What pip takes is not refused for its shape: files with extras and markers,

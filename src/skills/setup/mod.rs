@@ -18,6 +18,7 @@ use crate::skills::python::Interpreter;
 use crate::skills::venv::{Record, installed};
 use crate::world::confined::Refusal;
 
+mod encoding;
 mod foreign;
 mod found;
 mod needs;
@@ -203,7 +204,7 @@ impl Setup<'_> {
         let python = venv.join("bin/python");
         let mut done = self.fill(&venv, &python, needs, &[], outcome, tell)?;
         let record = self.record(true, base, &done);
-        done.declared.retain(|line| !is_option(line));
+        done.declared.retain(|line| is_shown(line));
         let lost = others.unwrap_or_default();
         let lost: Vec<String> = lost.difference(&record.packages).cloned().collect();
         if !lost.is_empty() {
@@ -237,7 +238,7 @@ impl Setup<'_> {
             tell,
         )?;
         let written = self.record(false, python, &done).write(venv);
-        done.declared.retain(|line| !is_option(line));
+        done.declared.retain(|line| is_shown(line));
         written.map_err(|error| unwritable(venv, &error))?;
         let recorded = self.record_extra();
         // Nothing is under way here: only the working folder goes.
@@ -352,9 +353,13 @@ impl Setup<'_> {
     }
 }
 
-/// A line that tells an installer how, and names nothing to install.
-fn is_option(line: &str) -> bool {
-    line.starts_with('-') && !line.starts_with("-e") && !line.starts_with("--editable")
+/// Whether a line is told: one that names something to install, not how, and
+/// can be read.
+fn is_shown(line: &str) -> bool {
+    let is_option = line.starts_with('-');
+    let is_editable = line.starts_with("-e") || line.starts_with("--editable");
+    let is_unread = line.contains(|c: char| c == '\u{fffd}' || (c.is_control() && c != '\t'));
+    (!is_option || is_editable) && !is_unread
 }
 
 fn up_to_date(
@@ -364,7 +369,7 @@ fn up_to_date(
     python: PathBuf,
     needs: Needs,
 ) -> Done {
-    declared.retain(|line| !is_option(line));
+    declared.retain(|line| is_shown(line));
     Done {
         outcome: Outcome::UpToDate,
         venv,

@@ -232,7 +232,9 @@ fn last_words(output: &str) -> Option<String> {
         return Some(cause);
     }
     let mut errors = lines.iter().rev();
-    if let Some(error) = errors.find_map(|line| line.strip_prefix("ERROR: ")) {
+    let error = errors.find_map(|line| line.strip_prefix("ERROR: "));
+    // Behind that is where it happened, and what at the end.
+    if let Some(error) = error.filter(|error| *error != "Exception:") {
         // Some pips tell the line of the file behind a picture of the fault.
         let place = lines
             .iter()
@@ -383,6 +385,10 @@ mod tests {
             (
                 "error: No solution found\n  cause: Because a was not found in the cache\n\nhint: Packages were unavailable because the network was disabled.\n",
                 Some("No solution found: Because a was not found in the cache"),
+            ),
+            (
+                "ERROR: Exception:\nTraceback (most recent call last):\n  File \"x\"\nUnicodeDecodeError: 'utf-8' codec\n",
+                Some("UnicodeDecodeError: 'utf-8' codec"),
             ),
             ("\n", None),
         ];

@@ -11,7 +11,7 @@ use std::path::Path;
 use crate::limits;
 use crate::secret::without_logins;
 use crate::skills::packages::project;
-use crate::skills::setup::syntax;
+use crate::skills::setup::{encoding, syntax};
 use crate::world::confined::{self, Refusal, Root};
 use crate::world::files;
 
@@ -239,7 +239,7 @@ impl Reading<'_> {
 fn read(root: &Root, path: &str) -> Result<(String, bool), Refusal> {
     let file = root.file(path)?;
     let piece = confined::read_whole(&file, limits::SETUP_REQUIREMENTS_BYTES)?;
-    let text = String::from_utf8_lossy(&piece.bytes);
+    let text = encoding::decoded(&piece.bytes);
     let is_exact = !piece.more && text.as_bytes() == piece.bytes;
     Ok((text.into_owned(), is_exact))
 }

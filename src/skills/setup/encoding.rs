@@ -1,0 +1,137 @@
+//! The text of a requirements file, decoded as pip does: by its byte order mark,
+//! or by a comment in its first two lines.
+
+use std::borrow::Cow;
+
+/// As bytes of one character are put together.
+#[derive(Clone, Copy)]
+enum Order {
+    Little,
+    Big,
+}
+
+/// The text, without a mark of UTF-16 and UTF-32; what cannot be decoded is
+/// replaced. A text in UTF-8 stays byte for byte.
+pub(super) fn decoded(bytes: &[u8]) -> Cow<'_, str> {
+    match bytes {
+        // Before UTF-16, whose mark is the beginning of this one.
+        [0xff, 0xfe, 0, 0, rest @ ..] => utf_32(rest, Order::Little).into(),
+        [0, 0, 0xfe, 0xff, rest @ ..] => utf_32(rest, Order::Big).into(),
+        [0xff, 0xfe, rest @ ..] => utf_16(rest, Order::Little).into(),
+        [0xfe, 0xff, rest @ ..] => utf_16(rest, Order::Big).into(),
+        // Every byte is the character of its number.
+        _ if is_latin(bytes) => bytes.iter().copied().map(char::from).collect(),
+        _ => String::from_utf8_lossy(bytes),
+    }
+}
+
+fn utf_16(bytes: &[u8], order: Order) -> String {
+    let units = bytes.chunks(2).map(|pair| match (order, pair) {
+        (Order::Little, &[one, two]) => u16::from_le_bytes([one, two]),
+        (Order::Big, &[one, two]) => u16::from_be_bytes([one, two]),
+        // The half of one.
+        _ => u16::MAX,
+    });
+    char::decode_utf16(units)
+        .map(|c| {
+            c.ok()
+                .filter(|c| *c != '\u{ffff}')
+                .unwrap_or(char::REPLACEMENT_CHARACTER)
+        })
+        .collect()
+}
+
+fn utf_32(bytes: &[u8], order: Order) -> String {
+    let number = |four: &[u8]| {
+        let four: [u8; 4] = four.try_into().ok()?;
+        Some(match order {
+            Order::Little => u32::from_le_bytes(four),
+            Order::Big => u32::from_be_bytes(four),
+        })
+    };
+    bytes
+        .chunks(4)
+        .map(|four| {
+            number(four)
+                .and_then(char::from_u32)
+                .unwrap_or(char::REPLACEMENT_CHARACTER)
+        })
+        .collect()
+}
+
+/// Whether a comment says so: `# -*- coding: latin-1 -*-`. Other encodings of
+/// eight bits agree in ASCII, and the rest is replaced.
+fn is_latin(bytes: &[u8]) -> bool {
+    let lines = bytes.split(|byte| *byte == b'\n').take(2);
+    let comments = lines.filter(|line| line.starts_with(b"#"));
+    let mut names = comments.filter_map(|line| {
+        let line = str::from_utf8(line).ok()?;
+        let (_, rest) = line.split_once("coding")?;
+        let name = rest.strip_prefix([':', '='])?.trim_start();
+        let end = name.find(|c: char| !(c.is_ascii_alphanumeric() || "-_.".contains(c)));
+        Some(
+            name[..end.unwrap_or(name.len())]
+                .to_ascii_lowercase()
+                .replace('_', "-"),
+        )
+    });
+    let name = names.next();
+    name.is_some_and(|name| {
+        ["latin-1", "latin1", "iso-8859-1", "iso8859-1", "l1"].contains(&name.as_str())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_decoded_as_its_beginning_says() {
+        let utf_16: Vec<u16> = "six # \u{1f40d}\n".encode_utf16().collect();
+        let little: Vec<u8> = utf_16.iter().flat_map(|unit| unit.to_le_bytes()).collect();
+        let big: Vec<u8> = utf_16.iter().flat_map(|unit| unit.to_be_bytes()).collect();
+        let wide = |bytes: fn(u32) -> [u8; 4]| -> Vec<u8> {
+            "six # \u{1f40d}\n"
+                .chars()
+                .flat_map(|c| bytes(c.into()))
+                .collect()
+        };
+        for (mark, text) in [
+            (&b"\xff\xfe"[..], little),
+            (b"\xfe\xff", big),
+            (b"\xff\xfe\0\0", wide(u32::to_le_bytes)),
+            (b"\0\0\xfe\xff", wide(u32::to_be_bytes)),
+        ] {
+            assert_eq!(
+                decoded(&[mark, &text].concat()),
+                "six # \u{1f40d}\n",
+                "{mark:?}"
+            );
+        }
+        for (bytes, text) in [
+            (&b"\xef\xbb\xbfsix"[..], "\u{feff}six"),
+            (b"six # \xc3\xbc", "six # \u{fc}"),
+            (b"six # \xfc", "six # \u{fffd}"),
+            (
+                b"# -*- coding: latin-1 -*-\n./\xfc.whl",
+                "# -*- coding: latin-1 -*-\n./\u{fc}.whl",
+            ),
+            (
+                b"six\n# coding=ISO_8859-1\n# \xfc",
+                "six\n# coding=ISO_8859-1\n# \u{fc}",
+            ),
+            (
+                b"six\n\n# coding=latin-1\n# \xfc",
+                "six\n\n# coding=latin-1\n# \u{fffd}",
+            ),
+            (b"# coding: utf-8\n# \xc3\xbc", "# coding: utf-8\n# \u{fc}"),
+            (b"# my coding\n# \xfc", "# my coding\n# \u{fffd}"),
+            (b"\xff\xfea\0b", "a\u{fffd}"),
+            (b"\xff\xfe\0\xd8a\0", "\u{fffd}a"),
+            (b"\xff\xfe\0\0\0\0\x11\0a", "\u{fffd}\u{fffd}"),
+            (b"", ""),
+        ] {
+            assert_eq!(decoded(bytes), text, "{bytes:?}");
+        }
+    }
+}
