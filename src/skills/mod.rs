@@ -13,6 +13,7 @@ use listing::Listing;
 mod catalogue;
 pub mod check;
 mod discovery;
+mod encoding;
 mod fault;
 pub mod frontmatter;
 pub mod invocation;

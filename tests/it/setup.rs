@@ -384,6 +384,8 @@ fn a_requirements_file_is_told_as_pip_decodes_it() {
     script(&test, "import alpha, beta");
     let told = setup(&test, &["--json"]).success().stdout_json();
     assert_eq!(told["declared"], json!(["alpha<2", "beta"]));
+    let check = test.again().args(["skills", "check", "s"]).run();
+    check.success().stdout_lacks("stale-venv");
     let test = test.file(file, utf_16("alpha\r\nbeta\r\n"));
     setup(&test, &[]).success().stderr_has("has changed");
     setup(&test, &["openpyxl"]).status(1).stderr_has("no UTF-8");

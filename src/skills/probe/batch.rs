@@ -12,6 +12,7 @@ use super::files::{Role, is_material, own_modules, requirements, role, tree};
 use super::{Declared, Import, Probed};
 use crate::config::Scripts;
 use crate::limits;
+use crate::skills::encoding::decoded;
 use crate::skills::packages::{namespaced, package_of};
 use crate::skills::python::{Interpreter, Question, variable};
 use crate::skills::{Problem, Severity, Skill};
@@ -74,7 +75,7 @@ impl Batch {
                 Err(refusal) => fault(format!("it cannot be read: {}", refusal.for_people())),
                 Ok(piece) if piece.more => fault("it is too large to be looked at".into()),
                 Ok(piece) if role == Role::Requirements => {
-                    let text = String::from_utf8_lossy(&piece.bytes);
+                    let text = decoded(&piece.bytes);
                     let mut found = requirements(path, &text);
                     if found.len() > limits::PROBE_ROWS {
                         found.truncate(limits::PROBE_ROWS);

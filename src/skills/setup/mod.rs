@@ -18,7 +18,6 @@ use crate::skills::python::Interpreter;
 use crate::skills::venv::{Record, installed};
 use crate::world::confined::Refusal;
 
-mod encoding;
 mod foreign;
 mod found;
 mod needs;

@@ -10,8 +10,9 @@ use std::path::Path;
 
 use crate::limits;
 use crate::secret::without_logins;
+use crate::skills::encoding;
 use crate::skills::packages::project;
-use crate::skills::setup::{encoding, syntax};
+use crate::skills::setup::syntax;
 use crate::world::confined::{self, Refusal, Root};
 use crate::world::files;
 

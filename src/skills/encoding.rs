@@ -12,7 +12,7 @@ enum Order {
 
 /// The text, without a mark of UTF-16 and UTF-32; what cannot be decoded is
 /// replaced. A text in UTF-8 stays byte for byte.
-pub(super) fn decoded(bytes: &[u8]) -> Cow<'_, str> {
+pub fn decoded(bytes: &[u8]) -> Cow<'_, str> {
     match bytes {
         // Before UTF-16, whose mark is the beginning of this one.
         [0xff, 0xfe, 0, 0, rest @ ..] => utf_32(rest, Order::Little).into(),
