@@ -594,11 +594,16 @@ fn a_file_is_found_from_where_the_person_is() {
     let test = quick();
     let skills = test.path("skills");
     let test = test.env("SKILLS_FOLDER_PATH", skills).cwd("wheels");
-    setup(&test, &["./gamma-1.0-py3-none-any.whl"]).success();
-    let path = test.path("wheels/gamma-1.0-py3-none-any.whl");
-    let expected = format!("{}\n", path.display());
-    assert_eq!(test.read("skills/s/requirements.txt"), expected);
+    let wheel = "gamma-1.0-py3-none-any.whl";
+    let path = test.path("wheels").join(wheel).display().to_string();
+    setup(&test, &[&format!("./{wheel}")]).success();
+    let list = test.read("skills/s/requirements.txt");
+    assert_eq!(list, format!("{path}\n"));
     script(&test, "import gamma");
+    let behind = "[foo] ; python_version>\"2\"";
+    setup(&test, &[&format!("{wheel}{behind}")]).success();
+    let list = test.read("skills/s/requirements.txt");
+    assert_eq!(list, format!("{path}\n{path}{behind}\n"));
 }
 
 /// A well-known import is installed, and told; an unknown one is told; one that

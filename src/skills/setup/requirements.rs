@@ -43,20 +43,17 @@ pub(super) fn check(requirement: &str) -> Result<(), &'static str> {
 pub(super) fn located(requirement: &str, user_folder: &Path, skill: &Path) -> String {
     let requirement = requirement.trim();
     let is_path = !requirement.contains("://") && !requirement.contains('@');
-    let has_suffix = [".whl", ".tar.gz", ".zip"]
-        .iter()
-        .any(|suffix| requirement.ends_with(suffix));
-    if !is_path || !(requirement.contains('/') || has_suffix) {
+    let (file, rest) = syntax::split_file(requirement);
+    if !is_path || !(file.contains('/') || syntax::is_archive(file)) {
         return requirement.to_string();
     }
     let canonical = |path: &Path| fs::canonicalize(path).ok();
-    let (Some(file), Some(skill)) = (canonical(&user_folder.join(requirement)), canonical(skill))
-    else {
+    let (Some(file), Some(skill)) = (canonical(&user_folder.join(file)), canonical(skill)) else {
         return requirement.to_string();
     };
     match file.strip_prefix(&skill) {
-        Ok(inside) => format!("./{}", inside.display()),
-        Err(_) => file.display().to_string(),
+        Ok(inside) => format!("./{}{rest}", inside.display()),
+        Err(_) => format!("{}{rest}", file.display()),
     }
 }
 

@@ -70,12 +70,15 @@ fn is_for_others(requirement: &str) -> bool {
 
 /// Whether it is the name of a file, before its extras and its marker.
 pub(super) fn is_archive(requirement: &str) -> bool {
-    let mut file = without_marker(requirement).trim();
-    if file.ends_with(']') {
-        file = file.rfind('[').map_or(file, |at| &file[..at]);
-    }
-    let file = file.to_ascii_lowercase();
+    let file = split_file(requirement).0.to_ascii_lowercase();
     ARCHIVES.iter().any(|end| file.ends_with(end))
+}
+
+/// The name of a file, and the extras and the marker behind it.
+pub(super) fn split_file(requirement: &str) -> (&str, &str) {
+    let file = without_marker(requirement).trim_end();
+    let extras = file.ends_with(']').then(|| file.rfind('[')).flatten();
+    requirement.split_at(extras.unwrap_or(file.len()))
 }
 
 fn without_marker(requirement: &str) -> &str {
