@@ -36,7 +36,7 @@ pub struct Record {
     pub tool: String,
     /// The interpreter that the venv was made with, or its own.
     pub python: String,
-    /// What the skill declared: the lines of its files.
+    /// What the skill declared: the lines of its files, without logins.
     pub declared: Vec<String>,
     /// Requirements that it does not declare, found in its imports.
     pub undeclared: Vec<String>,

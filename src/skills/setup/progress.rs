@@ -91,7 +91,8 @@ pub struct Done {
     /// What runs the skill's scripts.
     pub python: PathBuf,
     /// What the venv holds because the skill declares it or a person asked for
-    /// it: requirements, and lines of its requirements file.
+    /// it: requirements, and lines of its requirements file but options; without
+    /// logins.
     pub declared: Vec<String>,
     /// What it holds although the skill does not declare it.
     pub undeclared: Vec<String>,
