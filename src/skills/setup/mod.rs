@@ -368,6 +368,7 @@ fn up_to_date(
     python: PathBuf,
     needs: Needs,
 ) -> Done {
+    record.forget_logins(&venv);
     declared.retain(|line| is_shown(line));
     Done {
         outcome: Outcome::UpToDate,
