@@ -426,6 +426,26 @@ fn programs_get_every_problem() {
     assert_eq!(problem["file"], "Skill.md");
 }
 
+/// A field without its space, or a line without its indentation, is never made
+/// part of the value above it.
+#[test]
+fn a_line_that_is_no_field_is_left_to_its_author() {
+    for (stray, fix) in [
+        ("author:me\nversion:1.2", "with a space behind the colon\n"),
+        ("TODO rewrite this", "if it goes on with the value above\n"),
+    ] {
+        let document = format!("---\nname: c\ndescription: does x\n{stray}\n---\nDo it.\n");
+        let test = Test::new().skill("c", &document);
+        for args in [&["skills", "check"][..], &["skills", "check", "--fix"]] {
+            let run = test.again().args(args).run().status(1);
+            let line = "skills/c/SKILL.md:4: error[not-a-field]: ";
+            run.stdout_has(line).stdout_has(fix);
+        }
+        let path = test.path("skills/c/SKILL.md");
+        assert_eq!(fs::read_to_string(path).unwrap(), document);
+    }
+}
+
 /// What was safe to mend is mended, the rest stays reported, and a second run
 /// changes nothing.
 #[test]

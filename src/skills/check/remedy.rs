@@ -1,16 +1,24 @@
-//! What to do about what YAML takes for more than text: it depends on what
-//! stands there.
+//! What to do where a rule alone does not tell: it depends on what stands in
+//! the line.
 
 use super::Page;
 use crate::skills::frontmatter::Diagnostic;
 
 /// The remedy for a finding of the reader, where its rule alone does not tell.
 pub(super) fn of(page: &Page, finding: &Diagnostic) -> Option<String> {
-    if finding.rule != "anchor-alias-tag" {
-        return None;
-    }
     let at = finding.line.checked_sub(page.source_line())?;
     let line = page.source().lines().nth(at)?;
+    match finding.rule {
+        "anchor-alias-tag" => of_mark(page, line),
+        "not-a-field" if !line.contains(':') => {
+            let fix = "write it as `key: value`, or indent it if it goes on with the value above";
+            Some(fix.to_owned())
+        }
+        _ => None,
+    }
+}
+
+fn of_mark(page: &Page, line: &str) -> Option<String> {
     let word = marked_word(line)?;
     let (mark, name) = word.split_at_checked(1)?;
     let is_anchored = || words(page.source()).any(|word| word.strip_prefix('&') == Some(name));

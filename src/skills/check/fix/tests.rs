@@ -62,11 +62,6 @@ fn mends_what_is_safe() {
             "name: a-b\ndescription: c\nmetadata:\n    x: y\n    z: w",
             &["5 tab"],
         ),
-        (
-            "name: a-b\ndescription: c: d\nwrapped\nx: y",
-            "name: a-b\ndescription: \"c: d wrapped\"\nx: y",
-            &["3 unquoted-colon"],
-        ),
         // Fields that slipped into the value above, each with its own white space.
         (
             "name: a-b\n description: c",
@@ -147,6 +142,22 @@ fn mends_what_is_safe() {
         ),
         ("name: a-b\ndescription: [c, {d: e}]", "", &[]),
         ("name: a-b\ndescription: \"c\"\nstray", "", &[]),
+        // A field without its space, or text without its indentation.
+        ("name: a-b\ndescription: c\nauthor:me\nversion:1", "", &[]),
+        ("name: a-b\nfoo:bar\ndescription: c", "", &[]),
+        ("name: a-b\ndescription: c\nrewrite this", "", &[]),
+        ("name: a-b\ndescription: c: d\nwrapped\nx: y", "", &[]),
+        ("name: a-b\ndescription: c\nlicense:MIT\nstray", "", &[]),
+        (
+            "name: a-b\ndescription: c\nmetadata:\n  x: y: z\nfoo:bar",
+            "",
+            &[],
+        ),
+        (
+            "name: a-b\ndescription: c\nlicense:MIT\nallowed-tools:Read",
+            "name: a-b\ndescription: c\nlicense: MIT\nallowed-tools: Read",
+            &["4 not-a-field", "5 not-a-field"],
+        ),
         ("name: a-b\ndescription: c: d\nx: \u{7}", "", &[]),
         ("name: a-b\ndescription: c", "", &[]),
     ];

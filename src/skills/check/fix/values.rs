@@ -117,6 +117,9 @@ impl Work<'_> {
         }
         let (key, at) = entry.key(source)?;
         let value = source.get(at..entry.content.end)?;
+        // A line at the first column is a field that went wrong, or text that was
+        // meant to be indented: only its author can tell.
+        let is_stray = |line: &str| !line.starts_with([' ', '\t']) && !is_idle(line);
         let first = value.lines().next().unwrap_or_default();
         if is_idle(first.trim_start()) {
             return self.nested(fault);
@@ -124,8 +127,8 @@ impl Work<'_> {
         let Some(Value::String(text)) = self.fields.get(key) else {
             return None;
         };
-        // It may be a field that was meant: its author knows.
-        if find_suspect(value).is_some() {
+        // The same of what may be a field.
+        if find_suspect(value).is_some() || value.lines().skip(1).any(is_stray) {
             return None;
         }
         let new = format!(" {}", scalar(text));
