@@ -145,25 +145,46 @@ impl Frontmatter {
         }
     }
 
+    /// What stands in brackets that enclose mere words on one line. Who writes
+    /// prose so means its commas, and not a list.
+    pub(super) fn bracketed_prose(&self, key: &str) -> Option<&str> {
+        let inner = self.written.get(key)?.strip_prefix('[')?;
+        let inner = inner.strip_suffix(']')?.trim().trim_end_matches(',');
+        let is_quoted = |item: &str| item.trim_start().starts_with(['"', '\'']);
+        let is_prose =
+            !inner.contains(['\n', '[', ']', '{', '}']) && !inner.split(',').any(is_quoted);
+        is_prose.then_some(inner.trim_end())
+    }
+
     /// The skill's name for itself, if it has one.
     pub fn name(&self) -> Option<String> {
         self.text("name").and_then(|text| non_empty(&text))
     }
 
-    /// What the skill does and when to use it; a list is joined to one text.
+    /// What the skill does and when to use it. A list is taken as one text: as it
+    /// was written if it is prose in brackets, else its items joined, with commas
+    /// where they bring no mark of their own.
     pub fn description(&self) -> Option<String> {
         let Some(Value::Array(items)) = self.fields.get("description") else {
             return self.text("description").and_then(|text| non_empty(&text));
         };
-        let texts: Vec<String> = items
-            .iter()
-            .filter_map(|item| match item {
-                Value::String(text) => non_empty(text),
-                Value::Number(_) | Value::Bool(_) => Some(item.to_string()),
-                _ => None,
-            })
-            .collect();
-        non_empty(&texts.join(" "))
+        if let Some(prose) = self.bracketed_prose("description") {
+            return non_empty(prose);
+        }
+        let texts = items.iter().filter_map(|item| match item {
+            Value::String(text) => non_empty(text),
+            Value::Number(_) | Value::Bool(_) => Some(item.to_string()),
+            _ => None,
+        });
+        let mut joined = String::new();
+        for text in texts {
+            if !joined.is_empty() {
+                let is_marked = joined.ends_with(['.', ',', ';', ':', '!', '?']);
+                joined.push_str(if is_marked { " " } else { ", " });
+            }
+            joined.push_str(&text);
+        }
+        non_empty(&joined)
     }
 
     fn find(&mut self, line: usize, severity: Severity, rule: &'static str, message: &str) {
@@ -428,7 +449,7 @@ mod tests {
             "---\nname: 3000\ndescription: [one, two]\nversion: 1.10\nargument-hint: [x] \non: yes\n---\n",
         );
         assert_eq!(front.name().as_deref(), Some("3000"));
-        assert_eq!(front.description().as_deref(), Some("one two"));
+        assert_eq!(front.description().as_deref(), Some("one, two"));
         assert_eq!(front.text("version").as_deref(), Some("1.10"));
         assert_eq!(front.fields["version"], json!(1.1));
         assert_eq!(front.text("true").as_deref(), Some("yes"));
@@ -438,6 +459,33 @@ mod tests {
             findings(&front),
             ["2 Warning field-type", "3 Warning field-type"]
         );
+    }
+
+    /// Nothing of what was written in brackets or as a list is lost.
+    #[test]
+    fn takes_lists_as_prose() {
+        for (list, expected) in [
+            (
+                " [Merge PDFs, split PDFs, and rotate. Use when X]",
+                "Merge PDFs, split PDFs, and rotate. Use when X",
+            ),
+            (" [ one ,two, ] # note", "one ,two"),
+            (" [Fill forms: yes, 1.10, no]", "Fill forms: yes, 1.10, no"),
+            (" [\"a, b\", 'c.', d]", "a, b, c. d"),
+            (" [one,\n  two]", "one, two"),
+            (" [one, {two: 2}]", "one"),
+            (
+                "\n- Does this.\n- 'Use: now'\n- or then",
+                "Does this. Use: now, or then",
+            ),
+        ] {
+            let front = parse(&format!("---\nname: a\ndescription:{list}\n---\n"));
+            assert_eq!(front.description().as_deref(), Some(expected), "{list}");
+        }
+        for list in ["[]", "[ ]", "[[a]]"] {
+            let front = parse(&format!("---\nname: a\ndescription: {list}\n---\n"));
+            assert_eq!(front.description(), None, "{list}");
+        }
     }
 
     #[test]

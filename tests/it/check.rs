@@ -446,6 +446,23 @@ fn a_line_that_is_no_field_is_left_to_its_author() {
     }
 }
 
+/// Prose in brackets keeps its commas, for the model as in the document.
+#[test]
+fn a_description_in_brackets_loses_nothing() {
+    let prose = "Merge PDFs, split PDFs, and rotate. Use when X";
+    let document = format!("---\nname: c\ndescription: [{prose}]\n---\nDo it.\n");
+    let test = Test::new().skill("c", &document);
+    let list = |test: &Test| test.again().args(["skills", "list"]).run().success();
+    list(&test).stdout_has(prose);
+    let check = test.again().args(["skills", "check"]).run().status(1);
+    check.stdout_has("take the brackets away, and put the text in double quotes (`");
+    let fix = ["skills", "check", "--fix"];
+    test.again().args(fix).run().success().stdout("");
+    list(&test).stdout_has(prose);
+    let mended = fs::read_to_string(test.path("skills/c/SKILL.md")).unwrap();
+    assert_eq!(mended, document.replace(['[', ']'], ""));
+}
+
 /// What was safe to mend is mended, the rest stays reported, and a second run
 /// changes nothing.
 #[test]

@@ -3,6 +3,7 @@
 
 use super::Page;
 use crate::skills::frontmatter::Diagnostic;
+use crate::skills::yaml::lines::split_key;
 
 /// The remedy for a finding of the reader, where its rule alone does not tell.
 pub(super) fn of(page: &Page, finding: &Diagnostic) -> Option<String> {
@@ -12,6 +13,15 @@ pub(super) fn of(page: &Page, finding: &Diagnostic) -> Option<String> {
         "anchor-alias-tag" => of_mark(page, line),
         "not-a-field" if !line.contains(':') => {
             let fix = "write it as `key: value`, or indent it if it goes on with the value above";
+            Some(fix.to_owned())
+        }
+        "field-type" if finding.message.contains("is a list") => {
+            let is_flow = split_key(line).is_some_and(|(_, rest)| rest.trim().starts_with('['));
+            let fix = if is_flow {
+                "take the brackets away, and put the text in double quotes"
+            } else {
+                "write it as one text in double quotes"
+            };
             Some(fix.to_owned())
         }
         _ => None,

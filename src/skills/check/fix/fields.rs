@@ -101,7 +101,7 @@ impl Work<'_> {
                 Some(Value::Array(items)) if key == "description" => {
                     let is_simple =
                         |item: &Value| item.is_string() || item.is_number() || item.is_boolean();
-                    let all = items.iter().all(is_simple);
+                    let all = front.bracketed_prose(key).is_some() || items.iter().all(is_simple);
                     front.description().filter(|_| all)
                 }
                 _ => None,

@@ -108,6 +108,16 @@ fn mends_what_is_safe() {
             &["3 field-type"],
         ),
         (
+            "name: a-b\ndescription: [Merge PDFs, split PDFs. Use when X]",
+            "name: a-b\ndescription: Merge PDFs, split PDFs. Use when X",
+            &["3 field-type"],
+        ),
+        (
+            "name: a-b\ndescription: [Fill: all, or 'none']",
+            "name: a-b\ndescription: \"Fill: all, or 'none'\"",
+            &["3 field-type"],
+        ),
+        (
             "name: a-b\ndescription: 1.10",
             "name: a-b\ndescription: \"1.10\"",
             &["3 field-type"],
