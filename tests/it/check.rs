@@ -463,6 +463,29 @@ fn a_description_in_brackets_loses_nothing() {
     assert_eq!(mended, document.replace(['[', ']'], ""));
 }
 
+/// PyYAML stops at any tab; readers that do not keep one that parts words.
+#[test]
+fn a_tab_between_words_stays_a_tab() {
+    let document = "---\nname: c\ndescription: a\tb\nversion:\t2\n---\nDo it.\n";
+    let test = Test::new().skill("c", document);
+    let fields = |test: &Test| {
+        let show = ["skills", "show", "--json", "c"];
+        test.again().args(show).run().stdout_json()["frontmatter"].clone()
+    };
+    let before = fields(&test);
+    assert_eq!(before["description"], "a\tb");
+    let check = test.again().args(["skills", "check"]).run().status(1);
+    check
+        .stdout_has(":3: error[tab]: a tab outside quotes, at which some readers stop\n")
+        .stdout_has("put text that has a tab in double quotes (`");
+    let fix = ["skills", "check", "--fix"];
+    test.again().args(fix).run().success().stdout("");
+    assert_eq!(fields(&test), before);
+    let mended = fs::read_to_string(test.path("skills/c/SKILL.md")).unwrap();
+    let expected = "---\nname: c\ndescription: \"a\\tb\"\nversion: 2\n---\nDo it.\n";
+    assert_eq!(mended, expected);
+}
+
 /// What was safe to mend is mended, the rest stays reported, and a second run
 /// changes nothing.
 #[test]

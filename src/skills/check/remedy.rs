@@ -15,6 +15,9 @@ pub(super) fn of(page: &Page, finding: &Diagnostic) -> Option<String> {
             let fix = "write it as `key: value`, or indent it if it goes on with the value above";
             Some(fix.to_owned())
         }
+        "tab" if !line.trim_start_matches(' ').starts_with('\t') => {
+            Some("use spaces, or put text that has a tab in double quotes".to_owned())
+        }
         "field-type" if finding.message.contains("is a list") => {
             let is_flow = split_key(line).is_some_and(|(_, rest)| rest.trim().starts_with('['));
             let fix = if is_flow {

@@ -93,13 +93,13 @@ pub(super) fn unindent(text: &str) -> Cow<'_, str> {
     )
 }
 
-/// Tabs as spaces: four where they indent, one elsewhere.
+/// Tabs that indent as four spaces each; all others belong to the text.
 pub(in crate::skills) fn untab(text: &str) -> String {
     let mut result = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {
         let content = line.trim_start_matches([' ', '\t']);
         result.push_str(&line[..line.len() - content.len()].replace('\t', "    "));
-        result.push_str(&content.replace('\t', " "));
+        result.push_str(content);
     }
     result
 }

@@ -78,7 +78,17 @@ pub struct Fault {
 
 /// Reads one YAML document strictly. Lines must end in LF: see [`normalize`].
 pub fn parse(text: &str) -> Result<Reading, Fault> {
-    let mut reader = Reader::new(text);
+    read(text, false)
+}
+
+/// The same for readers that, unlike `PyYAML`, take tabs wherever they do not
+/// indent: `libyaml` and those of YAML 1.2. In a text they stay what they are.
+pub(in crate::skills) fn parse_with_tabs(text: &str) -> Result<Reading, Fault> {
+    read(text, true)
+}
+
+fn read(text: &str, with_tabs: bool) -> Result<Reading, Fault> {
+    let mut reader = Reader::new(text, with_tabs);
     let mut reading = Reading::default();
     if reader.next_token()? {
         reading.value = reader.block_node(0, false)?.value;
@@ -169,13 +179,15 @@ struct Reader<'a> {
     text: &'a str,
     bytes: &'a [u8],
     mark: Mark,
+    /// Whether tabs are white space where they do not indent.
+    with_tabs: bool,
     depth: usize,
     written: BTreeMap<String, String>,
     findings: Vec<Diagnostic>,
 }
 
 impl<'a> Reader<'a> {
-    fn new(text: &'a str) -> Self {
+    fn new(text: &'a str, with_tabs: bool) -> Self {
         let at = if text.starts_with('\u{feff}') { 3 } else { 0 };
         let mark = Mark {
             at,
@@ -187,6 +199,7 @@ impl<'a> Reader<'a> {
             text,
             bytes: text.as_bytes(),
             mark,
+            with_tabs,
             depth: 0,
             written,
             findings,
@@ -223,9 +236,16 @@ impl<'a> Reader<'a> {
     }
 
     fn skip_spaces(&mut self) {
-        while self.peek() == Some(b' ') {
+        while self.peek() == Some(b' ') || self.is_inner_tab() {
             self.advance(1);
         }
+    }
+
+    /// Whether a tab stands here that is allowed, because it does not indent.
+    fn is_inner_tab(&self) -> bool {
+        let before = &self.bytes[self.mark.line_start..self.mark.at];
+        let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t');
+        self.with_tabs && self.peek() == Some(b'\t') && !before.iter().all(is_blank)
     }
 
     /// Skips to the end of the line; only a comment may stand there.

@@ -1,7 +1,7 @@
 //! What to do with YAML that the strict reader refused.
 //!
 //! The text is cut where a key (or a list's dash) stands at the first column,
-//! and each entry is read for itself: strictly, then with its tabs as spaces,
+//! and each entry is read for itself: strictly, then with its tabs as white space,
 //! then entry by entry below it, then as the text that its author meant. One
 //! bad entry so never costs the others. Each step is a finding: a warning
 //! where a value was saved, an error where it was lost.
@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 
 use super::indented::{find_field, find_suspect};
 use super::lines::{as_text, is_idle, is_item_line, is_key_line, split_key, unindent, untab};
-use super::{Diagnostic, Fault, Reading, Severity, insert, note, parse, shown};
+use super::{Diagnostic, Fault, Reading, Severity, insert, note, parse, parse_with_tabs, shown};
 use crate::limits;
 
 /// Reads what it can of a map whose strict reading failed. Lines must end in
@@ -149,20 +149,14 @@ impl Mender {
         }
     }
 
-    /// Reads one entry strictly, if need be without tabs, or without the stray
-    /// lines behind a value that has its own end.
+    /// Reads one entry strictly, if need be with tabs, or without the stray lines
+    /// behind a value that has its own end.
     fn strict(&mut self, entry: &mut Entry) -> Result<Reading, Fault> {
         let mut result = parse(&entry.text);
-        if result.is_err() && entry.text.contains('\t') {
-            let before = entry.text.split('\t').next().unwrap_or_default();
-            let line = entry.line + before.matches('\n').count();
-            entry.text = Cow::Owned(untab(&entry.text));
-            self.warn(
-                line,
-                "tab",
-                "a tab where YAML wants spaces; taken as spaces".to_owned(),
-            );
-            result = parse(&entry.text);
+        if let Err(fault) = &result
+            && entry.text.contains('\t')
+        {
+            result = self.with_tabs(entry, fault);
         }
         if result.is_err() && !is_plain(&entry.text) {
             let is_stray = |line: &str| !line.starts_with([' ', '-']) && !is_idle(line);
@@ -188,6 +182,29 @@ impl Mender {
                 ..fault
             }),
         }
+    }
+
+    /// Reads an entry that has tabs, which the strict reader refused.
+    fn with_tabs(&mut self, entry: &mut Entry, fault: &Fault) -> Result<Reading, Fault> {
+        let first = entry.text.lines().position(|line| line.contains('\t'));
+        let line = match fault.rule {
+            "tab" => entry.line + fault.line - 1,
+            _ => entry.line + first.unwrap_or_default(),
+        };
+        let inner = parse_with_tabs(&entry.text);
+        if inner.is_ok() {
+            let message = "a tab outside quotes, at which some readers stop".to_owned();
+            self.warn(line, "tab", message);
+            return inner;
+        }
+        let text = untab(&entry.text);
+        if text == entry.text {
+            return inner;
+        }
+        let message = "a tab where YAML wants spaces; taken as spaces".to_owned();
+        self.warn(line, "tab", message);
+        entry.text = Cow::Owned(text);
+        parse_with_tabs(&entry.text)
     }
 
     /// Saves the value in `rest`, what stands behind a key's colon or a dash.

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{find_odd_character, mend, normalize, parse};
+use super::{find_odd_character, mend, normalize, parse, parse_with_tabs};
 use crate::limits;
 
 #[track_caller]
@@ -365,6 +365,44 @@ fn mends_entry_by_entry() {
             !reading.findings.is_empty() || reading.value.is_null(),
             "{text:?}"
         );
+    }
+}
+
+/// As `libyaml` reads them: only tabs that indent are no white space.
+#[test]
+fn tabs_that_do_not_indent_stay() {
+    for (text, expected) in [
+        ("a: b\tc", json!({"a": "b\tc"})),
+        ("a: b\tc\n  d\te\t", json!({"a": "b\tc d\te"})),
+        ("r\tq:\tx", json!({"r\tq": "x"})),
+        ("a\t: b\t#c", json!({"a": "b"})),
+        ("a:\t\nb: 1\t", json!({"a": null, "b": 1})),
+        ("a: [b,\tc\td]\t# e", json!({"a": ["b", "c\td"]})),
+        ("a: {\tb\t:\tc\t}", json!({"a": {"b": "c"}})),
+        ("a: \"x\ty\"\t# c", json!({"a": "x\ty"})),
+        ("a: |\t\n  x\n  \ty", json!({"a": "x\n\ty"})),
+        ("a:\n\tb: c\td", json!({"a": {"b": "c\td"}})),
+        ("a: Use: b\tc", json!({"a": "Use: b\tc"})),
+    ] {
+        assert!(parse(text).is_err(), "{text:?}");
+        let reading = mend(text);
+        assert_eq!(reading.value, expected, "{text:?}");
+        let rule = reading.findings.first().map(|finding| finding.rule);
+        let is_told = if text.contains("Use") {
+            rule == Some("unquoted-colon")
+        } else {
+            rule == Some("tab")
+        };
+        assert!(is_told, "{text:?} {rule:?}");
+    }
+    for text in [
+        "\ta: b",
+        "a:\n\tb: c",
+        "a: b\n\tc",
+        "a: >\n\tb",
+        "a:\n- b\n\t- c",
+    ] {
+        assert!(parse_with_tabs(text).is_err(), "{text:?}");
     }
 }
 

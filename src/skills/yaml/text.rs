@@ -49,6 +49,10 @@ impl Reader<'_> {
                     self.advance(1);
                     continue;
                 }
+                Some(b'\t') if self.is_inner_tab() => {
+                    self.advance(1);
+                    continue;
+                }
                 Some(b'\t') => return Err(self.tab()),
                 Some(b'#') if end < self.mark.at || end == start => break,
                 Some(b':') if self.is_blank_at(1) => break,

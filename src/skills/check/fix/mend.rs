@@ -52,6 +52,7 @@ pub(in crate::skills::check) fn mend(document: &str, folder: &str) -> Option<Men
         }
     }
     work.fixed.sort_unstable();
+    work.fixed.dedup();
     let is_changed = work.text != document && !work.fixed.is_empty();
     let new = work.fields.get("name").and_then(Value::as_str);
     let renamed = front.name().zip(new.map(str::to_owned));

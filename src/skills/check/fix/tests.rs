@@ -62,6 +62,24 @@ fn mends_what_is_safe() {
             "name: a-b\ndescription: c\nmetadata:\n    x: y\n    z: w",
             &["5 tab"],
         ),
+        // Tabs between words stay, all others are spaces.
+        (
+            "name: a-b\ndescription: c\td",
+            "name: a-b\ndescription: \"c\\td\"",
+            &["3 tab"],
+        ),
+        (
+            "name:\ta-b\t# x\ndescription: Use: c\td\nx: [y,\tz]",
+            "name: a-b # x\ndescription: \"Use: c\\td\"\nx: [y, z]",
+            &["2 tab", "3 unquoted-colon", "4 tab"],
+        ),
+        (
+            "name: a-b\ndescription: c\nmetadata:\n\tx: y\tz",
+            "name: a-b\ndescription: c\nmetadata:\n    x: \"y\\tz\"",
+            &["5 tab"],
+        ),
+        ("name: a-b\ndescription: c\nr\tq: x", "", &[]),
+        ("name: a-b\ndescription: c\td # e", "", &[]),
         // Fields that slipped into the value above, each with its own white space.
         (
             "name: a-b\n description: c",
@@ -251,6 +269,8 @@ fn what_is_mended_says_the_same() {
         "x:y\n",
         " compatibility: Python\n",
         "\tmetadata:\n    x: y\n",
+        "u: v\tw\n",
+        "z:\ty\t# x\n",
     ];
     let mut seed = 7_u64;
     let mut count = 0;

@@ -14,13 +14,14 @@ use crate::skills::yaml::{self, Fault};
 
 /// Faults of YAML that are mended by quotes: what the value says is plain to
 /// see. What is left out (an open bracket, an unknown escape) is not.
-const QUOTABLE: [&str; 6] = [
+const QUOTABLE: [&str; 7] = [
     "unquoted-colon",
     "reserved-character",
     "ambiguous-value",
     "anchor-alias-tag",
     "text-after-value",
     "not-a-field",
+    "tab",
 ];
 
 impl Work<'_> {
@@ -58,6 +59,11 @@ impl Work<'_> {
                 return Some(());
             }
             let (entry, fault) = self.first_fault()?;
+            if fault.rule == "tab" {
+                // Each time there are fewer of them.
+                self.tabs(&entry, &fault)?;
+                continue;
+            }
             if !mended.insert((self.number(fault.line - 1), fault.rule)) || !self.is_text(&fault) {
                 return None;
             }
@@ -98,20 +104,31 @@ impl Work<'_> {
         !(line.contains("!!") || line.contains(" &") || is_alias)
     }
 
+    /// Tabs that indent or part become spaces; a text that has some is quoted.
+    fn tabs(&mut self, entry: &Entry, fault: &Fault) -> Option<()> {
+        let lines = self.source().get(entry.all.clone())?;
+        let read = |text: &str| yaml::parse_with_tabs(&yaml::normalize(text));
+        let indented = match read(lines) {
+            Ok(_) => lines.to_owned(),
+            Err(_) => untab(lines),
+        };
+        let spaced = indented.replace('\t', " ");
+        let is_same = read(&indented).is_ok_and(|meant| {
+            let value = yaml::parse(&yaml::normalize(&spaced)).map(|it| it.value);
+            value.is_ok_and(|value| value == meant.value)
+        });
+        let new = if is_same { spaced } else { indented };
+        if new == lines {
+            return self.value(entry, fault);
+        }
+        self.fixed.push((self.number(fault.line - 1), "tab"));
+        self.edit(entry.all.clone(), &new);
+        Some(())
+    }
+
     fn value(&mut self, entry: &Entry, fault: &Fault) -> Option<()> {
         let index = fault.line - 1;
         let source = self.source();
-        if fault.rule == "tab" {
-            let lines = source.get(entry.all.clone())?;
-            let before = lines.split('\t').next()?.matches('\n').count();
-            let new = untab(lines);
-            if new == lines {
-                return None;
-            }
-            self.fixed.push((self.number(entry.line + before), "tab"));
-            self.edit(entry.all.clone(), &new);
-            return Some(());
-        }
         if !QUOTABLE.contains(&fault.rule) {
             return None;
         }
