@@ -127,7 +127,7 @@ impl Mender {
             let text = Cow::Borrowed(text);
             Entry { text, line }
         };
-        let above = as_entry(above.trim_end_matches('\n'), entry.line);
+        let above = as_entry(above, entry.line);
         self.field(above, 0, fields);
         let message = format!(
             "`{}` is indented, and so part of the value above it to other readers; read as a \
@@ -315,7 +315,7 @@ fn split_entries(text: &str, line: usize, begins: fn(&str) -> bool) -> Vec<Entry
     for line in text.split_inclusive('\n') {
         if at > start && begins(line) {
             entries.push(Entry {
-                text: Cow::Borrowed(text[start..at].trim_end_matches('\n')),
+                text: Cow::Borrowed(&text[start..at]),
                 line: first,
             });
             (start, first) = (at, number);

@@ -348,6 +348,10 @@ fn mends_entry_by_entry() {
             "a:\n  b: c: d\n  e:\n    - *f\n    - g\n",
             json!({"a": {"b": "c: d", "e": ["*f", "g"]}}),
         ),
+        (
+            "a: |\n  x\n\nb: |+\n  y\n\nc: d: e",
+            json!({"a": "x\n", "b": "y\n\n", "c": "d: e"}),
+        ),
         ("a: >\n  x\nstray\nb: 1", json!({"a": "x\n", "b": 1})),
         (
             "name:x\ndescription:y z",
@@ -433,7 +437,7 @@ fn an_indented_field_is_one_of_its_own() {
         ),
         (
             "a: |\n   b\n license: MIT",
-            json!({"a": "b", "license": "MIT"}),
+            json!({"a": "b\n", "license": "MIT"}),
             "3 indented-field",
         ),
         (

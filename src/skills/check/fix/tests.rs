@@ -62,6 +62,11 @@ fn mends_what_is_safe() {
             "name: a-b\ndescription: c\nmetadata:\n    x: y\n    z: w",
             &["5 tab"],
         ),
+        (
+            "name: a-b\ndescription: |\n  c\n\nlicense: Use: it\n\nx: y",
+            "name: a-b\ndescription: |\n  c\n\nlicense: \"Use: it\"\n\nx: y",
+            &["6 unquoted-colon"],
+        ),
         // Tabs between words stay, all others are spaces.
         (
             "name: a-b\ndescription: c\td",
