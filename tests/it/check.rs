@@ -250,6 +250,14 @@ fn a_missing_import_names_its_remedy() {
     let message = "`docxtpl` and `yaml` are installed here, and the skill declares their packages \
                    nowhere: others have to guess what to install";
     assert_eq!(undeclared, [format!("{message} | {all}")]);
+    // Without a venv, by what is installed for all.
+    let python = Python::Program(test.path("skills/own/venv/bin/python"));
+    let found = problems(&test, python, &["my skill"]);
+    let fix = "`skills-runner skills setup 'my skill' docxtpl` makes a venv, and writes that into \
+               requirements.txt";
+    let undeclared = found[0].iter().filter(|it| it.rule == "undeclared-import");
+    let fixes: Vec<_> = undeclared.filter_map(|it| it.fix.as_deref()).collect();
+    assert_eq!(fixes, [fix]);
 }
 
 /// A venv that does not hold, or no longer, what the skill needs names a command

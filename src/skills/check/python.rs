@@ -158,11 +158,11 @@ fn declare(skill: &Skill, probed: &Probed, interpreter: &Interpreter) -> String 
         .filter(|import| !import.is_optional && probed.declares(import) == Declares::No);
     let packages: BTreeSet<&str> = undeclared.filter_map(|import| import.package).collect();
     let packages: Vec<&str> = packages.into_iter().collect();
+    let command = setup_command(&skill.address, &packages);
     if interpreter.venv.is_some() {
-        let command = setup_command(&skill.address, &packages);
         format!("`{command}` writes that into requirements.txt")
     } else {
-        format!("add to requirements.txt: {}", packages.join(", "))
+        format!("`{command}` makes a venv, and writes that into requirements.txt")
     }
 }
 
