@@ -2,7 +2,6 @@
 //! last one wrote down (so that the next one knows whether there is anything to do),
 //! and what others have installed in it meanwhile.
 
-use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
@@ -11,7 +10,6 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::limits;
-use crate::secret::without_logins;
 use crate::skills::packages::project;
 use crate::world::files;
 
@@ -61,20 +59,6 @@ impl Record {
             .difference(&self.packages)
             .cloned()
             .collect()
-    }
-
-    /// Writes the record again if an earlier version has left logins in it.
-    pub fn forget_logins(&self, venv: &Path) {
-        let masked = self.declared.iter().map(|line| without_logins(line));
-        let declared: Vec<String> = masked.map(Cow::into_owned).collect();
-        if declared != self.declared {
-            let record = Record {
-                declared,
-                ..self.clone()
-            };
-            // Nothing depends on it.
-            let _ = record.write(venv);
-        }
     }
 
     /// Writes it into the venv, whole or not at all.

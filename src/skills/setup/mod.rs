@@ -368,7 +368,6 @@ fn up_to_date(
     python: PathBuf,
     needs: Needs,
 ) -> Done {
-    record.forget_logins(&venv);
     declared.retain(|line| is_shown(line));
     Done {
         outcome: Outcome::UpToDate,
