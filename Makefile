@@ -16,8 +16,10 @@ build:
 # One file that runs on any Linux of this architecture. Needs musl's C compiler
 # (Debian: musl-tools) and `rustup target add` of the target. Packed relocations
 # make it 90 KB smaller; the musl that Rust brings reads them since Rust 1.93.
+# The folder that crates were unpacked in is nobody's business.
 static:
-	RUSTFLAGS="$(RUSTFLAGS) -C link-arg=-Wl,-z,pack-relative-relocs" \
+	RUSTFLAGS="$(RUSTFLAGS) -C link-arg=-Wl,-z,pack-relative-relocs \
+		--remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)/registry/src=" \
 		$(CARGO) build --release --target $(TARGET)
 	@ls -l $(STATIC)
 
