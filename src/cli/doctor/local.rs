@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::cli::doctor::misspelt;
+use crate::cli::doctor::remedy::remedy;
 use crate::cli::doctor::report::Check;
 use crate::cli::doctor::skills;
 use crate::cli::setup::{Examined, Run};
@@ -104,29 +105,6 @@ fn settings_count(count: usize) -> String {
     match count {
         1 => "1 setting is".into(),
         _ => format!("{count} settings are"),
-    }
-}
-
-/// Parts a problem from what to do about it, which stands at its end.
-pub fn remedy(problem: &str) -> (&str, &str) {
-    const VERBS: [&str; 8] = [
-        ": set ",
-        ": pass ",
-        ": copy ",
-        ": chmod ",
-        ": `skills-runner ",
-        "; `skills-runner ",
-        "; `rm -r ",
-        "; whoever made ",
-    ];
-    let at = VERBS.iter().filter_map(|verb| problem.find(verb)).min();
-    match at {
-        Some(at) => (&problem[..at], &problem[at + 2..]),
-        None if problem.contains("over plain http") => (
-            problem,
-            "use the endpoint's https:// address, if it has one",
-        ),
-        None => (problem, "correct it there"),
     }
 }
 

@@ -15,6 +15,7 @@ use crate::world::signal::Signal;
 mod fold;
 mod local;
 mod misspelt;
+mod remedy;
 mod remote;
 mod report;
 mod skills;

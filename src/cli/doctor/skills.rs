@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::cli::doctor::local::remedy;
+use crate::cli::doctor::remedy::remedy;
 use crate::cli::doctor::report::Check;
 use crate::cli::setup::Run;
 use crate::limits;

@@ -6,17 +6,7 @@
 
 use std::borrow::Cow;
 
-/// Keys that are recognized even without a space behind their colon.
-const KNOWN_KEYS: [&str; 6] = [
-    "name",
-    "description",
-    "license",
-    "compatibility",
-    "metadata",
-    "allowed-tools",
-];
-
-/// The same, and those of clients that do something.
+/// The fields of the specification, and those of clients that do something.
 pub(in crate::skills) const FIELDS: [&str; 11] = [
     "name",
     "description",
@@ -30,6 +20,12 @@ pub(in crate::skills) const FIELDS: [&str; 11] = [
     "arguments",
     "when_to_use",
 ];
+
+/// The specification's, which are recognized even without a space behind their
+/// colon.
+fn known_keys() -> impl Iterator<Item = &'static str> {
+    FIELDS.into_iter().take(6)
+}
 
 /// Whether a line begins with a key at its first column.
 pub fn is_key_line(line: &str) -> bool {
@@ -53,7 +49,7 @@ pub(in crate::skills) fn split_key(text: &str) -> Option<(&str, &str)> {
             word.strip_prefix(*key)
                 .is_some_and(|rest| rest.starts_with(':'))
         };
-        let glued = || KNOWN_KEYS.into_iter().find(is_glued).map(str::len);
+        let glued = || known_keys().find(is_glued).map(str::len);
         let end = word
             .strip_suffix(':')
             .map(str::len)
@@ -63,7 +59,7 @@ pub(in crate::skills) fn split_key(text: &str) -> Option<(&str, &str)> {
     };
     let behind = line[end..].trim_start_matches(' ').strip_prefix(':')?;
     let is_spaced = behind.is_empty() || behind.starts_with([' ', '\t']);
-    let is_key = !key.is_empty() && (is_spaced || KNOWN_KEYS.contains(&key));
+    let is_key = !key.is_empty() && (is_spaced || known_keys().any(|known| known == key));
     is_key.then(|| (key, &text[line.len() - behind.len()..]))
 }
 
