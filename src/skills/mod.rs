@@ -13,7 +13,6 @@ use listing::Listing;
 mod catalogue;
 pub mod check;
 mod discovery;
-mod encoding;
 mod fault;
 pub mod frontmatter;
 pub mod invocation;
@@ -24,6 +23,7 @@ pub mod packages;
 pub mod probe;
 mod problem;
 pub mod python;
+mod requirements_text;
 pub mod setup;
 pub mod shim;
 pub mod skeleton;
@@ -111,11 +111,7 @@ impl Skills {
         });
         listings.into_iter().any(|(folder, listing)| {
             let mut skills = listing.names.iter().map(|name| folder.join(name));
-            skills.any(|skill| {
-                ["venv", ".venv"]
-                    .iter()
-                    .any(|name| skill.join(name).symlink_metadata().is_ok())
-            })
+            skills.any(|skill| venv::of_skill(&skill).is_some())
         })
     }
 

@@ -13,7 +13,7 @@ use std::time::Instant;
 use crate::config::Scripts;
 use crate::limits;
 use crate::skills::python::Interpreter;
-use crate::skills::{Problem, Severity, Skill};
+use crate::skills::{Problem, Severity, Skill, venv};
 use crate::text::one_line;
 use crate::world::patience::Patience;
 use crate::world::process::{Ending, Outcome};
@@ -99,8 +99,7 @@ pub struct Groups<'s> {
 pub fn group_by_interpreter<'s>(skills: &[&'s Skill], scripts: &Scripts) -> Groups<'s> {
     let mut found = Groups::default();
     for skill in skills {
-        let is_there = |name: &str| skill.path.join(name).symlink_metadata().is_ok();
-        let has_venv = ["venv", ".venv"].into_iter().any(is_there);
+        let has_venv = venv::of_skill(&skill.path).is_some();
         if !has_venv && !tree(skill).files.iter().any(|path| role(path).is_some()) {
             continue;
         }

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use crate::config::{Python, Scripts, find_program};
 use crate::skills::Skill;
-use crate::skills::venv::{self, BEFORE, INCOMPLETE, SETUP_FOLDER};
+use crate::skills::venv::{self, BEFORE, SETUP_FOLDER};
 use crate::world::capture::Caps;
 use crate::world::patience::Patience;
 use crate::world::process::{self, Job, Leftovers, Outcome};
@@ -40,15 +40,11 @@ impl Interpreter {
         if is_there(&before) && !is_there(&skill.path.join("venv")) {
             return Err(unfinished(skill));
         }
-        for name in ["venv", ".venv"] {
-            let venv = skill.path.join(name);
-            // Also a dangling link is a venv: a broken one.
-            if is_there(&venv) {
-                if is_there(&venv.join(INCOMPLETE)) {
-                    return Err(unfinished(skill));
-                }
-                return in_venv(skill, venv);
+        if let Some(venv) = venv::of_skill(&skill.path) {
+            if venv::is_begun(&venv) {
+                return Err(unfinished(skill));
             }
+            return in_venv(skill, venv);
         }
         if scripts.python == Python::Off {
             return Err(format!(
@@ -253,7 +249,7 @@ pub fn remedy(skill: &Skill, venv: &Path) -> Option<String> {
     let command = format!("`{}`", setup_command(&skill.address, &[]));
     // Of another name, it is passed over for the one that a setup makes.
     let is_replaced = !venv.ends_with("venv") || venv::is_made(venv);
-    if is_replaced || venv.join(INCOMPLETE).symlink_metadata().is_ok() {
+    if is_replaced || venv::is_begun(venv) {
         return Some(command);
     }
     if is_closed(&venv.join("bin/python")) {

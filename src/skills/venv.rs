@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -68,6 +68,19 @@ impl Record {
         files::write_new(&new, (text + "\n").as_bytes())?;
         fs::rename(new, venv.join(NAME))
     }
+}
+
+/// The venv of the skill in this folder, the first of the names that it may have; a
+/// dangling link is one too, a broken one.
+pub fn of_skill(skill: &Path) -> Option<PathBuf> {
+    let places = ["venv", ".venv"].map(|name| skill.join(name));
+    let mut places = places.into_iter();
+    places.find(|venv| venv.symlink_metadata().is_ok())
+}
+
+/// Whether a setup has begun to fill the venv, and has not finished.
+pub fn is_begun(venv: &Path) -> bool {
+    venv.join(INCOMPLETE).symlink_metadata().is_ok()
 }
 
 /// Whether a setup made the venv, and so may make it anew.

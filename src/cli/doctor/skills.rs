@@ -10,16 +10,13 @@ use crate::cli::doctor::report::Check;
 use crate::cli::setup::Run;
 use crate::limits;
 use crate::skills::python::{Interpreter, quoted};
-use crate::skills::{Catalogue, Problem, Skill, Summary, check};
+use crate::skills::{Catalogue, Problem, Skill, Summary, check, venv};
 use crate::text;
 
 /// Whether the skill's own environment works; `None`: it has none.
 pub fn venv(run: &Run, skill: &Summary) -> Option<std::result::Result<(), String>> {
     let skill = run.skills.find(&skill.name).ok()?;
-    let exists = |name: &str| skill.path.join(name).symlink_metadata().is_ok();
-    if !exists("venv") && !exists(".venv") {
-        return None;
-    }
+    venv::of_skill(&skill.path)?;
     Some(Interpreter::of(&skill, &run.config.scripts).map(drop))
 }
 

@@ -1,13 +1,13 @@
 //! A skill as `skills list` and `skills show` tell it.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::Serialize;
 
 use crate::cli::setup::Run;
 use crate::cli::skills::lossy;
 use crate::skills::python::Interpreter;
-use crate::skills::{Problem, Severity, Skills, Summary, check};
+use crate::skills::{Problem, Severity, Skills, Summary, check, venv};
 
 /// A skill for programs; the fields of the interface, in their order.
 #[derive(Debug, Serialize)]
@@ -76,7 +76,7 @@ impl View {
                         python = Some(interpreter.program);
                     }
                     Err(reason) => {
-                        venv = own_venv(&summary.path);
+                        venv = venv::of_skill(&summary.path);
                         // Without scripts nobody misses an interpreter.
                         if venv.is_some() {
                             is_broken = true;
@@ -142,13 +142,6 @@ pub fn severity_name(severity: Severity) -> &'static str {
         Severity::Error => "error",
         Severity::Warning => "warning",
     }
-}
-
-fn own_venv(skill: &Path) -> Option<PathBuf> {
-    let places = ["venv", ".venv"].map(|name| skill.join(name));
-    places
-        .into_iter()
-        .find(|venv| venv.symlink_metadata().is_ok())
 }
 
 /// What is wrong with a skill whose folder cannot be opened: `told` is what a

@@ -5,7 +5,7 @@
 //! installing whatever bears a module's name is how strangers' code gets in.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use super::Findings;
@@ -16,7 +16,7 @@ use crate::skills::probe::{self, Declared, Import, Probed, is_material};
 use crate::skills::python::{Interpreter, remedy, setup_command};
 use crate::skills::setup::{is_recorded, lacks_listed};
 use crate::skills::skill::open_document;
-use crate::skills::venv::{INCOMPLETE, Record};
+use crate::skills::venv::{self, Record};
 use crate::skills::{Problem, Skill};
 use crate::text;
 use crate::world::confined::Refusal;
@@ -61,20 +61,15 @@ pub fn python(
 /// Nothing runs the skill's scripts; the reason names the remedy.
 pub fn refused(skill: &Skill, reason: &str) -> Vec<Problem> {
     let mut findings = Findings::default();
-    let venv = ["venv", ".venv"]
-        .into_iter()
-        .find(|name| skill.path.join(name).symlink_metadata().is_ok());
-    let is_begun = |name: &str| {
-        let mark = skill.path.join(name).join(INCOMPLETE);
-        mark.symlink_metadata().is_ok()
-    };
-    let rule = match venv {
-        Some(name) if is_begun(name) => "unfinished-venv",
+    let venv = venv::of_skill(&skill.path);
+    let rule = match &venv {
+        Some(venv) if venv::is_begun(venv) => "unfinished-venv",
         Some(_) => "broken-venv",
         None => "no-python",
     };
-    let fix = venv.and_then(|name| remedy(skill, &skill.path.join(name)));
-    let file = venv.map(PathBuf::from).unwrap_or_default();
+    let fix = venv.as_ref().and_then(|venv| remedy(skill, venv));
+    let name = venv.as_deref().and_then(Path::file_name);
+    let file = name.map(PathBuf::from).unwrap_or_default();
     findings.push(rule, file, None, reason.to_owned(), fix);
     findings.problems
 }
@@ -107,7 +102,7 @@ pub(super) fn check(skill: &Skill, probed: &Probed, interpreter: &Interpreter) -
         }
     }
     self::undeclared(skill, probed, interpreter, &undeclared, &mut findings);
-    venv(skill, probed, interpreter, &mut findings);
+    lacking(skill, probed, interpreter, &mut findings);
     stale(skill, probed, interpreter, &mut findings);
     findings.into_sorted()
 }
@@ -246,7 +241,7 @@ fn missing(
 
 /// A skill without a venv, which lacks something that one would hold. Where
 /// all is there, the machine's own packages do.
-fn venv(skill: &Skill, probed: &Probed, interpreter: &Interpreter, findings: &mut Findings) {
+fn lacking(skill: &Skill, probed: &Probed, interpreter: &Interpreter, findings: &mut Findings) {
     let lacks =
         |import: &Import| import.is_missing && (!import.is_optional || probed.has_declared());
     // Declared, and not to be seen in an import: a program, or a plugin.

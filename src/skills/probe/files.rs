@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use super::Declared;
 use crate::limits;
 use crate::skills::Skill;
+use crate::skills::requirements_text;
 use crate::text::one_line;
 use crate::world::confined::{Tree, WalkLimits};
 
@@ -88,50 +89,16 @@ pub(super) fn tree(skill: &Skill) -> Tree {
     skill.root.walk(limits).unwrap_or_default()
 }
 
-/// The requirements of a `requirements.txt`, with their lines: pip's rules for
-/// comments and for lines that go on. They are told, not installed from here, and
-/// cut to a line's length.
+/// The requirements of a `requirements.txt`, with their lines. They are told, not
+/// installed from here, and cut to a line's length.
 pub(super) fn requirements(file: &Path, text: &str) -> Vec<Declared> {
-    let mut found = Vec::new();
-    let mut whole = String::new();
-    let mut begin = 1;
-    for (index, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {
-        if whole.is_empty() {
-            begin = index + 1;
-        }
-        let is_comment = line.trim_start().starts_with('#');
-        let kept = match line.find(" #").or_else(|| line.find("\t#")) {
-            _ if is_comment => "",
-            Some(at) => &line[..at],
-            None => line,
-        };
-        match kept.strip_suffix('\\') {
-            Some(part) => {
-                whole.push_str(part);
-                // A line of nothing but its continuation is begun too.
-                whole.push(' ');
-                continue;
-            }
-            None => whole.push_str(kept),
-        }
-        let requirement = one_line(&std::mem::take(&mut whole), limits::LINE_BYTES);
-        if !requirement.is_empty() {
-            found.push(Declared {
-                file: file.to_path_buf(),
-                line: Some(begin),
-                requirement,
-            });
-        }
-    }
-    let requirement = one_line(&whole, limits::LINE_BYTES);
-    if !requirement.is_empty() {
-        found.push(Declared {
-            file: file.to_path_buf(),
-            line: Some(begin),
-            requirement,
-        });
-    }
-    found
+    let lines = requirements_text::lines(text).into_iter();
+    let declared = lines.map(|(line, requirement)| Declared {
+        file: file.to_path_buf(),
+        line: Some(line),
+        requirement: one_line(&requirement, limits::LINE_BYTES),
+    });
+    declared.collect()
 }
 
 #[cfg(test)]

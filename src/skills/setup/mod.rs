@@ -15,7 +15,7 @@ use crate::secret::without_logins;
 use crate::skills::Skill;
 use crate::skills::packages::project;
 use crate::skills::python::Interpreter;
-use crate::skills::venv::{Record, installed};
+use crate::skills::venv::{self, Record, installed};
 use crate::world::confined::Refusal;
 
 mod foreign;
@@ -81,8 +81,7 @@ fn set_up(order: &Order<'_>, tell: &mut Tell<'_>) -> Result<Done, Error> {
         tell(progress);
     });
     if let Err(error) = &done {
-        let is_there = |name: &&str| folder.join(name).symlink_metadata().is_ok();
-        let has_venv = ["venv", ".venv"].iter().any(is_there);
+        let has_venv = venv::of_skill(folder).is_some();
         match (begun, error.kind()) {
             (Begun::Adding, _) => tell(Progress::Partly),
             (Begun::Making, _) if !setup.place.is_as_before() => tell(Progress::Remains),

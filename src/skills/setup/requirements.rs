@@ -10,8 +10,8 @@ use std::path::Path;
 
 use crate::limits;
 use crate::secret::without_logins;
-use crate::skills::encoding;
 use crate::skills::packages::project;
+use crate::skills::requirements_text::{self, decoded, ends_line, is_continued};
 use crate::skills::setup::syntax;
 use crate::world::confined::{self, Refusal, Root};
 use crate::world::files;
@@ -237,69 +237,15 @@ impl Reading<'_> {
 fn read(root: &Root, path: &str) -> Result<(String, bool), Refusal> {
     let file = root.file(path)?;
     let piece = confined::read_whole(&file, limits::SETUP_REQUIREMENTS_BYTES)?;
-    let text = encoding::decoded(&piece.bytes);
+    let text = decoded(&piece.bytes);
     let is_exact = !piece.more && text.as_bytes() == piece.bytes;
     Ok((text.into_owned(), is_exact))
 }
 
-/// The lines of one file as pip reads them: joined behind backslashes, without
-/// comments.
+/// The requirements and options in the text of one file.
 fn meaningful(text: &str) -> Vec<String> {
-    let mut lines = Vec::new();
-    let mut begun = String::new();
-    for line in physical(text) {
-        let is_comment = line.trim_start().starts_with('#');
-        if line.ends_with('\\') && !is_comment {
-            begun.push_str(line.trim_matches('\\'));
-            continue;
-        }
-        if is_comment {
-            // Also one that ends a requirement.
-            begun.push(' ');
-        }
-        begun.push_str(line);
-        lines.push(std::mem::take(&mut begun));
-    }
-    lines.push(begun);
-    let lines = lines.iter().map(|line| without_comment(line).trim());
-    let lines = lines.filter(|line| !line.is_empty());
-    lines.map(str::to_string).collect()
-}
-
-/// Whether what is added would still belong to the last line.
-fn is_continued(text: &str) -> bool {
-    let last = physical(text).last();
-    last.is_some_and(|line| line.ends_with('\\') && !line.trim_start().starts_with('#'))
-}
-
-/// The lines as Python tells them apart.
-fn physical(text: &str) -> impl Iterator<Item = &str> {
-    let text = text.trim_start_matches('\u{feff}');
-    let text = text.strip_suffix('\n').unwrap_or(text);
-    text.split('\n').flat_map(|line| {
-        let line = line.strip_suffix('\r').unwrap_or(line);
-        line.split(ends_line)
-    })
-}
-
-/// What ends a line in Python, beside a line feed.
-fn ends_line(c: char) -> bool {
-    matches!(
-        c,
-        '\r' | '\u{b}' | '\u{c}' | '\u{1c}'..='\u{1e}' | '\u{85}' | '\u{2028}' | '\u{2029}'
-    )
-}
-
-/// A comment begins with `#` at the start or behind a blank.
-fn without_comment(line: &str) -> &str {
-    let mut before = ' ';
-    for (at, c) in line.char_indices() {
-        if c == '#' && before.is_whitespace() {
-            return &line[..at];
-        }
-        before = c;
-    }
-    line
+    let lines = requirements_text::lines(text).into_iter();
+    lines.map(|(_, line)| line).collect()
 }
 
 /// The file behind `-r` or `-c`.

@@ -1,5 +1,6 @@
-//! The text of a requirements file, decoded as pip does: by its byte order mark,
-//! or by a comment in its first two lines.
+//! The text of a requirements file, as pip reads it: decoded by its byte order
+//! mark, or by a comment in its first two lines; and its lines, joined behind
+//! backslashes and without comments.
 
 use std::borrow::Cow;
 
@@ -79,6 +80,69 @@ fn is_latin(bytes: &[u8]) -> bool {
     name.is_some_and(|name| {
         ["latin-1", "latin1", "iso-8859-1", "iso8859-1", "l1"].contains(&name.as_str())
     })
+}
+
+/// The requirements and options, each with the number of the line on which it
+/// begins, from 1.
+pub fn lines(text: &str) -> Vec<(usize, String)> {
+    let mut lines = Vec::new();
+    let mut begun: Option<(usize, String)> = None;
+    for (number, line) in (1..).zip(physical(text)) {
+        let (_, whole) = begun.get_or_insert_with(|| (number, String::new()));
+        let is_comment = line.trim_start().starts_with('#');
+        if line.ends_with('\\') && !is_comment {
+            whole.push_str(line.trim_matches('\\'));
+            continue;
+        }
+        if is_comment {
+            // Also one that ends a requirement.
+            whole.push(' ');
+        }
+        whole.push_str(line);
+        lines.extend(begun.take());
+    }
+    lines.extend(begun);
+    let meant = |(number, line): (usize, String)| {
+        let line = without_comment(&line).trim();
+        (!line.is_empty()).then(|| (number, line.to_string()))
+    };
+    lines.into_iter().filter_map(meant).collect()
+}
+
+/// Whether what is added would still belong to the last line.
+pub fn is_continued(text: &str) -> bool {
+    let last = physical(text).last();
+    last.is_some_and(|line| line.ends_with('\\') && !line.trim_start().starts_with('#'))
+}
+
+/// The lines as Python tells them apart.
+fn physical(text: &str) -> impl Iterator<Item = &str> {
+    let text = text.trim_start_matches('\u{feff}');
+    let text = text.strip_suffix('\n').unwrap_or(text);
+    text.split('\n').flat_map(|line| {
+        let line = line.strip_suffix('\r').unwrap_or(line);
+        line.split(ends_line)
+    })
+}
+
+/// What ends a line in Python, beside a line feed.
+pub fn ends_line(c: char) -> bool {
+    matches!(
+        c,
+        '\r' | '\u{b}' | '\u{c}' | '\u{1c}'..='\u{1e}' | '\u{85}' | '\u{2028}' | '\u{2029}'
+    )
+}
+
+/// A comment begins with `#` at the start or behind a blank.
+fn without_comment(line: &str) -> &str {
+    let mut before = ' ';
+    for (at, c) in line.char_indices() {
+        if c == '#' && before.is_whitespace() {
+            return &line[..at];
+        }
+        before = c;
+    }
+    line
 }
 
 #[cfg(test)]
