@@ -7,10 +7,15 @@
 //! many bytes: the environment as a JSON object, then the `.env` text.
 
 use std::collections::HashMap;
-use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::io::{self, BufReader, BufWriter, Write};
 
 use serde_json::{Value, json};
 use skills_runner::dotenv::{self, Dotenv};
+
+#[path = "shared/blocks.rs"]
+mod blocks;
+
+use blocks::read_block;
 
 fn main() -> io::Result<()> {
     let mut input = BufReader::new(io::stdin().lock());
@@ -40,19 +45,4 @@ fn describe(read: &Dotenv) -> Value {
         .map(|fault| json!([fault.line, fault.message]))
         .collect();
     json!({"variables": variables, "faults": faults})
-}
-
-/// One block, or nothing at the clean end of the input.
-fn read_block(input: &mut impl Read) -> io::Result<Option<Vec<u8>>> {
-    let mut length = [0; 4];
-    if input.read(&mut length[..1])? == 0 {
-        return Ok(None);
-    }
-    input.read_exact(&mut length[1..])?;
-    let length = u64::from(u32::from_le_bytes(length));
-    let mut block = Vec::new();
-    if input.take(length).read_to_end(&mut block)? as u64 != length {
-        return Err(io::ErrorKind::UnexpectedEof.into());
-    }
-    Ok(Some(block))
 }

@@ -4,11 +4,16 @@
 //!
 //! A document is a length (four bytes, little-endian) and as many bytes.
 
-use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::io::{self, BufReader, BufWriter, Write};
 
 use serde_json::{Value, json};
 use skills_runner::skills::frontmatter;
 use skills_runner::skills::yaml::{self, fence};
+
+#[path = "shared/blocks.rs"]
+mod blocks;
+
+use blocks::read_block;
 
 fn main() -> io::Result<()> {
     let mut input = BufReader::new(io::stdin().lock());
@@ -46,19 +51,4 @@ fn strict(document: &[u8]) -> Value {
         Some(Ok(reading)) => json!({"value": reading.value}),
         Some(Err(fault)) => json!({"refused": fault.rule, "message": fault.message}),
     }
-}
-
-/// One block, or nothing at the clean end of the input.
-fn read_block(input: &mut impl Read) -> io::Result<Option<Vec<u8>>> {
-    let mut length = [0; 4];
-    if input.read(&mut length[..1])? == 0 {
-        return Ok(None);
-    }
-    input.read_exact(&mut length[1..])?;
-    let length = u64::from(u32::from_le_bytes(length));
-    let mut block = Vec::new();
-    if input.take(length).read_to_end(&mut block)? as u64 != length {
-        return Err(io::ErrorKind::UnexpectedEof.into());
-    }
-    Ok(Some(block))
 }

@@ -25,12 +25,19 @@ pub fn namespaced() -> impl Iterator<Item = &'static str> {
     modules.filter(|module| module.contains('.'))
 }
 
-/// The project's name at the beginning of a requirement, as indexes compare it.
+/// The project's name at the beginning of a requirement, [`normalized`].
 pub fn project(requirement: &str) -> String {
     let requirement = requirement.trim();
     let end = requirement.find(|c: char| !c.is_ascii_alphanumeric() && !"._-".contains(c));
-    let name = requirement[..end.unwrap_or(requirement.len())].to_lowercase();
-    name.replace(['_', '.'], "-")
+    normalized(&requirement[..end.unwrap_or(requirement.len())])
+}
+
+/// A name as indexes compare it (PEP 503): in lower case, with one dash for each
+/// run of dashes, dots and underscores.
+pub fn normalized(name: &str) -> String {
+    let name = name.to_lowercase();
+    let parts = name.split(['-', '_', '.']).filter(|part| !part.is_empty());
+    parts.collect::<Vec<_>>().join("-")
 }
 
 fn rows() -> impl Iterator<Item = (&'static str, &'static str)> {
@@ -138,6 +145,19 @@ youtube_transcript_api youtube-transcript-api, yt_dlp yt-dlp, zarr, zmq pyzmq, z
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_are_compared_as_indexes_do() {
+        for (requirement, name) in [
+            (" Ruamel.YAML >=1", "ruamel-yaml"),
+            ("a-_.b[x]; y", "a-b"),
+            ("six", "six"),
+            ("--pre", "pre"),
+        ] {
+            assert_eq!(project(requirement), name, "{requirement}");
+        }
+        assert_eq!(normalized("google.cloud_x"), "google-cloud-x");
+    }
 
     #[test]
     fn the_table_is_sorted_and_its_names_are_plain() {

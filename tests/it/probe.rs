@@ -55,6 +55,13 @@ fn ask_of(
     probe(program, &skills, scripts, &Patience::endless())
 }
 
+/// What is known of all these skills.
+fn ask_all(test: &Test, names: &[String]) -> Vec<Probed> {
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let skills = open(test, &names);
+    ask_of(&python(interpreter()), &scripts(test), &skills).unwrap()
+}
+
 /// What is known of the skill `s`.
 fn ask(test: &Test) -> Probed {
     let found = ask_of(&python(interpreter()), &scripts(test), &open(test, &["s"]));
@@ -592,13 +599,7 @@ fn an_endless_version_costs_its_own_skill_alone() {
     for name in &names[..29] {
         test = test.file(&format!("skills/{name}/pyproject.toml"), &project);
     }
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let found = ask_of(
-        &python(interpreter()),
-        &scripts(&test),
-        &open(&test, &names),
-    )
-    .unwrap();
+    let found = ask_all(&test, &names);
     assert_eq!(imports(&found[29]), ["nobody_a 1!"]);
     for probed in &found[..29] {
         let [fault] = &probed.faults[..] else {
@@ -771,13 +772,7 @@ fn what_is_too_much_at_once_is_asked_again() {
     for name in &names {
         test = test.file(&format!("skills/{name}/a.py"), &source);
     }
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let found = ask_of(
-        &python(interpreter()),
-        &scripts(&test),
-        &open(&test, &names),
-    )
-    .unwrap();
+    let found = ask_all(&test, &names);
     for probed in &found {
         assert_eq!(probed.imports.len(), 1000, "{}", probed.skill);
         let mut expected = vec!["it imports more than is looked at"];

@@ -11,10 +11,10 @@ use std::time::Instant;
 use super::Findings;
 use crate::config::Scripts;
 use crate::limits;
-use crate::skills::packages::project;
+use crate::skills::packages::{normalized, project};
 use crate::skills::probe::{self, Declared, Import, Probed, is_material};
 use crate::skills::python::{Interpreter, remedy, setup_command};
-use crate::skills::setup::{is_recorded, lacks_listed};
+use crate::skills::setup::{REQUIREMENTS, is_archive, is_recorded, lacks_listed};
 use crate::skills::skill::open_document;
 use crate::skills::venv::{self, Record};
 use crate::skills::{Problem, Skill};
@@ -161,9 +161,6 @@ fn declare(skill: &Skill, probed: &Probed, interpreter: &Interpreter) -> String 
     }
 }
 
-/// The list that a setup records with all that it names.
-const FILE: &str = "requirements.txt";
-
 const TEST_FRAMEWORKS: [&str; 3] = ["hypothesis", "nose", "pytest"];
 
 /// Imports by module, what is needed first, and by whether they are missing.
@@ -282,7 +279,7 @@ fn stale(skill: &Skill, probed: &Probed, interpreter: &Interpreter, findings: &m
         return;
     };
     let declared = || probed.declared.iter();
-    let is_listed = |row: &&Declared| row.file.ends_with(FILE);
+    let is_listed = |row: &&Declared| row.file.ends_with(REQUIREMENTS);
     let is_new = |row: &Declared| !is_recorded(&row.requirement, &record);
     let has_new =
         lacks_listed(skill, venv) || declared().any(|row| !is_listed(&row) && is_new(row));
@@ -315,8 +312,8 @@ impl Probed {
     }
 
     fn declares(&self, import: &Import) -> Declares {
-        let module = plain(&import.module);
-        let package = import.package.map(plain);
+        let module = normalized(&import.module);
+        let package = import.package.map(normalized);
         let names: Vec<Option<String>> = self.declared.iter().map(package_name).collect();
         let is_it = |name: &Option<String>| {
             name.as_ref()
@@ -336,24 +333,9 @@ impl Probed {
 fn package_name(declared: &Declared) -> Option<String> {
     let text = declared.requirement.trim();
     let is_part = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
-    let end = text.find(|c| !is_part(c)).unwrap_or(text.len());
-    let (name, rest) = text.split_at(end);
-    let is_name = name.starts_with(|c: char| c.is_ascii_alphanumeric())
+    let rest = text.trim_start_matches(is_part);
+    let is_name = text.starts_with(|c: char| c.is_ascii_alphanumeric())
         && !rest.starts_with(['/', ':', '+', '\\'])
-        && ![".whl", ".zip", ".gz"]
-            .iter()
-            .any(|end| name.ends_with(end));
-    is_name.then(|| plain(name))
-}
-
-/// A name as indexes compare it.
-fn plain(name: &str) -> String {
-    let mut plain = String::new();
-    for part in name.split(['-', '_', '.']).filter(|part| !part.is_empty()) {
-        if !plain.is_empty() {
-            plain.push('-');
-        }
-        plain.push_str(&part.to_lowercase());
-    }
-    plain
+        && !is_archive(text);
+    is_name.then(|| project(text))
 }

@@ -35,7 +35,9 @@ pub use order::Order;
 use order::{asked, lock, requirements_file};
 use place::Place;
 pub use progress::{Done, Import, Outcome, Progress, Undeclared};
+pub use requirements::FILE as REQUIREMENTS;
 use requirements::{RequirementsFile, level, levelled};
+pub use syntax::is_archive;
 use tool::{Bench, Tell};
 
 /// Sets a skill up. When it fails the skill is as before; only a venv that people

@@ -7,7 +7,7 @@ use crate::error::{Error, Kind};
 use crate::limits;
 use crate::secret::without_logins;
 use crate::skills::Problem;
-use crate::skills::packages::project;
+use crate::skills::packages::{normalized, project};
 use crate::skills::probe::{self, Probed};
 use crate::skills::python::Interpreter;
 use crate::skills::setup::requirements::{self, FILE};
@@ -86,7 +86,7 @@ impl Needs {
             if !import.is_missing || import.is_optional {
                 continue;
             }
-            let is_of = |package: &str| projects.contains(&project(package));
+            let is_of = |name: &str| projects.contains(&normalized(name));
             let is_declared = is_of(&import.module) || import.package.is_some_and(is_of);
             let place = Import {
                 module: import.module,

@@ -17,7 +17,7 @@ use crate::world::confined::{self, Refusal, Root};
 use crate::world::files;
 
 /// The file at the skill's root.
-pub(super) const FILE: &str = "requirements.txt";
+pub const FILE: &str = "requirements.txt";
 
 /// Whether a requirement can be one: an option or a control character cannot,
 /// nor what has no requirement's shape.
