@@ -300,7 +300,7 @@ pub const MENDED_VALUES: usize = 100;
 pub const ATTRIBUTE_BYTES: usize = 64 << 10;
 
 /// Times that `skills check --fix` goes over a document's fields: what one change
-/// makes possible is done by the next round, and no change makes more than one so.
+/// makes possible is done by the next round, and chains of such changes are short.
 pub const MENDING_ROUNDS: usize = 4;
 
 // Opening and reading files.
