@@ -375,3 +375,20 @@ pub const FAMILY: usize = 4096;
 pub const LISTING_BYTES: usize = 8192;
 /// The kernel's own limit on process numbers.
 pub const PID_MAX: i32 = 1 << 22;
+
+/// Largest file that a sandboxed script may write.
+pub const SANDBOX_FILE_BYTES: u64 = 1 << 30;
+/// Descriptors that a sandboxed script may have open, in each process.
+pub const SANDBOX_DESCRIPTORS: u64 = 1024;
+/// Address space of each process of a sandboxed script. Not much less: what is
+/// reserved counts, used or not.
+pub const SANDBOX_MEMORY_BYTES: u64 = 4 << 30;
+/// The same for each processor: numerical libraries reserve that for a thread.
+pub const SANDBOX_PROCESSOR_BYTES: u64 = 256 << 20;
+/// Processor time beyond its limit that a sandboxed script may use: only a
+/// backstop, the limit itself is kept by the clock.
+pub const SANDBOX_SPARE_SECONDS: u64 = 10;
+/// Largest `pyvenv.cfg` that is read.
+pub const VENV_SETTINGS_BYTES: usize = 64 << 10;
+/// Files of a venv that are looked at for changes after a run.
+pub const VENV_FILES: usize = 100_000;

@@ -146,6 +146,12 @@ pub const SCRIPT_TIMEOUT_SECONDS: &str = "SCRIPT_TIMEOUT_SECONDS";
 pub const SCRIPT_PYTHON: &str = "SCRIPT_PYTHON";
 /// What happens to processes that a script leaves behind.
 pub const SCRIPT_LEFTOVERS: &str = "SCRIPT_LEFTOVERS";
+/// Whether scripts run in a sandbox.
+pub const SCRIPT_SANDBOX: &str = "SCRIPT_SANDBOX";
+/// More folders that sandboxed scripts write in.
+pub const SCRIPT_SANDBOX_WRITE: &str = "SCRIPT_SANDBOX_WRITE";
+/// More files and folders that sandboxed scripts read.
+pub const SCRIPT_SANDBOX_READ: &str = "SCRIPT_SANDBOX_READ";
 
 /// Certificates to trust.
 pub const SSL_CERT_FILE: &str = "SSL_CERT_FILE";
@@ -211,6 +217,21 @@ pub static SETTINGS: &[Setting] = &[
         SCRIPT_LEFTOVERS,
         "kill",
         "`keep`: processes that a script leaves behind after a normal end live on",
+    ),
+    row(
+        SCRIPT_SANDBOX,
+        "off",
+        "`on`: scripts write in their skill only, read little else, and have no network",
+    ),
+    row(
+        SCRIPT_SANDBOX_WRITE,
+        "",
+        "more folders for sandboxed scripts to read and write in, separated as in PATH",
+    ),
+    row(
+        SCRIPT_SANDBOX_READ,
+        "",
+        "more files and folders for sandboxed scripts to read, separated as in PATH",
     ),
     Setting {
         aliases: &["REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"],

@@ -161,6 +161,10 @@ fn apply(typed: &mut Typed, row: &OptionRow, value: OsString) -> Result<()> {
         Action::Timeout => typed.timeout_seconds = Some(seconds(row.long, value)?),
         Action::NoStdin => typed.stdin = false,
         Action::NoScripts => typed.scripts = false,
+        Action::Sandbox => {
+            let on = (settings::SCRIPT_SANDBOX, "on".into(), row.long);
+            typed.settings.push(on);
+        }
         Action::EnvFile => typed.env_files = EnvFiles::Only(value),
         Action::NoEnvFile => typed.env_files = EnvFiles::Off,
         Action::DryRun => typed.dry_run = true,

@@ -121,6 +121,7 @@ pub enum Action {
     Timeout,
     NoStdin,
     NoScripts,
+    Sandbox,
     EnvFile,
     NoEnvFile,
     DryRun,
@@ -231,6 +232,13 @@ pub static OPTIONS: &[OptionRow] = &[
         None,
         "scripts are not offered and not run",
         Action::NoScripts,
+    ),
+    option(
+        None,
+        "--sandbox",
+        None,
+        "scripts run in a sandbox (SCRIPT_SANDBOX=on)",
+        Action::Sandbox,
     ),
     option(
         None,

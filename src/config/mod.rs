@@ -20,12 +20,14 @@ mod extra;
 mod network;
 mod no_proxy;
 mod proxy;
+mod sandbox;
 #[cfg(test)]
 mod tests;
 mod trust;
 
 pub use endpoint::Endpoint;
 pub use network::{Network, Proxy, ProxyScheme, RootFile};
+pub use sandbox::Confinement;
 
 /// Which interpreter runs the scripts of a skill that has no venv.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,6 +49,8 @@ pub struct Scripts {
     pub python: Python,
     /// Processes left behind after a normal end live on.
     pub keep_leftovers: bool,
+    /// The sandbox that they run in; `None`: they run without one.
+    pub sandbox: Option<Confinement>,
     /// The environment that scripts get, without any credential of ours.
     pub environment: Vec<(OsString, OsString)>,
     /// Where the user works; scripts find it in `USER_CWD`.
@@ -111,6 +115,7 @@ impl Config {
             limit: reader.seconds(settings::SCRIPT_TIMEOUT_SECONDS, limits::SCRIPT_SECONDS),
             python: reader.python(),
             keep_leftovers: reader.choice(settings::SCRIPT_LEFTOVERS, &["kill", "keep"]) == Some(1),
+            sandbox: reader.sandbox(),
             environment: script_environment(settings, &credentials),
             user_folder: user_folder.to_path_buf(),
             temporary_folder: settings
@@ -184,12 +189,7 @@ struct Reader<'s> {
 impl Reader<'_> {
     fn skills_folders(&mut self) -> Vec<PathBuf> {
         match self.settings.value(settings::SKILLS_FOLDER_PATH) {
-            Some((value, _)) => value
-                .as_bytes()
-                .split(|&byte| byte == b':')
-                .filter(|part| !part.is_empty())
-                .map(|part| self.path(OsStr::from_bytes(part)))
-                .collect(),
+            Some((value, _)) => self.paths(&value),
             None => {
                 let here = self.user_folder.join("skills");
                 let shared = self.settings.xdg_folder("XDG_DATA_HOME", ".local/share");
@@ -214,6 +214,15 @@ impl Reader<'_> {
             }
             Some((value, _)) => Python::Program(self.path(&value)),
         }
+    }
+
+    /// Several paths, separated as in `PATH`.
+    fn paths(&self, value: &OsStr) -> Vec<PathBuf> {
+        let parts = value.as_bytes().split(|&byte| byte == b':');
+        let parts = parts.filter(|part| !part.is_empty());
+        parts
+            .map(|part| self.path(OsStr::from_bytes(part)))
+            .collect()
     }
 
     fn path(&self, value: &OsStr) -> PathBuf {

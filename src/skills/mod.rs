@@ -11,10 +11,12 @@ use crate::world::confined::{Refusal, Root};
 use listing::Listing;
 
 mod catalogue;
+pub mod changes;
 pub mod check;
 mod discovery;
 mod fault;
 pub mod frontmatter;
+pub mod grants;
 pub mod invocation;
 mod listing;
 mod metadata;

@@ -91,8 +91,10 @@ impl Shims {
         patience: &Patience,
         limit: Duration,
     ) -> Interpreter {
+        // A sandboxed program cannot look at itself in `/proc`, and one without a
+        // sandbox would not tell how it starts in it.
         let is_found = scripts.python == Python::Search && python.venv.is_none();
-        if !is_found || !is_shim(&python.program) {
+        if scripts.sandbox.is_some() || !is_found || !is_shim(&python.program) {
             return python;
         }
         let key = (python.program.clone(), skill.path.clone());

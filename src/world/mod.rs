@@ -12,5 +12,6 @@ pub mod net;
 pub mod output;
 pub mod patience;
 pub mod process;
+pub mod sandbox;
 pub mod scratch;
 pub mod signal;

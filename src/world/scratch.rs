@@ -33,6 +33,13 @@ impl Scratch {
         &self.path
     }
 
+    /// Makes a folder in it that only this user can enter.
+    pub fn folder(&self, name: &str) -> io::Result<PathBuf> {
+        let path = self.path.join(name);
+        DirBuilder::new().mode(0o700).create(&path)?;
+        Ok(path)
+    }
+
     /// Writes a file that only this user can read, and gives its path.
     pub fn write(&self, name: &str, bytes: &[u8]) -> io::Result<PathBuf> {
         let path = self.path.join(name);

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use crate::config::Scripts;
 use crate::limits;
 use crate::skills::Skill;
+use crate::skills::changes::Before;
 use crate::skills::python::Interpreter;
 use crate::tool::ToolResult;
 use crate::tools::{Arguments, Tool, Workbench, schema, text_of};
@@ -20,10 +21,12 @@ use crate::world::patience::Stop;
 use crate::world::process::{Job, Leftovers, run};
 use crate::world::scratch::Scratch;
 
+mod confined;
 mod module;
 mod report;
 
-use report::Report;
+use confined::Confined;
+use report::{Ran, Report};
 
 /// The tool.
 pub struct RunPython;
@@ -195,27 +198,26 @@ fn execute(
     let failure = |what: &str, error: &dyn std::fmt::Display| {
         ToolResult::failure(format!("the script could not be run: {what}: {error}"))
     };
-    let scratch = match source {
-        Source::File(_) => None,
-        Source::Text(_) => match Scratch::new(&scripts.temporary_folder) {
-            Ok(scratch) => Some(scratch),
-            Err(error) => return failure("no temporary folder (set TMPDIR)", &error),
-        },
+    let scratch = match Scratch::new(&scripts.temporary_folder) {
+        Ok(scratch) => scratch,
+        Err(error) => return failure("no temporary folder (set TMPDIR)", &error),
     };
     let mut command: Vec<OsString> = Vec::new();
-    match (source, &scratch) {
-        (Source::Text(script), Some(scratch)) => {
-            match scratch.write("script.py", script.as_bytes()) {
-                Ok(path) => command.push(path.into()),
-                Err(error) => return failure("its source could not be written", &error),
-            }
-        }
-        (Source::File(path) | Source::Text(path), _) => command.extend(file_command(skill, path)),
+    match source {
+        Source::Text(script) => match scratch.write("script.py", script.as_bytes()) {
+            Ok(path) => command.push(path.into()),
+            Err(error) => return failure("its source could not be written", &error),
+        },
+        Source::File(path) => command.extend(file_command(skill, path)),
     }
     match checked_words(arguments) {
         Ok(words) => command.extend(words),
         Err((what, why)) => return failure(what, &why),
     }
+    let before = match Before::of(skill, scratch.path()) {
+        Ok(before) => before,
+        Err(error) => return failure("its temporary folder is gone", &error),
+    };
     // What a shim takes to answer is the script's time, as its start is.
     let began = Instant::now();
     let python = (bench.shims).behind(python, skill, scripts, bench.patience, limit);
@@ -223,9 +225,14 @@ fn execute(
     if let Err(Stop::Interrupted(_)) = bench.patience.check() {
         return ToolResult::failure("interrupted by the user");
     }
-    let environment = python.environment(skill, scripts);
     let left = limit.saturating_sub(asked);
     let given = bench.patience.at_most(left);
+    let mut environment = python.environment(skill, scripts);
+    let confined = match Confined::of(skill, &python, scripts, bench.skills, &scratch, given) {
+        Ok(confined) => confined,
+        Err(cause) => return ToolResult::failure(format!("the script was not run: {cause}")),
+    };
+    confined.add_to(&mut environment);
     let job = Job {
         program: &python.program,
         args: &command,
@@ -240,14 +247,21 @@ fn execute(
         },
         caps: Caps::halves(limits::OUTPUT_BYTES),
         interrupt: &bench.patience.interrupt,
-        confine: None,
+        confine: confined.confine.clone(),
     };
     match run(&job) {
         Ok(mut outcome) => {
             outcome.duration += asked;
-            let keep = scripts.keep_leftovers;
-            let limit = (given == left).then_some(limit);
-            Report::of(skill, &python, limit, keep, &outcome, bench.secrets).into_result()
+            let ran = Ran {
+                skill,
+                python: &python,
+                limit: (given == left).then_some(limit),
+                keep: scripts.keep_leftovers,
+                confined: &confined,
+                changed: before.changed(skill),
+                outcome: &outcome,
+            };
+            Report::of(&ran, bench.secrets).into_result()
         }
         Err(error) => failure("no Python", &python.explain(skill, &error.to_string())),
     }

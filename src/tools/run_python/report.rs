@@ -12,6 +12,7 @@ use crate::skills::python::{Interpreter, setup_command};
 use crate::skills::setup::lacks_listed;
 use crate::text;
 use crate::tool::{ToolResult, milliseconds};
+use crate::tools::run_python::confined::Confined;
 use crate::world::process::{Ending, Outcome};
 
 /// The result as the model reads it.
@@ -33,20 +34,32 @@ pub struct Report<'r> {
     hint: Option<String>,
     #[serde(skip)]
     bytes: u64,
+    #[serde(skip)]
+    is_changed: bool,
+}
+
+/// A script that has run.
+pub struct Ran<'r> {
+    /// Whose it is.
+    pub skill: &'r Skill,
+    /// What ran it.
+    pub python: &'r Interpreter,
+    /// Its limit, or `None` for what was left of the run's time.
+    pub limit: Option<Duration>,
+    /// What it left behind lives on.
+    pub keep: bool,
+    /// The sandbox that it ran in.
+    pub confined: &'r Confined,
+    /// What it changed that decides about later runs.
+    pub changed: Vec<String>,
+    /// How it ended, and what it said.
+    pub outcome: &'r Outcome,
 }
 
 impl<'r> Report<'r> {
-    /// What came of running a script of `skill`, which had `limit`, or else what
-    /// was left of the run's time. What it printed is masked here, where its cuts
-    /// are known.
-    pub fn of(
-        skill: &'r Skill,
-        python: &Interpreter,
-        limit: Option<Duration>,
-        keep: bool,
-        outcome: &Outcome,
-        secrets: &Secrets,
-    ) -> Report<'r> {
+    /// What came of it. What it printed is masked here, where its cuts are known.
+    pub fn of(ran: &Ran<'r>, secrets: &Secrets) -> Report<'r> {
+        let (skill, python, outcome) = (ran.skill, ran.python, ran.outcome);
         let returncode = match outcome.ending {
             Ending::Exited(code) => code,
             Ending::Signaled(signal) => -signal,
@@ -56,7 +69,7 @@ impl<'r> Report<'r> {
         let error = if outcome.interrupted.is_some() {
             Some("interrupted by the user".to_string())
         } else if outcome.timed_out {
-            Some(match limit {
+            Some(match ran.limit {
                 Some(limit) => format!("stopped at the time limit of {} s", limit.as_secs()),
                 None => "stopped at the time limit of the whole run (--timeout)".into(),
             })
@@ -72,7 +85,8 @@ impl<'r> Report<'r> {
         Report {
             skill_name: &skill.name,
             returncode,
-            hint: hint(skill, python, keep, &stderr, outcome),
+            hint: hint(ran, &stderr),
+            is_changed: !ran.changed.is_empty(),
             stdout: outcome.stdout.masked(secrets),
             stderr,
             timed_out: outcome.timed_out,
@@ -105,7 +119,7 @@ impl<'r> Report<'r> {
         let (bytes, took) = (self.bytes, self.duration_ms);
         let mut summary = format!("{end}, {bytes} bytes, {took} ms{colon}{said}");
         // What the model may pass on, the user can do now.
-        if let Some(hint) = self.hint.as_ref().filter(|_| failed) {
+        if let Some(hint) = self.hint.as_ref().filter(|_| failed || self.is_changed) {
             let hint = text::one_line(hint, limits::HINT_BYTES);
             summary.push_str(&format!("; hint: {hint}"));
         }
@@ -123,34 +137,42 @@ fn last_line(text: &str) -> &str {
     text.trim_end().rsplit('\n').next().unwrap_or_default()
 }
 
-/// What would help: the command that installs a missing module, a word about
-/// what was left running.
-fn hint(
-    skill: &Skill,
-    python: &Interpreter,
-    keep: bool,
-    stderr: &str,
-    outcome: &Outcome,
-) -> Option<String> {
-    let failed = outcome.ending != Ending::Exited(0);
-    if let Some(module) = missing_module(stderr).filter(|_| failed) {
-        return Some(install_command(skill, python, module));
+/// What would help: the command that installs a missing module, the walls of the
+/// sandbox, a word about what was left running or changed.
+fn hint(ran: &Ran<'_>, stderr: &str) -> Option<String> {
+    let failed = ran.outcome.ending != Ending::Exited(0);
+    let reason = if failed { reason(ran, stderr) } else { None };
+    let after = reason.or_else(|| left_behind(ran.outcome.left_behind, ran.keep));
+    let changed = (!ran.changed.is_empty()).then(|| {
+        let names = ran.changed.join(" and ");
+        format!(
+            "{names} of the skill changed while the script ran: later runs go by what is there now"
+        )
+    });
+    let hints: Vec<String> = after.into_iter().chain(changed).collect();
+    (!hints.is_empty()).then(|| hints.join("; "))
+}
+
+/// What a script that failed lacked.
+fn reason(ran: &Ran<'_>, stderr: &str) -> Option<String> {
+    match missing_module(stderr) {
+        Some(module) => Some(install_command(ran.skill, ran.python, module)),
+        None => ran.confined.advice_for(stderr).map(str::to_string),
     }
-    match outcome.left_behind {
-        0 => None,
-        count => {
-            let processes = if count == 1 { "process" } else { "processes" };
-            let fate = match (keep, count) {
-                (true, 1) => "lives on (SCRIPT_LEFTOVERS=keep)",
-                (true, _) => "live on (SCRIPT_LEFTOVERS=keep)",
-                (false, 1) => "was ended",
-                (false, _) => "were ended",
-            };
-            Some(format!(
-                "{count} {processes} that the script left behind {fate}"
-            ))
-        }
-    }
+}
+
+fn left_behind(count: u32, keep: bool) -> Option<String> {
+    let processes = if count == 1 { "process" } else { "processes" };
+    let fate = match (keep, count) {
+        (_, 0) => return None,
+        (true, 1) => "lives on (SCRIPT_LEFTOVERS=keep)",
+        (true, _) => "live on (SCRIPT_LEFTOVERS=keep)",
+        (false, 1) => "was ended",
+        (false, _) => "were ended",
+    };
+    Some(format!(
+        "{count} {processes} that the script left behind {fate}"
+    ))
 }
 
 /// The module that is missing, where the last line says so.
