@@ -138,7 +138,7 @@ impl Case<'_> {
         let others = self.other_skills();
         let hidden: Vec<PathBuf> = private.into_iter().chain(others).collect();
         for folder in &self.confinement.write {
-            write.push(self.checked(folder, &hidden)?);
+            write.push(Self::checked(folder, &hidden)?);
         }
         write.extend(self.temporary.map(PathBuf::from));
         write.extend(real(SHARED_MEMORY));
@@ -150,7 +150,7 @@ impl Case<'_> {
     }
 
     /// A folder of `SCRIPT_SANDBOX_WRITE`, if all of it may be granted.
-    fn checked(&self, folder: &Path, hidden: &[PathBuf]) -> Result<PathBuf, String> {
+    fn checked(folder: &Path, hidden: &[PathBuf]) -> Result<PathBuf, String> {
         let shown = folder.display();
         let real = real(folder).filter(|real| real.is_dir()).ok_or_else(|| {
             format!("{SCRIPT_SANDBOX_WRITE} names {shown}, which is no folder: make it first")
@@ -168,16 +168,16 @@ impl Case<'_> {
     /// Settings and credentials, as far as they exist.
     fn private(&self) -> Vec<PathBuf> {
         let hidden = self.confinement.hidden.iter();
-        hidden.filter_map(|path| real(path)).collect()
+        hidden.filter_map(real).collect()
     }
 
     /// The folders of skills, and where links in them lead.
     fn other_skills(&self) -> Vec<PathBuf> {
-        let roots = || self.skills_folders.iter().filter_map(|folder| real(folder));
+        let roots = || self.skills_folders.iter().filter_map(real);
         let entries = roots().filter_map(|root| fs::read_dir(root).ok()).flatten();
         let links = entries.flatten().filter_map(|entry| {
             let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
-            is_link.then(|| real(&entry.path()))?
+            is_link.then(|| real(entry.path()))?
         });
         roots().chain(links).collect()
     }
@@ -250,7 +250,7 @@ fn base_of_venv(venv: &Path) -> Option<PathBuf> {
     let text = String::from_utf8(text).ok()?;
     let mut lines = text.lines().filter_map(|line| line.split_once('='));
     let (_, home) = lines.find(|(name, _)| name.trim() == "home")?;
-    real(&Path::new(home.trim()).join("python3"))
+    real(Path::new(home.trim()).join("python3"))
 }
 
 /// Grants `path` to be read, or if something hidden lies in it, what lies around

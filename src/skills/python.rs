@@ -18,7 +18,7 @@ use crate::skills::Skill;
 use crate::skills::venv::{self, BEFORE, SETUP_FOLDER};
 use crate::world::capture::Caps;
 use crate::world::patience::Patience;
-use crate::world::process::{self, Job, Leftovers, Outcome};
+use crate::world::process::{self, Confine, Job, Leftovers, Outcome};
 
 /// What runs a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -175,6 +175,8 @@ pub struct Question<'a> {
     pub limit: Duration,
     /// How much is kept of what it says.
     pub caps: Caps,
+    /// The sandbox that it runs in, if in one.
+    pub confine: Option<Confine>,
 }
 
 impl Question<'_> {
@@ -192,7 +194,7 @@ impl Question<'_> {
             leftovers: Leftovers::Kill,
             caps: self.caps,
             interrupt: &patience.interrupt,
-            confine: None,
+            confine: self.confine.clone(),
         };
         process::run(&job).map_err(|error| format!("cannot be started: {error}"))
     }

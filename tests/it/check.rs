@@ -18,6 +18,7 @@ fn scripts(test: &Test, python: Python) -> Scripts {
         limit: seconds(30.0),
         python,
         keep_leftovers: false,
+        sandbox: None,
         environment: vec![("PATH".into(), "/usr/bin:/bin".into())],
         user_folder: test.path(""),
         temporary_folder: PathBuf::from("/tmp"),

@@ -10,7 +10,7 @@ use crate::harness::{
 const DOCUMENT: &str = "---\nname: s\ndescription: A skill for tests.\n---\nDo it.\n";
 
 /// The names of the checks, in their order.
-const NAMES: [&str; 10] = [
+const NAMES: [&str; 11] = [
     "configuration",
     "address",
     "connection",
@@ -20,6 +20,7 @@ const NAMES: [&str; 10] = [
     "streaming",
     "context",
     "python",
+    "sandbox",
     "skills",
 ];
 
@@ -202,7 +203,7 @@ fn a_missing_configuration_is_told_with_its_fixes() {
         3
     );
     assert_eq!(checks[1]["status"], "skipped");
-    assert_eq!(checks[9]["status"], "ok");
+    assert_eq!(checks[10]["status"], "ok");
 }
 
 /// Also an unreadable or broken `.env` is something that is found.
@@ -829,7 +830,7 @@ fn faulty_skills_are_told() {
         .stdout_has("warning  skills: `broken`: the venv of the skill `broken` is broken: ")
         .stdout_has("         fix: `rm -r /");
     let run = test.again().args(["doctor", "--json"]).run().success();
-    let skills = checks(&run).swap_remove(9);
+    let skills = checks(&run).swap_remove(10);
     let venvs: Vec<&Value> = skills["details"]["skills"]
         .as_array()
         .unwrap()
@@ -1005,7 +1006,7 @@ fn a_signal_ends_every_phase_at_once() {
             let left = NAMES.len() - made;
             stop(&["doctor"], requests)
                 .stdout_has("ok       address: ")
-                .stdout_has(&format!("\n{name}: {left} of 10 checks were not made\n"))
+                .stdout_has(&format!("\n{name}: {left} of 11 checks were not made\n"))
                 .stdout_lacks("skipped  ");
             let checks = checks(&stop(&["doctor", "--json"], 2 * requests));
             for (index, check) in checks.iter().enumerate() {

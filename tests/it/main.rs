@@ -34,6 +34,7 @@ mod office;
 mod output;
 mod paths;
 mod probe;
+mod sandbox;
 mod scripts;
 mod setup;
 mod skills;

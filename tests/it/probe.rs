@@ -19,6 +19,7 @@ fn scripts(test: &Test) -> Scripts {
         limit: seconds(30.0),
         python: Python::Program(interpreter().to_path_buf()),
         keep_leftovers: false,
+        sandbox: None,
         environment: vec![("PATH".into(), "/usr/bin:/bin".into())],
         user_folder: test.path(""),
         temporary_folder: PathBuf::from("/tmp"),

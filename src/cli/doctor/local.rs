@@ -20,7 +20,7 @@ use crate::text::one_line;
 use crate::tool::milliseconds;
 use crate::world::capture::Caps;
 use crate::world::patience::{Patience, Stop};
-use crate::world::process::Ending;
+use crate::world::process::{Confine, Ending};
 
 /// Settings that are told also where they are not set.
 const REQUIRED: [&str; 3] = [
@@ -109,10 +109,11 @@ fn settings_count(count: usize) -> String {
 }
 
 /// What an interpreter tells of itself.
-struct Told {
+pub struct Told {
     executable: String,
     version: String,
-    duration: Duration,
+    /// From its start to its end.
+    pub duration: Duration,
 }
 
 /// What an interpreter of any version is asked.
@@ -149,12 +150,12 @@ pub fn python(run: &Run, catalogue: &Catalogue) -> Result<Check> {
         }
     };
     // The first start may only be slow because nothing of it was in memory yet.
-    let mut told = start(&program, scripts, &run.patience);
+    let mut told = start(&program, scripts, None, &run.patience);
     if told
         .as_ref()
         .is_ok_and(|told| told.duration > limits::PYTHON_START_SLOW)
     {
-        told = start(&program, scripts, &run.patience);
+        told = start(&program, scripts, None, &run.patience);
     }
     match run.patience.check() {
         Err(stop @ Stop::Deadline) => return Ok(Check::failed(NAME, &stop.into())),
@@ -189,10 +190,11 @@ pub fn python(run: &Run, catalogue: &Catalogue) -> Result<Check> {
 
 const SET_PYTHON: &str = "set SCRIPT_PYTHON to a Python 3 interpreter";
 
-/// Starts the interpreter as scripts start, and lets it tell what it is.
-fn start(
+/// Starts the interpreter as scripts start, in a sandbox if need be, and lets it tell what it is.
+pub fn start(
     program: &Path,
     scripts: &Scripts,
+    confine: Option<Confine>,
     patience: &Patience,
 ) -> std::result::Result<Told, String> {
     let question = Question {
@@ -201,6 +203,7 @@ fn start(
         environment: &scripts.environment,
         limit: limits::PYTHON_START,
         caps: Caps::halves(limits::PIPE_READ_BYTES),
+        confine,
     };
     let outcome = question.ask(program, patience)?;
     let (stdout, stderr) = (outcome.stdout.text(), outcome.stderr.text());

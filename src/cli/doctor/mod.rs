@@ -18,6 +18,7 @@ mod misspelt;
 mod remedy;
 mod remote;
 mod report;
+mod sandbox;
 mod skills;
 mod trial;
 
@@ -36,7 +37,7 @@ pub fn run(typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
     match made {
         Ok(()) => report.finish(output),
         Err(error) => {
-            let last = ["python", "skills"];
+            let last = ["python", "sandbox", "skills"];
             let names = ["configuration"].into_iter().chain(remote::CHECKS);
             report.break_off(names.chain(last), &error, output)?;
             Err(error)
@@ -66,6 +67,7 @@ fn examine(typed: Typed, start: &Start, report: &mut Report, output: &mut Output
         Err(stop) => return Err(stop.into()),
     };
     report.add(python, output);
+    report.add(sandbox::sandbox(run), output);
     report.add(skills::skills(run, &catalogue), output);
     Ok(())
 }

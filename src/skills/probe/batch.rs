@@ -173,6 +173,7 @@ impl Batch {
                 head_bytes: limits::PROBE_ANSWER_BYTES,
                 tail_bytes: 0,
             },
+            confine: None,
         };
         let outcome = question.ask(&interpreter.program, patience);
         patience.check().map_err(|stop| stop.to_string())?;

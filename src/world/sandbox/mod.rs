@@ -41,7 +41,7 @@ pub struct Grants {
 pub struct Sandbox {
     ruleset: Ruleset,
     filter: Filter,
-    limits: [(c_int, u64); 5],
+    limits: [(c_long, u64); 5],
 }
 
 /// What this kernel offers for it.
@@ -51,7 +51,13 @@ pub struct Available {
     pub landlock: u32,
 }
 
-/// Why there can be no sandbox, in words that go on behind "no sandbox here: ".
+impl fmt::Display for Available {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Landlock {} and seccomp", self.landlock)
+    }
+}
+
+/// Why there can be no sandbox, in words for a user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unavailable(String);
 
@@ -107,13 +113,16 @@ impl Sandbox {
             filter: Filter::new(version)?,
             limits: [
                 (
-                    libc::RLIMIT_CPU as c_int,
+                    c_long::from(libc::RLIMIT_CPU),
                     seconds.saturating_mul(processors),
                 ),
-                (libc::RLIMIT_FSIZE as c_int, limits::SANDBOX_FILE_BYTES),
-                (libc::RLIMIT_CORE as c_int, 0),
-                (libc::RLIMIT_NOFILE as c_int, limits::SANDBOX_DESCRIPTORS),
-                (libc::RLIMIT_AS as c_int, memory),
+                (c_long::from(libc::RLIMIT_FSIZE), limits::SANDBOX_FILE_BYTES),
+                (c_long::from(libc::RLIMIT_CORE), 0),
+                (
+                    c_long::from(libc::RLIMIT_NOFILE),
+                    limits::SANDBOX_DESCRIPTORS,
+                ),
+                (c_long::from(libc::RLIMIT_AS), memory),
             ],
         })
     }
@@ -124,7 +133,7 @@ impl Sandbox {
     }
 
     fn enter_steps(&self) -> Result<(), (u8, io::Error)> {
-        let lowered = |(resource, most): &(c_int, u64)| lower_limit(*resource, *most);
+        let lowered = |(resource, most): &(c_long, u64)| lower_limit(*resource, *most);
         self.limits.iter().try_for_each(lowered).map_err(at(0))?;
         give_up_privileges().map_err(at(1))?;
         self.ruleset.enforce().map_err(at(2))?;
@@ -178,7 +187,7 @@ fn failed(verb: &str, path: &Path, error: &io::Error) -> Unavailable {
 }
 
 /// Lowers a limit; one that is lower already stays.
-fn lower_limit(resource: c_int, most: u64) -> io::Result<()> {
+fn lower_limit(resource: c_long, most: u64) -> io::Result<()> {
     let change = |new: *const libc::rlimit64, old: *mut libc::rlimit64| {
         // SAFETY: both are null or lead to structures that outlive the call; 0 is
         // this process.
@@ -240,5 +249,78 @@ fn check(answer: c_long) -> io::Result<()> {
         Err(io::Error::last_os_error())
     } else {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::ffi::OsStrExt;
+
+    /// How a child in this sandbox ends: 0 if the call succeeds, else its error.
+    fn end_in(sandbox: &Sandbox, call: impl Fn() -> c_long) -> i32 {
+        // SAFETY: the child makes system calls only, and ends.
+        unsafe {
+            let child = libc::fork();
+            if child == 0 {
+                let end = match sandbox.enter() {
+                    Err(_) => 255,
+                    Ok(()) if call() >= 0 => 0,
+                    Ok(()) => *libc::__errno_location(),
+                };
+                libc::_exit(end);
+            }
+            let mut status = 0;
+            assert_eq!(libc::waitpid(child, &raw mut status, 0), child);
+            libc::WEXITSTATUS(status)
+        }
+    }
+
+    /// What a Landlock that does not know of truncation lets through, the filter stops;
+    /// every version leaves what is granted alone.
+    #[test]
+    fn old_versions_of_landlock_do_not_leak() {
+        let Ok(newest) = landlock::version() else {
+            return println!("skipped: no Landlock");
+        };
+        let folder = std::env::temp_dir().join(format!("sandbox-{}", std::process::id()));
+        fs::create_dir(&folder).unwrap();
+        let folder = folder.canonicalize().unwrap();
+        let (inside, outside) = (folder.join("inside"), folder.join("outside"));
+        fs::create_dir(&inside).unwrap();
+        fs::write(&outside, "whole").unwrap();
+        let name = |path: &Path| std::ffi::CString::new(path.as_os_str().as_bytes()).unwrap();
+        let (new, outside_name) = (name(&inside.join("new")), name(&outside));
+        let grants = Grants {
+            read: vec![folder.clone()],
+            write: vec![inside.clone()],
+        };
+        for version in 1..=newest {
+            let sandbox = Sandbox::build(version, &grants, Duration::from_secs(9)).unwrap();
+            // SAFETY: both names end with NUL and outlive the calls.
+            let open = |name: &std::ffi::CString, flags| unsafe {
+                c_long::from(libc::open(name.as_ptr(), flags, 0o600))
+            };
+            let made = libc::O_CREAT | libc::O_RDWR | libc::O_TRUNC;
+            assert_eq!(end_in(&sandbox, || open(&new, made)), 0, "{version}");
+            assert_eq!(
+                end_in(&sandbox, || open(&outside_name, libc::O_RDONLY)),
+                0,
+                "{version}"
+            );
+            let truncating = libc::O_RDONLY | libc::O_TRUNC;
+            let end = end_in(&sandbox, || open(&outside_name, truncating));
+            assert_eq!(end, libc::EACCES, "{version}");
+            // SAFETY: as above.
+            let end = end_in(&sandbox, || unsafe {
+                c_long::from(libc::truncate(outside_name.as_ptr(), 0))
+            });
+            assert_eq!(end, libc::EACCES, "{version}");
+            let end = end_in(&sandbox, || open(&outside_name, libc::O_WRONLY));
+            assert_eq!(end, libc::EACCES, "{version}");
+        }
+        assert_eq!(fs::read_to_string(&outside).unwrap(), "whole");
+        fs::remove_dir_all(&folder).unwrap();
     }
 }

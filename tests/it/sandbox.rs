@@ -1,0 +1,531 @@
+//! The sandbox of scripts: what one cannot do in it, what it still can, and that
+//! there is no half sandbox.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use serde_json::{Value, json};
+
+use crate::harness::{
+    LANDLOCK, Outcome, Refused, Reply, SECCOMP, Server, Test, interpreter, without,
+};
+use crate::paths::as_an_ordinary_user;
+
+const DOCUMENT: &str = "---\nname: s\ndescription: Runs scripts.\n---\n";
+const SECRET: &str = "sk-hidden-5d20c7";
+
+/// Before every probe. `refused` fails unless what it is given fails; a refusal is
+/// an error, never a wrong answer.
+const BEFORE: &str = "
+import ctypes, os, socket, subprocess, sys, tempfile
+cwd = os.environ['USER_CWD']
+libc = ctypes.CDLL(None, use_errno=True)
+def call(*arguments):
+    if libc.syscall(*arguments) < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+def read(path): return open(path, 'rb').read(8)
+def write(path): open(path, 'w').write('x')
+def link(path):
+    os.symlink(path, 'link')
+    try: read('link')
+    finally: os.unlink('link')
+def square(number): return number * number
+";
+
+/// Whether the sandbox lets it be done.
+#[derive(Clone, Copy, PartialEq)]
+enum Due {
+    Refused,
+    Works,
+}
+use Due::{Refused as No, Works};
+
+/// What is tried: a name, a line or more of Python, and what is due.
+const PROBES: &[(&str, &str, Due)] = &[
+    ("another skill's document", "read(cwd + '/skills/other/SKILL.md')", No),
+    ("the list of skills", "os.listdir(cwd + '/skills')", No),
+    (".env", "read(cwd + '/.env')", No),
+    (".env through a link", "link(cwd + '/.env')", No),
+    (".env by a second name", "os.link(cwd + '/.env', 'second')", No),
+    ("the key's file", "read(cwd + '/key')", No),
+    ("the home folder", "os.listdir(os.path.expanduser('~'))", No),
+    ("the runner's environment", "read(f'/proc/{os.getppid()}/environ')", No),
+    ("other processes' memory", "open(f'/proc/{os.getppid()}/mem', 'rb')", No),
+    ("its own /proc", "read('/proc/self/environ')", No),
+    ("a terminal", "read('/dev/tty')", No),
+    ("the shadow file", "read('/etc/shadow')", No),
+    ("writing beside the skill", "write(cwd + '/skills/new')", No),
+    ("writing to /tmp", "write('/tmp/skills-runner-probe')", No),
+    ("emptying a file outside", "os.truncate(cwd + '/victim', 0)", No),
+    ("removing a file outside", "os.unlink(cwd + '/victim')", No),
+    ("taking a file in", "os.rename(cwd + '/victim', 'victim')", No),
+    ("putting a file out", "write('own'); os.rename('own', cwd + '/own')", No),
+    ("TCP", "socket.create_connection(('127.0.0.1', 9), 1)", No),
+    ("UDP", "socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('127.0.0.1', 9))", No),
+    ("IPv6", "socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)", No),
+    ("local sockets", "socket.socket(socket.AF_UNIX)", No),
+    ("local sockets of single messages", "socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)", No),
+    ("sockets of the host's", "socket.socket(socket.AF_VSOCK, socket.SOCK_STREAM)", No),
+    ("names of hosts", "socket.getaddrinfo('example.com', 80)", No),
+    ("a file with its owner's rights", "write('own'); os.chmod('own', 0o4755)", No),
+    ("the same when it is made", "os.open('own2', os.O_CREAT | os.O_WRONLY, 0o6755)", No),
+    ("a device", "os.mknod('device', 0o20600, os.makedev(1, 1))", No),
+    ("signals to strangers", "os.kill(1, 0)", No),
+    ("limits of strangers", "import resource; resource.prlimit(os.getppid(), resource.RLIMIT_CORE)", No),
+    ("a file of 2 GiB", "open('large', 'wb').truncate(2 << 30)", No),
+    ("memory without end", "bytearray(64 << 30)", No),
+    ("descriptors without end", "[os.open('/dev/null', 0) for _ in range(2000)]", No),
+    ("another root", "os.chroot('.')", No),
+    ("another user", "os.setuid(12345)", No),
+    ("its skill's folder", "write('own'); read('own'); os.unlink('own'); os.listdir('.')", Works),
+    ("a folder in it", "os.makedirs('a/b'); write('a/c'); os.rename('a/c', 'a/b/c'); read('a/b/c')", Works),
+    ("temporary files", "assert not os.listdir(tempfile.gettempdir()); tempfile.TemporaryFile().write(b'x')", Works),
+    ("usual devices", "write('/dev/null'); read('/dev/urandom'); read('/dev/zero')", Works),
+    ("SQLite", "import sqlite3
+c = sqlite3.connect('d.db'); c.execute('create table t(a)'); c.execute('insert into t values(1)')
+c.commit(); c.execute('vacuum'); assert c.execute('select a from t').fetchall() == [(1,)]", Works),
+    ("subprocess", "assert subprocess.check_output('echo hi | cat', shell=True) == b'hi\\n'", Works),
+    ("ending a child", "p = subprocess.Popen(['sleep', '60']); p.kill(); assert p.wait() == -9", Works),
+    ("a pool of processes", "import multiprocessing
+with multiprocessing.get_context('fork').Pool(2) as pool: assert pool.map(square, [1, 2]) == [1, 4]", Works),
+    ("a pool of new processes", "import multiprocessing
+if __name__ == '__main__':
+    with multiprocessing.get_context('spawn').Pool(2) as pool: assert pool.map(abs, [-1, 2]) == [1, 2]", Works),
+    ("shared memory", "from multiprocessing import shared_memory
+m = shared_memory.SharedMemory(create=True, size=9); m.close(); m.unlink()", Works),
+    ("threads", "from concurrent.futures import ThreadPoolExecutor
+assert list(ThreadPoolExecutor(4).map(abs, [-1])) == [1]", Works),
+    ("asyncio", "import asyncio
+async def run():
+    p = await asyncio.create_subprocess_exec('echo', 'x', stdout=asyncio.subprocess.PIPE)
+    return (await p.communicate())[0]
+assert asyncio.run(run()) == b'x\\n'", Works),
+    ("pairs of sockets", "a, b = socket.socketpair(); a.send(b'x'); assert b.recv(1) == b'x'", Works),
+    ("copies with their times", "import shutil; write('own'); shutil.copy2('own', 'copy')", Works),
+    ("time zones and users", "import pwd, time; time.localtime(); pwd.getpwuid(os.getuid())", Works),
+];
+
+/// System calls that Python has no name for: on x86-64, on aarch64, arguments.
+const CALLS: &[(&str, i64, i64, &str)] = &[
+    ("ptrace", 101, 117, "16, os.getppid(), 0, 0"),
+    ("process_vm_readv", 310, 270, "os.getppid(), 0, 0, 0, 0, 0"),
+    ("pidfd_getfd", 438, 438, "0, 0, 0"),
+    (
+        "io_uring_setup",
+        425,
+        425,
+        "1, ctypes.create_string_buffer(120)",
+    ),
+    ("unshare of the user", 272, 97, "0x10000000"),
+    ("a clone with a new user", 56, 220, "0x10000011, 0, 0, 0, 0"),
+    ("shmget", 29, 194, "0, 4096, 0o1600"),
+    ("mq_open", 240, 180, "b'q', 0o102, 0o600, 0"),
+    ("keyctl", 250, 219, "0, -3, 1"),
+    ("bpf", 321, 280, "0, 0, 0"),
+    ("mount", 165, 40, "b'none', b'.', b'tmpfs', 0, 0"),
+];
+
+/// A skill, another one, and things outside.
+fn bench() -> Test {
+    let test = Test::new()
+        .skill("s", DOCUMENT)
+        .skill("other", "---\nname: other\ndescription: Another.\n---\n")
+        .folder("tmp")
+        .file("victim", "still here\n")
+        .file("key", SECRET)
+        .file(".env", "LLM_API_KEY_FILE=key\n")
+        .mode(".env", 0o600);
+    let temporary = test.path("tmp");
+    test.env("TMPDIR", temporary)
+        .env("SCRIPT_PYTHON", interpreter())
+        .env("SCRIPT_SANDBOX", "on")
+}
+
+#[track_caller]
+fn run(test: &Test, script: &str) -> (Value, Outcome) {
+    let arguments = json!({"skill_name": "s", "script": script});
+    let command = ["tool", "run_python_script", "-"];
+    let run = test
+        .clone()
+        .args(command)
+        .stdin(arguments.to_string())
+        .run();
+    (run.stdout_json(), run)
+}
+
+/// Runs each probe in a process of its own and prints a line for each: its number and
+/// how it ended.
+fn all_probes(probes: &[(String, String, Due)]) -> String {
+    let codes: Vec<&String> = probes.iter().map(|(_, code, _)| code).collect();
+    let codes = serde_json::to_string(&codes).unwrap();
+    // A string of JSON is one of Python's.
+    format!(
+        "{BEFORE}
+if __name__ == '__main__':
+    for number, code in enumerate({codes}):
+        child = os.fork()
+        if child == 0:
+            try: exec(code, globals()); end = 'works'
+            except BaseException as error: end = f'{{type(error).__name__}}: {{error}}'
+            os.write(1, f'{{number}} {{end}}\\n'.encode()); os._exit(0)
+        os.waitpid(child, 0)
+"
+    )
+}
+
+fn probes() -> Vec<(String, String, Due)> {
+    let calls = CALLS.iter().map(|(name, x86, arm, arguments)| {
+        let number = if cfg!(target_arch = "aarch64") {
+            arm
+        } else {
+            x86
+        };
+        let code = format!("call({number}, {arguments})");
+        ((*name).to_string(), code, No)
+    });
+    let probes = PROBES
+        .iter()
+        .map(|(name, code, due)| ((*name).to_string(), (*code).to_string(), *due));
+    probes.chain(calls).collect()
+}
+
+/// Whether this machine can have a sandbox; said where it cannot.
+fn is_possible() -> bool {
+    let (result, _) = run(&bench(), "print(1)");
+    let message = result["error"].as_str().unwrap_or_default().to_string();
+    if message.contains("there can be no sandbox") {
+        println!("skipped: {message}");
+    }
+    message.is_empty()
+}
+
+/// As root and as an ordinary user: every probe ends as it must.
+#[test]
+fn a_sandboxed_script_does_what_it_may() {
+    if !is_possible() {
+        return;
+    }
+    let probes = probes();
+    assert!(probes.len() >= 24);
+    let script = all_probes(&probes);
+    for is_root in [true, false] {
+        let mut test = bench();
+        if !is_root {
+            let shell = as_an_ordinary_user(&test);
+            let own = ["skills/s", "tmp", "victim", "key", ".env"];
+            for path in own.map(|path| test.path(path)) {
+                let _ = std::os::unix::fs::chown(path, Some(65534), Some(65534));
+            }
+            test = test.shell(shell).env("SCRIPT_PYTHON", "/usr/bin/python3");
+            if !std::path::Path::new("/usr/bin/python3").exists() {
+                println!("skipped: no Python that every user may run");
+                continue;
+            }
+        }
+        let (result, run) = run(&test, &script);
+        let ends: Vec<&str> = result["stdout"]
+            .as_str()
+            .unwrap_or_default()
+            .lines()
+            .collect();
+        run.demand(ends.len() == probes.len(), "not every probe has ended");
+        let mut wrong = Vec::new();
+        for (number, (name, _, due)) in probes.iter().enumerate() {
+            let start = format!("{number} ");
+            let end = ends
+                .iter()
+                .find_map(|line| line.strip_prefix(&start))
+                .unwrap();
+            if (end == "works") != (*due == Works) {
+                wrong.push(format!("{name}: {end}"));
+            }
+        }
+        run.demand(wrong.is_empty(), format!("root {is_root}: {wrong:#?}"));
+        assert_eq!(
+            fs::read_to_string(test.path("victim")).unwrap(),
+            "still here\n"
+        );
+        assert!(fs::read_dir(test.path("tmp")).unwrap().next().is_none());
+    }
+}
+
+/// The same probes without the sandbox: most of them work, or the table proves nothing.
+#[test]
+fn without_a_sandbox_the_probes_are_no_dead_ends() {
+    let due_to_work = [
+        "another skill's document",
+        "the list of skills",
+        ".env",
+        ".env through a link",
+        ".env by a second name",
+        "the key's file",
+        "the home folder",
+        "its own /proc",
+        "writing beside the skill",
+        "UDP",
+        "local sockets",
+        "local sockets of single messages",
+        "a file with its owner's rights",
+        "the same when it is made",
+        "a file of 2 GiB",
+        "putting a file out",
+        "emptying a file outside",
+        "removing a file outside",
+    ];
+    // Only these: some of the others would be done to this machine.
+    let mut probes = probes();
+    probes.retain(|(name, ..)| due_to_work.contains(&name.as_str()));
+    assert_eq!(probes.len(), due_to_work.len());
+    let test = bench().env("SCRIPT_SANDBOX", "off");
+    let (result, run) = run(&test, &all_probes(&probes));
+    let stdout = result["stdout"].as_str().unwrap();
+    for (number, (name, ..)) in probes.iter().enumerate() {
+        let works = stdout.lines().any(|line| line == format!("{number} works"));
+        run.demand(
+            works,
+            format!("{name} does not even work without a sandbox"),
+        );
+    }
+}
+
+/// No half sandbox: without Landlock, and without filters of system calls, none of 24
+/// probes runs at all, and the reason is told.
+#[test]
+fn where_there_can_be_no_sandbox_nothing_runs() {
+    let cases: [(&[Refused], &str); 4] = [
+        (&[LANDLOCK], "the kernel has no Landlock"),
+        (
+            &[Refused(444, 444, None, libc::EOPNOTSUPP)],
+            "Landlock is switched off",
+        ),
+        (
+            &[Refused(446, 446, None, libc::EPERM)],
+            "Landlock is refused",
+        ),
+        (&SECCOMP, "the filter of system calls (seccomp) is refused"),
+    ];
+    for (refused, why) in cases {
+        let test = bench();
+        let Some(shell) = without(&test, refused) else {
+            return;
+        };
+        let test = test.shell(&shell);
+        for (name, code, _) in probes().into_iter().take(24) {
+            let script = format!("{BEFORE}\nopen('ran', 'w')\n{code}");
+            let (result, run) = run(&test, &script);
+            let message = result["error"].as_str().unwrap_or_default();
+            run.demand(message.contains("SCRIPT_SANDBOX is on"), &name);
+            run.demand(message.contains(why), &name);
+            run.demand(run.status == 1, &name);
+        }
+        assert!(!test.path("skills/s/ran").exists(), "{why}");
+        let run = test.clone().args(["doctor", "--json"]).run();
+        run.stdout_has("there can be no sandbox").stdout_has(why);
+    }
+}
+
+/// An impossible sandbox is an error of the tool; the run goes on.
+#[test]
+fn the_run_goes_on_without_a_sandbox() {
+    let server = Server::start(vec![
+        Reply::call(
+            "run_python_script",
+            &json!({"skill_name": "s", "script": "print(1)"}),
+        ),
+        Reply::text("it cannot be run here"),
+    ]);
+    let test = bench().endpoint(&server);
+    let Some(shell) = without(&test, &[LANDLOCK]) else {
+        return;
+    };
+    let test = test.env("LLM_API_KEY_FILE", "");
+    test.shell(&shell)
+        .args(["--sandbox", "run it"])
+        .run()
+        .success()
+        .stdout("it cannot be run here\n");
+    let requests = server.finish();
+    let content = requests[1].last_message()["content"].to_string();
+    assert!(content.contains("the kernel has no Landlock"), "{content}");
+}
+
+/// Writing and reading more: exactly what is named, and never what is hidden.
+#[test]
+fn more_can_be_granted() {
+    if !is_possible() {
+        return;
+    }
+    let test = bench()
+        .folder("out")
+        .file("data/rows.csv", "1,2,3\n")
+        .file("data/deep/more.csv", "4\n");
+    symlink(test.path("key"), test.path("data/link")).unwrap();
+    let (out, all) = (test.path("out"), test.path("."));
+    let test = test
+        .env("SCRIPT_SANDBOX_WRITE", &out)
+        .env("SCRIPT_SANDBOX_READ", all);
+    let script = format!(
+        "{BEFORE}
+assert read(cwd + '/data/rows.csv') == b'1,2,3\\n' and read(cwd + '/data/deep/more.csv')
+write(cwd + '/out/result'); os.rename(cwd + '/out/result', cwd + '/out/renamed')
+for path in ['.env', 'key', 'skills/other/SKILL.md', 'data/link', 'skills']:
+    try: (os.listdir if path == 'skills' else read)(cwd + '/' + path); print(path)
+    except PermissionError: pass
+for path in ['data/new', 'new', 'victim']:
+    try: write(cwd + '/' + path); print(path)
+    except PermissionError: pass
+"
+    );
+    let (result, run) = run(&test, &script);
+    run.demand(result["returncode"] == 0, "what is granted does not work");
+    run.demand(result["stdout"] == "", "something hidden shows");
+    assert!(out.join("renamed").exists());
+}
+
+/// A folder that cannot be granted without what is hidden in it.
+#[test]
+fn what_cannot_be_granted_is_refused() {
+    if !is_possible() {
+        return;
+    }
+    let test = bench().folder("out");
+    symlink(test.path("skills"), test.path("out-link")).unwrap();
+    for (folder, why) in [
+        (".", ".env, which scripts must not touch, is in it"),
+        ("out-link", "which scripts must not touch"),
+        ("missing", "is no folder: make it first"),
+        ("victim", "is no folder: make it first"),
+    ] {
+        let test = test.clone().env("SCRIPT_SANDBOX_WRITE", test.path(folder));
+        let (result, run) = run(&test, "print(1)");
+        let message = result["error"].as_str().unwrap_or_default();
+        run.demand(message.contains("SCRIPT_SANDBOX_WRITE names"), folder);
+        run.demand(message.contains(why), folder);
+    }
+    // Who works in the skill's folder has the settings there.
+    let test = bench().file("skills/s/.env", "LLM_MODEL_NAME=m\n");
+    let arguments = json!({"skill_name": "s", "script": "print(1)"}).to_string();
+    let command = ["tool", "--skills", "..", "run_python_script", &arguments];
+    let within = test.again().args(command).cwd("skills/s").run();
+    within.status(1).stdout_has("the skill's folder holds");
+}
+
+/// The folder's owner, who may be a stranger, neither takes the sandbox away nor
+/// opens it beyond the folder.
+#[test]
+fn a_strangers_file_does_not_open_the_sandbox() {
+    if !is_possible() {
+        return;
+    }
+    let test = bench().env("SCRIPT_SANDBOX", "");
+    let spy = format!("{BEFORE}\nread(cwd + '/victim')");
+    let test = test.file("home/.config/skills-runner/.env", "SCRIPT_SANDBOX=on\n");
+    let test = test.file(".env", "SCRIPT_SANDBOX=off\n");
+    let (result, both) = run(&test, &spy);
+    both.demand(result["returncode"] == 1, "the user's sandbox is gone");
+    let test = test.file(".env", "SCRIPT_SANDBOX_READ=/var\n");
+    let run_it = test.again().args(["tool", "list_skills"]).run();
+    run_it.status(78).stderr_has("not in the working folder");
+    let test = test.file(".env", "SCRIPT_SANDBOX_READ=victim\n");
+    let (result, own) = run(&test, &spy);
+    own.demand(result["returncode"] == 0, "its own folder is its to grant");
+}
+
+/// A script that is refused something is told why; the user as well.
+#[test]
+fn a_refusal_is_explained() {
+    if !is_possible() {
+        return;
+    }
+    let (result, _) = run(&bench(), "open('/tmp/x', 'w')");
+    let hint = result["hint"].as_str().unwrap();
+    assert!(hint.contains("the script ran in a sandbox"), "{hint}");
+    assert!(hint.contains("SCRIPT_SANDBOX_WRITE"), "{hint}");
+    let (result, _) = run(&bench(), "1 / 0");
+    assert!(result["hint"].is_null());
+}
+
+/// What decides about later runs is told when a script has changed it, with the
+/// sandbox and without.
+#[test]
+fn a_changed_document_or_venv_is_told() {
+    for sandbox in ["on", "off"] {
+        if sandbox == "on" && !is_possible() {
+            continue;
+        }
+        let test = bench().venv("s").env("SCRIPT_SANDBOX", sandbox);
+        for (script, told) in [
+            ("open('notes', 'w').write('x')", None),
+            ("open('SKILL.md').read()", None),
+            ("import os; os.chmod('notes', 0o600)", None),
+            (
+                "open('SKILL.md', 'a').write('x')",
+                Some("SKILL.md of the skill changed"),
+            ),
+            ("open('venv/new', 'w')", Some("venv of the skill changed")),
+            (
+                "import os; os.unlink('venv/new'); os.rename('SKILL.md', 'gone')",
+                Some("SKILL.md and venv of the skill changed"),
+            ),
+            (
+                "import os; path = 'venv/pyvenv.cfg'; text = open(path).read()
+open(path, 'w').write(text); os.utime(path, (0, 0))",
+                Some("venv/pyvenv.cfg of the skill changed"),
+            ),
+        ] {
+            let (result, run) = run(&test, script);
+            run.demand(result["returncode"] == 0, script);
+            let hint = result["hint"].as_str();
+            match told {
+                None => run.demand(hint.is_none(), script),
+                Some(told) => run.demand(hint.is_some_and(|hint| hint.contains(told)), script),
+            }
+        }
+    }
+}
+
+/// A version manager's shim works in the sandbox, as it is.
+#[test]
+fn a_shim_starts_in_the_sandbox() {
+    if !is_possible() {
+        return;
+    }
+    let real = interpreter().display();
+    let test = bench()
+        .file(
+            "manager/shims/python3",
+            "#!/bin/sh\nexec \"${0%/*}/../real\" \"$@\"\n",
+        )
+        .file("manager/real", format!("#!/bin/sh\nexec {real} \"$@\"\n"))
+        .mode("manager/shims/python3", 0o755)
+        .mode("manager/real", 0o755);
+    let path = format!(
+        "{}:{}",
+        test.path("manager/shims").display(),
+        std::env::var("PATH").unwrap()
+    );
+    let test = test.env("PATH", path).env("SCRIPT_PYTHON", "").env(
+        "SCRIPT_SANDBOX_READ",
+        interpreter().ancestors().nth(2).unwrap(),
+    );
+    let (result, run) = run(&test, "print(1)");
+    run.demand(result["stdout"] == "1\n", "the shim does not start");
+}
+
+/// `doctor` says whether there can be a sandbox, and tries Python in it.
+#[test]
+fn doctor_knows_the_sandbox() {
+    if !is_possible() {
+        return;
+    }
+    let on = bench().args(["doctor"]).run();
+    on.stdout_has("sandbox: on: Landlock ")
+        .stdout_has("; Python starts in it in ");
+    let off = bench().env("SCRIPT_SANDBOX", "off").args(["doctor"]).run();
+    off.stdout_has("sandbox: off; SCRIPT_SANDBOX=on is possible here: Landlock ");
+    let wrong = bench()
+        .env("SCRIPT_SANDBOX", "perhaps")
+        .args(["doctor"])
+        .run();
+    wrong.stdout_has("SCRIPT_SANDBOX=perhaps (environment) is not off or on");
+}
