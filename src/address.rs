@@ -11,7 +11,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 const CHAT_COMPLETIONS: &str = "/chat/completions";
 
 /// A base address such as `https://api.openai.com/v1`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Address {
     encrypted: bool,
     /// Host and port as written.
@@ -128,6 +128,13 @@ impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scheme = if self.encrypted { "https" } else { "http" };
         write!(f, "{scheme}://{}{}", self.authority, self.path)
+    }
+}
+
+/// The query may hold a key.
+impl fmt::Debug for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
     }
 }
 

@@ -4,14 +4,18 @@ use std::env;
 use std::process::ExitCode;
 
 use skills_runner::cli::{Ending, Start, run};
+use skills_runner::settings;
 use skills_runner::world::{harden, process, signal};
 
 fn main() -> ExitCode {
     harden::hide_memory();
     process::become_subreaper();
+    let environment = env::vars_os().collect();
+    harden::forget(&|name, _| settings::is_secret(name));
     let start = Start {
         arguments: env::args_os().skip(1).collect(),
-        environment: env::vars_os().collect(),
+        environment,
+        forget: harden::forget,
         // A working directory that has been deleted still has a meaning as `.`.
         folder: env::current_dir().unwrap_or_else(|_| ".".into()),
         interrupt: signal::Interrupt::install().unwrap_or(signal::Interrupt::never()),

@@ -5,6 +5,7 @@
 //! tidy test holds everybody to it). Masking it in a text needs no reveal.
 
 use std::borrow::Cow;
+use std::ffi::OsString;
 use std::fmt;
 use std::ops::Range;
 
@@ -16,6 +17,18 @@ pub struct Secret {
     value: String,
     /// The value and the other ways in which programs write it.
     forms: Vec<String>,
+}
+
+/// Variables with their values hidden, for `Debug`: any of them may be secret,
+/// and not only ours.
+pub struct Names<'v>(pub &'v [(OsString, OsString)]);
+
+impl fmt::Debug for Names<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list()
+            .entries(self.0.iter().map(|(name, _)| name))
+            .finish()
+    }
 }
 
 /// What stands in a text where a secret stood.

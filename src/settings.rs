@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use crate::address::is_loopback;
 use crate::dotenv::Dotenv;
-use crate::secret::MASK;
+use crate::secret::{MASK, Names};
 
 /// One row of the table.
 #[derive(Debug)]
@@ -267,6 +267,12 @@ pub fn setting(name: &str) -> Option<&'static Setting> {
     SETTINGS.iter().find(|row| row.name == name)
 }
 
+/// Whether this is a name of a setting that holds a credential.
+pub fn is_secret(name: &OsStr) -> bool {
+    let mut rows = SETTINGS.iter().filter(|row| row.privacy == Privacy::Secret);
+    rows.any(|row| row.names().any(|own| name == own))
+}
+
 /// Where a value was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
@@ -376,7 +382,7 @@ impl EnvFile {
 }
 
 /// All values before they mean anything: flags, environment and files.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Settings {
     flags: Vec<(&'static str, OsString, &'static str)>,
     environment: Vec<(OsString, OsString)>,
@@ -483,6 +489,15 @@ impl Settings {
             Some(path) if path.is_absolute() => Some(path.to_path_buf()),
             _ => self.home().map(|home| home.join(default)),
         }
+    }
+}
+
+impl fmt::Debug for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Settings")
+            .field("environment", &Names(&self.environment))
+            .field("files", &self.files)
+            .finish_non_exhaustive()
     }
 }
 

@@ -2,6 +2,8 @@
 //! read here, and a run's parts are made.
 
 use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -12,6 +14,7 @@ use crate::dotenv::{self, Variable};
 use crate::error::{Error, Kind, Result};
 use crate::instructions;
 use crate::limits;
+use crate::secret::Names;
 use crate::settings::{EnvFile, Settings};
 use crate::skills::python::{Interpreter, quoted};
 use crate::skills::shim::Shims;
@@ -19,12 +22,12 @@ use crate::skills::{Catalogue, Problem, Skills};
 use crate::text;
 use crate::tools::{Tools, Workbench};
 use crate::world::files;
+use crate::world::harden::IsSecret;
 use crate::world::output::Output;
 use crate::world::patience::Patience;
 use crate::world::signal::Interrupt;
 
 /// What the program was started with.
-#[derive(Debug)]
 pub struct Start {
     /// The arguments, without the program's name.
     pub arguments: Vec<OsString>,
@@ -34,6 +37,20 @@ pub struct Start {
     pub folder: PathBuf,
     /// Signals that ask to stop.
     pub interrupt: Interrupt,
+    /// Takes credentials out of the environment of the process itself:
+    /// [`harden::forget`](crate::world::harden::forget). Nothing, where that
+    /// environment belongs to somebody else.
+    pub forget: fn(IsSecret<'_>),
+}
+
+impl fmt::Debug for Start {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Start")
+            .field("arguments", &self.arguments)
+            .field("environment", &Names(&self.environment))
+            .field("folder", &self.folder)
+            .finish_non_exhaustive()
+    }
 }
 
 /// A configured run: everything that commands share.
@@ -106,6 +123,8 @@ impl Run {
                 .map(|dir| settings.path(dir, &start.folder))
                 .collect();
         }
+        // Also where they stand under a name that is no setting's.
+        (start.forget)(&|_, value| config.secrets.is_within(value.as_bytes()));
         // Without `/./` and the like, as they are shown.
         let folders = config.skills_folders.iter();
         config.skills_folders = folders
@@ -398,4 +417,56 @@ pub fn wants_color(environment: &[(OsString, OsString)]) -> bool {
     let no_color = value("NO_COLOR").is_some_and(|value| !value.is_empty());
     let dumb = value("TERM").is_none_or(|term| term == "dumb");
     !no_color && !dumb
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::args::{Request, parse};
+    use crate::model::http::{HttpModel, Inquiry};
+    use crate::world::output::{Format, Verbosity};
+    use crate::world::scratch::Scratch;
+
+    /// Whatever is set, `Debug` of nothing that holds it shows it.
+    #[test]
+    fn debug_shows_no_secret() {
+        let scratch = Scratch::new(Path::new("/tmp")).unwrap();
+        let file = scratch.write(".env", b"LLM_API_KEY=canary-1\nOTHER=canary-2\n");
+        let arguments = ["--env-file".into(), file.unwrap().into(), "hi".into()];
+        let variables = [
+            ("LLM_EXTRA_HEADERS", r#"{"x-key": "canary-3"}"#),
+            ("LLM_API_BASE_URL", "http://h.test/v1?key=canary-4"),
+            ("LLM_MODEL_NAME", "m"),
+            ("HTTP_PROXY", "http://canary-5:canary-6@p.test:1"),
+            ("OF_SOMEBODY_ELSE", "canary-7"),
+        ];
+        let start = Start {
+            arguments: Vec::new(),
+            environment: variables
+                .map(|(name, value)| (name.into(), value.into()))
+                .into(),
+            folder: scratch.path().into(),
+            interrupt: Interrupt::never(),
+            forget: |_| {},
+        };
+        let Ok(Request::Run(typed)) = parse(arguments.into()) else {
+            panic!("it is a question");
+        };
+        let mut output = Output::new(Format::Text, Verbosity::Quiet, false, Interrupt::never());
+        let examined = Run::examine(*typed, &start, &mut output);
+        assert_eq!(examined.problems, [""; 0]);
+        let run = &examined.run;
+        let endpoint = run.config.endpoint.clone().unwrap();
+        let inquiry = Inquiry::new(endpoint.clone(), Patience::endless());
+        let model = HttpModel::new(endpoint, true, Patience::endless());
+        let shown = format!(
+            "{start:?}{examined:#?}{:?}{inquiry:?}{model:?}{output:?}",
+            run.bench()
+        );
+        assert!(shown.contains("OF_SOMEBODY_ELSE") && shown.contains("h.test"));
+        let found = shown
+            .match_indices("canary")
+            .map(|(at, _)| &shown[at - 30..at + 8]);
+        assert_eq!(found.collect::<Vec<_>>(), [""; 0]);
+    }
 }

@@ -5,14 +5,15 @@
 //! Nothing here reads the environment: that has been done.
 
 use std::ffi::{OsStr, OsString};
+use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::error::{Error, Kind, Result};
 use crate::limits;
-use crate::secret::Secrets;
-use crate::settings::{self, Privacy, Settings, Source};
+use crate::secret::{Names, Secrets};
+use crate::settings::{self, Settings, Source};
 
 mod credentials;
 mod endpoint;
@@ -41,7 +42,7 @@ pub enum Python {
 }
 
 /// How scripts run.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Scripts {
     /// Longest run of one script.
     pub limit: Duration,
@@ -57,6 +58,16 @@ pub struct Scripts {
     pub user_folder: PathBuf,
     /// Where temporary files go.
     pub temporary_folder: PathBuf,
+}
+
+impl fmt::Debug for Scripts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scripts")
+            .field("limit", &self.limit)
+            .field("python", &self.python)
+            .field("environment", &Names(&self.environment))
+            .finish_non_exhaustive()
+    }
 }
 
 /// Everything a run needs to know.
@@ -164,11 +175,7 @@ fn all_at_once(problems: &[String], needs: Needs) -> Error {
 /// The user's environment without our credentials, under whatever name they stand.
 fn script_environment(settings: &Settings, credentials: &Secrets) -> Vec<(OsString, OsString)> {
     let is_secret = |name: &OsStr, value: &OsStr| {
-        settings::SETTINGS
-            .iter()
-            .filter(|row| row.privacy == Privacy::Secret)
-            .any(|row| row.names().any(|own| name == own))
-            || credentials.is_within(value.as_bytes())
+        settings::is_secret(name) || credentials.is_within(value.as_bytes())
     };
     settings
         .environment()

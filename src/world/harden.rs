@@ -1,12 +1,112 @@
 //! What the program does for its own safety before it does anything else.
+//!
+//! Not claimed: that the key is nowhere in the program's memory. It is sent
+//! with every request, and was copied while it was read; whoever may read
+//! `/proc/PID/mem` (root; nobody else, see [`hide_memory`]) finds it there. So
+//! does whoever looks at the environment before this program has begun to run.
+
+use std::ffi::{CStr, OsStr};
+use std::fs;
+use std::ops::Range;
+use std::os::unix::ffi::OsStrExt;
+
+use libc::c_char;
 
 /// Makes the memory and the environment of this process unreadable for other
 /// processes of the same user (`/proc/PID/mem`, `/proc/PID/environ`, core
-/// dumps, debuggers). The key is in both, and scripts run as the same user.
-/// Against root nothing helps.
+/// dumps, debuggers). The key is in its memory, and scripts run as the same
+/// user. Against root nothing helps.
 pub fn hide_memory() {
     // SAFETY: sets a flag of this process; on failure nothing has changed.
     unsafe {
         libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0);
+    }
+}
+
+/// Says of a variable, by its name and its value, whether it is to be forgotten.
+pub type IsSecret<'s> = &'s dyn Fn(&OsStr, &OsStr) -> bool;
+
+/// Overwrites the values of these variables where the system keeps the
+/// environment that this process was started with: what `/proc/PID/environ`
+/// shows to root and `ps e` prints, and what `getenv` finds. The names stay,
+/// with nothing behind them.
+///
+/// Only for a program that has read its environment and is done with it, and so
+/// only for `main`: not for a library's host, which may look there again. With
+/// several threads, or without a `/proc` that tells how many, nothing happens.
+pub fn forget(is_secret: IsSecret<'_>) {
+    unsafe extern "C" {
+        static mut environ: *const *mut c_char;
+    }
+    if !is_single_threaded() {
+        return;
+    }
+    // SAFETY: the C library keeps a list of texts there, each ended by a zero,
+    // the list by a null pointer. They lie in memory that may be written. This
+    // thread is the only one, so nobody reads or changes them meanwhile: the
+    // handlers of our signals do not, and std gives out copies only. No
+    // reference to a text is left when it is written to, and its end stays.
+    // Volatile, for nothing here reads what is written, and it is for others.
+    unsafe {
+        let mut entry = environ;
+        while !entry.is_null() && !(*entry).is_null() {
+            let text = *entry;
+            for at in secret_part(CStr::from_ptr(text).to_bytes(), is_secret) {
+                text.add(at).write_volatile(0);
+            }
+            entry = entry.add(1);
+        }
+    }
+}
+
+/// What is to be forgotten of `NAME=value`; where there is no name, all of it.
+fn secret_part(entry: &[u8], is_secret: IsSecret<'_>) -> Range<usize> {
+    // A name may begin with `=`, as std reads it.
+    let equals = entry.iter().skip(1).position(|&byte| byte == b'=');
+    let (name, value) = equals.map_or((0, 0), |at| (at + 1, at + 2));
+    let part = |range: Range<usize>| OsStr::from_bytes(&entry[range]);
+    if is_secret(part(0..name), part(value..entry.len())) {
+        value..entry.len()
+    } else {
+        0..0
+    }
+}
+
+fn is_single_threaded() -> bool {
+    fs::read_dir("/proc/self/task").is_ok_and(|threads| threads.count() == 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_secret_variable_only_the_name_stays() {
+        let table: [(&str, &str); 5] = [
+            ("A=key", "key"),
+            ("A=key=key", "key=key"),
+            ("=A=key", "key"),
+            ("key", "key"),
+            ("B=other", ""),
+        ];
+        for (entry, forgotten) in table {
+            let is_secret = |_: &OsStr, value: &OsStr| value.as_bytes().starts_with(b"key");
+            let part = secret_part(entry.as_bytes(), &is_secret);
+            assert_eq!(&entry[part], forgotten, "{entry}");
+            let is_a = |name: &OsStr, _: &OsStr| name == "A";
+            let part = secret_part(entry.as_bytes(), &is_a);
+            assert_eq!(part.is_empty(), !entry.starts_with("A="), "{entry}");
+        }
+        assert!(secret_part(b"", &|_, value| !value.is_empty()).is_empty());
+    }
+
+    /// Tests run in threads, so that nothing may be written.
+    #[test]
+    fn with_several_threads_nothing_is_forgotten() {
+        let path = std::env::var_os("PATH");
+        std::thread::scope(|scope| {
+            scope.spawn(|| forget(&|_, _| true)).join().unwrap();
+        });
+        assert!(path.is_some() && std::env::var_os("PATH") == path);
     }
 }

@@ -6,6 +6,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::fmt;
 use std::io::Read;
 use std::time::{Duration, Instant};
 
@@ -65,7 +66,6 @@ const BROKEN_CALL_NOTE: &str = "Your last tool call could not be read. Call the 
                                 arguments that are valid JSON.";
 
 /// Asks an endpoint.
-#[derive(Debug)]
 pub struct HttpModel {
     client: Client,
     url: String,
@@ -75,6 +75,16 @@ pub struct HttpModel {
     /// The endpoint does not stream: whole answers are asked for.
     is_whole: Cell<bool>,
     has_warned: Cell<bool>,
+}
+
+/// The address may hold a key in its query.
+impl fmt::Debug for HttpModel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpModel")
+            .field("client", &self.client)
+            .field("dialect", &self.dialect)
+            .finish_non_exhaustive()
+    }
 }
 
 /// What is done differently in the next try of the same request.
