@@ -100,6 +100,9 @@ pub const STDIN_BYTES: usize = 16 << 20;
 /// How long the first byte of a piped standard input is waited for, when a
 /// prompt was given as an argument as well.
 pub const STDIN_PATIENCE: Duration = Duration::from_secs(3);
+/// How long a pipe that stands in a file's place may be silent: a password
+/// manager that writes into it asks its user first.
+pub const PIPE_SILENCE: Duration = Duration::from_secs(60);
 /// An environment file.
 pub const ENV_FILE_BYTES: usize = 1 << 20;
 /// What all `${NAME}` of one file bring into its values stays under this.

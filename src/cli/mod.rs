@@ -14,6 +14,7 @@ mod ask;
 mod chat;
 mod demo;
 mod doctor;
+mod env_files;
 pub mod help;
 mod setup;
 mod skills;

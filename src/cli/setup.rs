@@ -1,21 +1,20 @@
-//! From what was typed to a configuration: environment files are found and
-//! read here, and a run's parts are made.
+//! From what was typed to a configuration, and a run's parts.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fmt;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use crate::agent::Bounds;
-use crate::cli::args::{EnvFiles, Typed, usage};
+use crate::cli::args::{Typed, usage};
+use crate::cli::env_files::{report_faults, settings, unread, without_files};
 use crate::config::{Config, Needs};
-use crate::dotenv::{self, Variable};
-use crate::error::{Error, Kind, Result};
+use crate::error::Result;
 use crate::instructions;
 use crate::limits;
 use crate::secret::Names;
-use crate::settings::{EnvFile, Settings};
+use crate::settings::Settings;
 use crate::skills::python::{Interpreter, quoted};
 use crate::skills::shim::Shims;
 use crate::skills::{Catalogue, Problem, Skills};
@@ -82,21 +81,23 @@ pub struct Examined {
 impl Run {
     /// Reads the settings and makes sense of them.
     pub fn new(typed: Typed, start: &Start, needs: Needs, output: &mut Output) -> Result<Run> {
-        let settings = settings(&typed, start)?;
+        let patience = patience(&typed, start);
+        let settings = settings(&typed, start, &patience)?;
         report_faults(&settings, output);
         let config = Config::resolve(&settings, &start.folder, needs)?;
         output.hide(config.secrets.clone());
         for warning in &config.warnings {
             output.warn(warning);
         }
-        let run = Run::of(typed, start, config, &settings);
+        let run = Run::of(typed, start, config, &settings, patience);
         output.end_at(run.patience.deadline);
         Ok(run)
     }
 
     /// The same with everything that is wrong beside it, and nothing said.
     pub fn examine(typed: Typed, start: &Start, output: &mut Output) -> Examined {
-        let (settings, unread) = match settings(&typed, start) {
+        let patience = patience(&typed, start);
+        let (settings, unread) = match settings(&typed, start, &patience) {
             Ok(settings) => (settings, None),
             Err(error) => {
                 // An unreadable file hides what else is wrong: the rest is read without it.
@@ -106,7 +107,7 @@ impl Run {
         };
         let (config, problems) = Config::examine(&settings, &start.folder, Needs::Endpoint);
         output.hide(config.secrets.clone());
-        let run = Run::of(typed, start, config, &settings);
+        let run = Run::of(typed, start, config, &settings, patience);
         output.end_at(run.patience.deadline);
         Examined {
             run,
@@ -115,7 +116,13 @@ impl Run {
         }
     }
 
-    fn of(typed: Typed, start: &Start, mut config: Config, settings: &Settings) -> Run {
+    fn of(
+        typed: Typed,
+        start: &Start,
+        mut config: Config,
+        settings: &Settings,
+        patience: Patience,
+    ) -> Run {
         if !typed.skills.is_empty() {
             config.skills_folders = typed
                 .skills
@@ -134,13 +141,6 @@ impl Run {
         if !typed.skills.is_empty() {
             skills = skills.named_by_path();
         }
-        let deadline = typed
-            .timeout_seconds
-            .map(|s| Instant::now() + Duration::from_secs_f64(s));
-        let patience = Patience {
-            interrupt: start.interrupt.clone(),
-            deadline,
-        };
         let folder = start.folder.clone();
         Run {
             typed,
@@ -268,10 +268,22 @@ impl Run {
         let Some(path) = value.strip_prefix('@') else {
             return Ok(value.to_string());
         };
-        let bytes = files::read_whole(&self.folder.join(path), limits::INSTRUCTIONS_BYTES)
-            .map_err(|cause| usage(format!("failed to read the instructions `{path}`: {cause}")))?;
+        let failure =
+            |cause: &str| usage(format!("failed to read the instructions `{path}`: {cause}"));
+        let (place, most) = (self.folder.join(path), limits::INSTRUCTIONS_BYTES);
+        let bytes = files::read_given(&place, most, &self.patience)
+            .map_err(|error| unread(&error, failure))?;
         String::from_utf8(bytes)
             .map_err(|_| usage(format!("the instructions `{path}` are not UTF-8 text")))
+    }
+}
+
+/// How long the run may go on, from now on.
+fn patience(typed: &Typed, start: &Start) -> Patience {
+    let limit = typed.timeout_seconds.map(Duration::from_secs_f64);
+    Patience {
+        interrupt: start.interrupt.clone(),
+        deadline: limit.map(|limit| Instant::now() + limit),
     }
 }
 
@@ -283,127 +295,6 @@ pub fn skills_command(word: &str, folders: &[OsString]) -> String {
         command.push_str(&quoted(folder.as_ref()));
     }
     command
-}
-
-/// Flags and environment.
-fn without_files(typed: &Typed, start: &Start) -> Settings {
-    let mut settings = Settings::new(start.environment.clone());
-    for (name, value, flag) in &typed.settings {
-        settings.set_flag(name, value.clone(), flag);
-    }
-    settings
-}
-
-/// Flags, environment and environment files, in the order in which they win.
-pub fn settings(typed: &Typed, start: &Start) -> Result<Settings> {
-    let mut settings = without_files(typed, start);
-    let look_up = |name: &str| {
-        let value = start
-            .environment
-            .iter()
-            .find(|(key, _)| key == name)?
-            .1
-            .to_str()?;
-        Some(value.to_string())
-    };
-    match &typed.env_files {
-        EnvFiles::Off => {}
-        EnvFiles::Only(path) => {
-            let file = read_env_file(&settings.path(path, &start.folder), path, true, &look_up)?;
-            let missing = || {
-                Error::new(
-                    Kind::Config,
-                    format!("failed to read {}: there is no such file", shown(path)),
-                )
-            };
-            settings.add_file(file.ok_or_else(missing)?);
-        }
-        EnvFiles::Usual => {
-            let here = start.folder.join(".env");
-            let home = settings.xdg_folder("XDG_CONFIG_HOME", ".config");
-            let files = [
-                read_env_file(&here, OsStr::new(".env"), false, &look_up)?,
-                match home.map(|home| home.join("skills-runner/.env")) {
-                    Some(path) => read_env_file(&path, path.as_os_str(), true, &look_up)?,
-                    None => None,
-                },
-            ];
-            for file in files.into_iter().flatten() {
-                settings.add_file(file);
-            }
-        }
-    }
-    Ok(settings)
-}
-
-/// Tells the lines of environment files that were skipped.
-fn report_faults(settings: &Settings, output: &mut Output) {
-    for file in settings.files() {
-        let (path, faults) = (file.path.display(), &file.contents.faults);
-        for fault in faults.iter().take(limits::NAMES) {
-            output.warn(&format!(
-                "skipped {path} line {}: {}",
-                fault.line, fault.message
-            ));
-        }
-        if faults.len() > limits::NAMES {
-            output.warn(&format!(
-                "skipped {} more lines of {path}",
-                faults.len() - limits::NAMES
-            ));
-        }
-    }
-}
-
-/// Reads an environment file; `None` where there is none.
-fn read_env_file(
-    path: &Path,
-    name: &OsStr,
-    trusted: bool,
-    look_up: &dyn Fn(&str) -> Option<String>,
-) -> Result<Option<EnvFile>> {
-    // A folder of that name is somebody's venv, not a file of settings.
-    if path.metadata().map_or(true, |meta| meta.is_dir())
-        && path
-            .symlink_metadata()
-            .map_or(true, |meta| !meta.is_symlink())
-    {
-        return Ok(None);
-    }
-    let failure = |cause: &str| {
-        Error::new(
-            Kind::Config,
-            format!("failed to read {}: {cause}", shown(name)),
-        )
-    };
-    let bytes = files::read_whole(path, limits::ENV_FILE_BYTES).map_err(|cause| failure(&cause))?;
-    let contents = dotenv::parse_bytes(&bytes, look_up)
-        .map_err(|fault| failure(&format!("line {}: {}", fault.line, fault.message)))?;
-    // The same without the environment: what differs holds something of it.
-    let alone = dotenv::parse_bytes(&bytes, &|_| None)
-        .unwrap_or_default()
-        .variables;
-    let differs = |variable: &&Variable| {
-        !alone
-            .iter()
-            .any(|other| other.name == variable.name && other.value == variable.value)
-    };
-    let dependent = contents
-        .variables
-        .iter()
-        .filter(differs)
-        .map(|v| v.name.clone())
-        .collect();
-    Ok(Some(EnvFile {
-        path: PathBuf::from(name),
-        trusted,
-        contents,
-        dependent,
-    }))
-}
-
-fn shown(path: &OsStr) -> std::path::Display<'_> {
-    Path::new(path).display()
 }
 
 /// Whether colours are wanted, by the environment.
@@ -421,6 +312,8 @@ pub fn wants_color(environment: &[(OsString, OsString)]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
     use crate::cli::args::{Request, parse};
     use crate::model::http::{HttpModel, Inquiry};

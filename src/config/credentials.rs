@@ -2,16 +2,18 @@
 //! file, and the extra headers. And what of all settings must not be shown.
 
 use std::ffi::OsStr;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use serde_json::{Map, Value};
 
 use crate::config::trust::Credential;
 use crate::config::{Reader, proxy};
+use crate::dotenv::Variable;
 use crate::limits;
 use crate::secret::{Secret, Secrets};
 use crate::settings::{self, NO_KEY, Settings, Source};
+use crate::skills::python::quoted;
 use crate::world::files;
 
 /// What is sent with every request to prove who asks.
@@ -94,22 +96,8 @@ impl Reader<'_> {
         let path = self.path(path);
         match read_key(&path) {
             Ok(key) => {
-                if path
-                    .metadata()
-                    .is_ok_and(|meta| meta.permissions().mode() & OTHERS_READ != 0)
-                {
-                    self.warnings.push(format!(
-                        "{source}: others may read `{0}`: chmod 600 {0}",
-                        path.display()
-                    ));
-                }
-                Some((
-                    key,
-                    Credential {
-                        source,
-                        is_own: true,
-                    },
-                ))
+                let is_own = true;
+                Some((key, Credential { source, is_own }))
             }
             Err(cause) => {
                 self.problems.push(format!(
@@ -118,6 +106,45 @@ impl Reader<'_> {
                 ));
                 None
             }
+        }
+    }
+
+    /// Warns of files that hold a credential, in use or not, and that others may
+    /// read: environment files and such as hold nothing but the key.
+    pub(super) fn warn_of_open_files(&mut self) {
+        for file in self.settings.files() {
+            let mut held = file.contents.variables.iter().filter(|variable| {
+                let text = variable.value.as_deref().unwrap_or_default().trim();
+                settings::is_secret(OsStr::new(&variable.name))
+                    && Secret::new(text).is_some_and(|secret| secret.is_worth_masking())
+                    // Its value may stand elsewhere: `${VAR}`.
+                    && !file.dependent.contains(&variable.name)
+            });
+            if let Some(Variable { name, .. }) = held.next() {
+                self.warn_if_open(&file.path, |path| {
+                    format!("others may read `{path}`, which holds {name}")
+                });
+            }
+        }
+        for (path, source) in self.settings.values(settings::LLM_API_KEY_FILE) {
+            if read_key(&self.path(&path)).is_ok_and(|key| key.is_worth_masking()) {
+                self.warn_if_open(Path::new(&path), |path| {
+                    format!("{source}: others may read `{path}`")
+                });
+            }
+        }
+    }
+
+    /// `path` as it was written.
+    fn warn_if_open(&mut self, path: &Path, fault: impl Fn(&str) -> String) {
+        let place = self.path(path.as_os_str());
+        if files::is_open_to_others(&place) {
+            // What a shell would not take for this file is told in full.
+            let is_bare = path.as_os_str().as_bytes().starts_with(b"-") || path.starts_with("~");
+            let path = if is_bare { &place } else { path };
+            let fault = fault(&path.display().to_string());
+            self.warnings
+                .push(format!("{fault}: chmod 600 {}", quoted(path)));
         }
     }
 
@@ -157,9 +184,6 @@ impl Reader<'_> {
         (credentials, masked)
     }
 }
-
-/// Bits of a file's mode that let others than its owner read it.
-const OTHERS_READ: u32 = 0o044;
 
 /// The key alone, also where it was pasted from a header.
 fn key_of(text: &str) -> Option<Secret> {

@@ -118,7 +118,10 @@ impl Config {
         // What is set is kept from scripts and masked also where no endpoint is needed.
         let (credentials, secrets) = reader.secrets();
         let endpoint = match needs {
-            Needs::Endpoint => reader.endpoint(&secrets),
+            Needs::Endpoint => {
+                reader.warn_of_open_files();
+                reader.endpoint(&secrets)
+            }
             Needs::Skills => None,
         };
         let skills_folders = reader.skills_folders();

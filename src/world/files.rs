@@ -6,18 +6,17 @@
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::fd::AsFd;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
+
+use crate::limits;
+use crate::world::patience::{Patience, Readiness};
 
 /// A regular file, whole, if it is not larger than `most` bytes; otherwise the
 /// reason, in words.
 pub fn read_whole(path: &Path, most: usize) -> Result<Vec<u8>, String> {
-    // A FIFO must not hang the start.
-    let file = File::options()
-        .read(true)
-        .custom_flags(libc::O_NONBLOCK)
-        .open(path)
-        .map_err(|error| error.to_string())?;
+    let file = open(path).map_err(|error| error.to_string())?;
     if !file
         .metadata()
         .map_err(|error| error.to_string())?
@@ -30,9 +29,66 @@ pub fn read_whole(path: &Path, most: usize) -> Result<Vec<u8>, String> {
         .read_to_end(&mut bytes)
         .map_err(|error| error.to_string())?;
     if bytes.len() > most {
-        return Err(format!("it is larger than {most} bytes"));
+        return Err(too_large(most));
     }
     Ok(bytes)
+}
+
+/// What the user names on the command line: a regular file, or a pipe, as in
+/// `<(command)`, or `/dev/null`. A pipe is waited for as long as the run may
+/// last, but no silence for longer than [`limits::PIPE_SILENCE`], also that of a
+/// FIFO into which nobody writes. The error of a wait holds its [`Stop`].
+///
+/// [`Stop`]: crate::world::patience::Stop
+pub fn read_given(path: &Path, most: usize, patience: &Patience) -> io::Result<Vec<u8>> {
+    let mut file = open(path)?;
+    let (kind, device) = file
+        .metadata()
+        .map(|meta| (meta.file_type(), meta.rdev()))?;
+    let is_null = kind.is_char_device() && device == libc::makedev(1, 3);
+    if !kind.is_file() && !kind.is_fifo() && !is_null {
+        return Err(io::Error::other("it is neither a file nor a pipe"));
+    }
+    let mut bytes = Vec::new();
+    let mut piece = [0; limits::PIPE_READ_BYTES];
+    while bytes.len() <= most {
+        let readable = Some((file.as_fd(), Readiness::Read));
+        patience.wait(readable, Some(limits::PIPE_SILENCE))?;
+        match file.read(&mut piece) {
+            Ok(0) => return Ok(bytes),
+            Ok(length) => bytes.extend_from_slice(&piece[..length]),
+            // Another reader of the same pipe was faster.
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(io::Error::other(too_large(most)))
+}
+
+/// Opens without waiting for a FIFO's writer.
+fn open(path: &Path) -> io::Result<File> {
+    let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
+    File::options().read(true).custom_flags(flags).open(path)
+}
+
+fn too_large(most: usize) -> String {
+    format!("it is larger than {most} bytes")
+}
+
+/// Whether users who are neither its owner nor of its group can get to a regular
+/// file and read it. That its group may is not asked: it is how a service is
+/// given its key, and a group with one member is nobody else.
+pub fn is_open_to_others(path: &Path) -> bool {
+    let allows = |path: &Path, bits: u32| {
+        path.metadata()
+            .is_ok_and(|meta| meta.permissions().mode() & bits != 0)
+    };
+    path.canonicalize().is_ok_and(|path| {
+        path.is_file()
+            && allows(&path, 0o004)
+            && path.ancestors().skip(1).all(|folder| allows(folder, 0o001))
+    })
 }
 
 /// Writes a new file that is on the disk when this returns. Whatever had its name

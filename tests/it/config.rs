@@ -1,6 +1,6 @@
 //! Settings: where they come from, and every problem told at once.
 
-use crate::harness::{CANARY, Reply, Server, Test};
+use crate::harness::{CANARY, Reply, Server, Test, seconds};
 
 /// R-CFG-3: all problems at once, each with the variable, its origin and the
 /// fix, before any request.
@@ -131,6 +131,133 @@ fn an_env_file_that_is_none_is_refused() {
         .run()
         .status(78)
         .stderr_has("LLM_API_KEY is not set");
+}
+
+/// What is named on the command line may be a pipe, so that no key need ever
+/// stand in a file; and `/dev/null`, which is none at all.
+#[test]
+fn a_named_env_file_may_be_a_pipe() {
+    let server = Server::start([Reply::text("1"), Reply::text("2"), Reply::text("3")]);
+    let lines = format!(
+        "LLM_API_BASE_URL={}\nLLM_MODEL_NAME=m\nLLM_API_KEY={CANARY}\n",
+        server.url()
+    );
+    let test = Test::new()
+        .skill("s", "---\nname: s\ndescription: S.\n---\n")
+        .dotenv("LLM_API_KEY=another-one\n");
+    // In two pieces, the second of which one has to wait for.
+    let line =
+        "bash -c 'exec skills-runner --env-file <(head -c 9 in; sleep 0.3; tail -c +10 in) hi'";
+    let piped = test.again().file("in", &lines);
+    piped.shell(line).run().success().stdout("1\n");
+    let line = "mkfifo pipe; cat in >pipe & exec skills-runner --env-file pipe hi";
+    test.again().shell(line).run().success().stdout("2\n");
+    let null = test.again().endpoint(&server);
+    let run = null.args(["--env-file", "/dev/null", "hi"]).run();
+    run.success().stdout("3\n").stderr_is_empty();
+    for request in server.finish() {
+        assert_eq!(
+            request.header("authorization"),
+            Some(format!("Bearer {CANARY}").as_str())
+        );
+    }
+    let line = "exec skills-runner -s @/dev/stdin --dry-run --env-file in hi";
+    let run = test
+        .again()
+        .shell(&format!("echo Be brief. | {line}"))
+        .run();
+    run.success().stdout_has("Be brief.");
+}
+
+/// A pipe into which nobody writes, or somebody without an end, holds nobody up.
+#[test]
+fn a_pipe_in_a_files_place_is_bounded() {
+    let test = Test::new();
+    let run = test
+        .again()
+        .shell("mkfifo pipe && exec skills-runner --timeout 0.3 --env-file pipe hi");
+    let run = run.run().took_at_most(seconds(2.0));
+    run.status(3).stderr_has("--timeout");
+    let waiting = test.again().args(["--env-file", "pipe", "hi"]).spawn();
+    std::thread::sleep(seconds(0.5));
+    waiting.signal(libc::SIGINT);
+    waiting.wait().status(-libc::SIGINT);
+    let endless = test
+        .again()
+        .shell("bash -c 'exec skills-runner --env-file <(yes A=1) hi'");
+    endless
+        .run()
+        .status(78)
+        .stderr_has("it is larger than 1048576 bytes");
+    for device in ["/dev/zero", "/dev/full", "/dev/ptmx"] {
+        let run = test.again().args(["--env-file", device, "hi"]).run();
+        run.status(78).stderr_has("it is neither a file nor a pipe");
+    }
+}
+
+/// Whoever can log in on the machine should not have the key.
+#[test]
+fn a_file_with_the_key_that_others_may_read_is_told() {
+    let server = Server::always(|request| match request.path.as_str() {
+        "/v1/chat/completions" => Reply::text("ok"),
+        _ => Reply::status(404),
+    });
+    let key = format!("LLM_API_KEY={CANARY}\n");
+    let headers = r#"LLM_EXTRA_HEADERS={"x-key": "canary-of-headers"}"#;
+    let endpoint = Test::new().endpoint(&server).env_unset("LLM_API_KEY");
+    let endpoint = endpoint.skill("s", "---\nname: s\ndescription: S.\n---\n");
+    let endpoint = endpoint.env("SECOND_KEY", CANARY);
+    let warning = |name: &str| {
+        format!("skills-runner: others may read `.env`, which holds {name}: chmod 600 .env\n")
+    };
+    let key_told = warning("LLM_API_KEY");
+    let table: [(&str, u32, &str); 8] = [
+        (&key, 0o644, &key_told),
+        (&key, 0o604, &key_told),
+        (headers, 0o444, &warning("LLM_EXTRA_HEADERS")),
+        (&key, 0o600, ""),
+        // A service gets its key so.
+        (&key, 0o640, ""),
+        // No secret: a setting, a word, what stands elsewhere.
+        ("SCRIPT_TIMEOUT_SECONDS=3", 0o644, ""),
+        ("LLM_API_KEY=ollama", 0o644, ""),
+        ("LLM_API_KEY=${SECOND_KEY}", 0o644, ""),
+    ];
+    for (text, mode, told) in table {
+        let test = endpoint.again().dotenv(text).mode(".env", mode);
+        test.args(["-q", "hi"]).run().success().stderr(told);
+    }
+    let test = endpoint.again().dotenv(&key).mode(".env", 0o644);
+    let run = test.again().args(["doctor"]).run();
+    run.stdout_has("warning  configuration: others may read `.env`, which holds LLM_API_KEY\n         fix: chmod 600 .env\n");
+    // Nothing is asked of anybody here.
+    let run = test.again().args(["tool", "list_skills", "{}"]).run();
+    run.success().stderr_is_empty();
+    // A folder above keeps others out.
+    test.mode("", 0o700)
+        .args(["hi"])
+        .run()
+        .stderr_lacks("chmod");
+    // Another name, odd as it is, and a name that is no path for a shell.
+    let test = endpoint
+        .again()
+        .mode("", 0o755)
+        .file("home/my 'own'.env", &key);
+    let test = test.mode("home/my 'own'.env", 0o644);
+    let run = test
+        .again()
+        .args(["--env-file", "home/my 'own'.env", "hi"])
+        .run();
+    run.stderr_has("chmod 600 'home/my '\\''own'\\''.env'\n");
+    let run = test.again().args(["--env-file=~/my 'own'.env", "hi"]).run();
+    let path = test.path("home/my").display().to_string();
+    run.stderr_has(&format!("chmod 600 '{path} '\\''own'\\''.env'\n"));
+    // Also where it is not the one that wins.
+    let test = endpoint
+        .env("LLM_API_KEY", CANARY)
+        .dotenv(&key)
+        .mode(".env", 0o644);
+    test.args(["hi"]).run().stderr(&key_told);
 }
 
 /// A foreign folder must not be able to catch the user's key.

@@ -38,7 +38,7 @@ fn a_key_is_read_from_a_file() {
     // A relative path, a file that others may read.
     let test = test
         .file("keys/mine", CANARY)
-        .mode("keys/mine", 0o640)
+        .mode("keys/mine", 0o604)
         .env("LLM_API_KEY_FILE", "keys/mine");
     let run = test.args(["hi"]).run();
     run.success()

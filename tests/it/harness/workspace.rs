@@ -111,11 +111,14 @@ impl Test {
         self.file(&format!("skills/{name}/SKILL.md"), document)
     }
 
-    /// A file, with the folders above it.
+    /// A file, with the folders above it; an environment file for its owner only.
     #[track_caller]
     pub fn file(self, path: &str, content: impl AsRef<[u8]>) -> Test {
         wrote(path, fs::write(self.room_for(path), content));
-        self
+        match path.rsplit('.').next() == Some("env") {
+            true => self.mode(path, 0o600),
+            false => self,
+        }
     }
 
     /// A file that can be executed.
@@ -170,8 +173,7 @@ impl Test {
     #[track_caller]
     pub fn dotenv(self, text: &str) -> Test {
         let path = self.cwd.join(".env");
-        wrote(".env", fs::write(path, text));
-        self
+        self.file(&path.to_string_lossy(), text)
     }
 
     /// Where something in the folder is; an absolute path stays itself.
