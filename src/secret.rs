@@ -180,10 +180,10 @@ impl Secrets {
     }
 
     /// How many bytes at the end of a text may turn out to be one of them, or
-    /// a longer one, with the next piece.
-    pub fn undecided_at_end(&self, text: &str) -> usize {
+    /// a longer one, with the next piece. `least` are held back in any case.
+    pub fn undecided_at_end(&self, text: &str, least: usize) -> usize {
         let beginnings = self.forms().map(|form| beginning_at_end(form, text));
-        let mut held = beginnings.max().unwrap_or(0);
+        let mut held = beginnings.max().unwrap_or(0).max(least);
         // A whole one that reaches into what is held must not be torn apart.
         let spans = self.spans(text);
         while let Some(span) = spans
@@ -396,10 +396,10 @@ mod tests {
             secrets.mask("sk-canary-2 sk-canary short"),
             "[secret] [secret] short"
         );
-        assert_eq!(secrets.undecided_at_end("x sk-canary-"), 10);
-        assert_eq!(secrets.undecided_at_end("x sk-canary"), 9);
-        assert_eq!(secrets.undecided_at_end("x sk-canary-2s"), 1);
-        assert_eq!(secrets.undecided_at_end("x sk-canary-2 "), 0);
+        assert_eq!(secrets.undecided_at_end("x sk-canary-", 0), 10);
+        assert_eq!(secrets.undecided_at_end("x sk-canary", 0), 9);
+        assert_eq!(secrets.undecided_at_end("x sk-canary-2s", 0), 1);
+        assert_eq!(secrets.undecided_at_end("x sk-canary-2 ", 0), 0);
         assert_eq!(secrets.mask("sk-canarysk-canary"), "[secret][secret]");
         assert!(secrets.is_within(b"(sk-canary)") && !secrets.is_within(b"short"));
         assert_eq!(Secrets::default().mask("x"), "x");

@@ -14,8 +14,7 @@ impl Veil {
     /// Takes a piece and gives what can be shown by now, masked.
     pub fn add(&mut self, piece: &str, secrets: &Secrets) -> String {
         let mut text = std::mem::take(&mut self.held) + piece;
-        let secret = secrets.undecided_at_end(&text);
-        let held = secret.max(usize::from(text.ends_with('\r')));
+        let held = secrets.undecided_at_end(&text, usize::from(text.ends_with('\r')));
         self.held = text.split_off(text.floor_char_boundary(text.len() - held));
         secrets.mask(&text).into_owned()
     }
@@ -37,7 +36,9 @@ mod tests {
         let mut secrets = Secrets::default();
         secrets.extend(Secret::new("sk-canary"));
         secrets.extend(Secret::new("sk-canary-2"));
-        let table: [(&[&str], &[&str]); 6] = [
+        secrets.extend(Secret::new("ends-so\r"));
+        let table: [(&[&str], &[&str]); 7] = [
+            (&["x ends-so\r", "\n"], &["x ", "[secret]\n", ""]),
             (&["sk-canary", "-2 x"], &["", "[secret] x", ""]),
             (&["sk-canary-"], &["", "[secret]-"]),
             (
