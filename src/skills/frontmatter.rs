@@ -228,6 +228,7 @@ impl Frontmatter {
                 message,
             },
         );
+        self.diagnostics.sort_by_key(|finding| finding.line);
         self
     }
 
@@ -514,6 +515,11 @@ mod tests {
         );
         let lost = parse("---\nname: a\ndescription: b\ntags: ''x'\n stray\n...\n---\n");
         assert_eq!(lost.name().as_deref(), Some("a"));
+        let none = parse("---\n{a}\n--\n\tdescription: b\n---\n");
+        assert!(
+            none.diagnostics.is_sorted_by_key(|finding| finding.line),
+            "{none:?}"
+        );
         let odd = parse("---\nname: a\ndescription: b\u{2028}c\n---\n");
         assert_eq!(findings(&odd), ["3 Warning odd-character"]);
     }
