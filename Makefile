@@ -8,7 +8,7 @@ CARGO ?= cargo
 BINARY = target/release/skills-runner
 STATIC = target/$(TARGET)/release/skills-runner
 
-.PHONY: build static demo test check oracle install uninstall clean
+.PHONY: build static demo test check oracle fuzz replay install uninstall clean
 
 build:
 	@$(CARGO) build --release
@@ -42,6 +42,18 @@ oracle:
 	target/oracle/bin/pip install --quiet python-dotenv pyyaml
 	target/oracle/bin/python tests/oracle/dotenv_oracle.py target/release/examples/dotenv_dump
 	target/oracle/bin/python tests/oracle/yaml_oracle.py target/release/examples/frontmatter_dump
+
+# Looks for input that breaks a law of fuzz/, so long for each target; needs
+# nightly Rust and cargo-fuzz.
+FUZZ_SECONDS ?= 20
+FUZZ_TARGETS ?=
+fuzz:
+	@fuzz/run $(FUZZ_SECONDS) $(FUZZ_TARGETS)
+
+# The same laws over the seeds and so many mutations of them, with stable Rust.
+REPLAYS ?= 5000
+replay:
+	@cd fuzz && RUSTFLAGS="$(RUSTFLAGS) --cfg fuzzing" $(CARGO) run --quiet --locked --example replay -- $(REPLAYS)
 
 install: build
 	install -D -m 755 $(BINARY) $(DESTDIR)$(PREFIX)/bin/skills-runner

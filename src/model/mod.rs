@@ -28,6 +28,16 @@ mod unusable;
 mod wire;
 mod words;
 
+// What `fuzz/` feeds: nothing of it is public otherwise.
+#[cfg(fuzzing)]
+pub use {
+    reply::Assembler,
+    sse::{Splitter, TooLarge},
+    think::{Piece, ThinkFilter},
+    unparsed::is_call,
+    unusable::Fault,
+};
+
 /// What is asked.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'r> {

@@ -33,6 +33,10 @@ mod skill;
 pub mod venv;
 pub mod yaml;
 
+// What `fuzz/` feeds: it is not public otherwise.
+#[cfg(fuzzing)]
+pub use requirements_text::{decoded, ends_line, is_continued, lines};
+
 pub use catalogue::{Catalogue, Summary};
 pub use fault::Fault;
 pub use problem::{Problem, Severity};

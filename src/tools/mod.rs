@@ -24,6 +24,10 @@ mod read_file;
 mod run_python;
 mod schema;
 
+// What `fuzz/` feeds: nothing of it is public otherwise.
+#[cfg(fuzzing)]
+pub use schema::{check as check_arguments, describe as describe_schema};
+
 /// The arguments of a call, checked against the tool's schema.
 pub type Arguments = Map<String, Value>;
 

@@ -34,6 +34,13 @@ pub use fix::{Fixed, fix};
 pub use python::{python, refused};
 pub use rules::{RULES, Rule};
 
+/// What [`fix()`] makes of a document in the folder of this name, and the rules
+/// that it broke: for `fuzz/`, without a file.
+#[cfg(fuzzing)]
+pub fn mended(document: &str, folder: &str) -> Option<(String, Vec<(usize, &'static str)>)> {
+    fix::mend(document, folder).map(|mended| (mended.text, mended.fixed))
+}
+
 /// All that is wrong with a skill, but for its Python; in the order of files
 /// and lines.
 pub fn check(skill: &Skill) -> Vec<Problem> {

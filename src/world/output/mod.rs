@@ -25,7 +25,11 @@ mod veil;
 use records::{Failure, Fault};
 use report::Report;
 use stdout::Stdout;
+#[cfg(not(fuzzing))]
 use veil::Veil;
+// `fuzz/` feeds it; it is not public otherwise.
+#[cfg(fuzzing)]
+pub use veil::Veil;
 
 /// What standard output carries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,0 +1,107 @@
+//! Arguments of calls: whatever JSON comes, what is accepted fits the schema;
+//! fitting is judged here, apart from the code that accepts.
+
+use serde_json::{Map, Value};
+use skills_runner::tool::parse_arguments;
+use skills_runner::tools::{TABLE, check_arguments, describe_schema};
+
+/// See the module. A second line is a schema of its own.
+pub fn check(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    check_tools(&text);
+    let Some((arguments, schema)) = text.split_once('\n') else {
+        return;
+    };
+    let (Ok(arguments), Ok(schema)) = (parse_arguments(arguments), serde_json::from_str(schema))
+    else {
+        return;
+    };
+    describe_schema(&schema);
+    check_against(&arguments, &schema);
+}
+
+fn check_tools(text: &str) {
+    let read = parse_arguments(text);
+    if let Ok(Value::Object(fields)) = serde_json::from_str(text) {
+        assert_eq!(read.as_ref(), Ok(&fields));
+    }
+    let Ok(arguments) = read else { return };
+    for tool in TABLE {
+        tool.summary(&arguments);
+        for skills in [&[][..], &["a", "b"]] {
+            let schema = tool.parameters(skills);
+            assert!(!describe_schema(&schema).is_empty());
+            if let Some(accepted) = check_against(&arguments, &schema) {
+                tool.summary(&accepted);
+            }
+        }
+    }
+}
+
+fn check_against(arguments: &Map<String, Value>, schema: &Value) -> Option<Map<String, Value>> {
+    let accepted = match check_arguments(arguments.clone(), schema) {
+        Ok(accepted) => accepted,
+        Err(fault) => {
+            assert!(fault.starts_with('`'), "no place is named: {fault}");
+            return None;
+        }
+    };
+    if let Err(reason) = fits_object(&accepted, schema) {
+        panic!("{reason}: {accepted:?} of {arguments:?}");
+    }
+    assert_eq!(
+        check_arguments(accepted.clone(), schema).as_ref(),
+        Ok(&accepted),
+        "not settled"
+    );
+    let is_declared = |name: &str| schema["properties"].get(name).is_some();
+    for (name, value) in arguments {
+        assert!(
+            is_declared(name) || accepted.get(name) == Some(value),
+            "`{name}` was changed"
+        );
+    }
+    for name in accepted.keys() {
+        assert!(arguments.contains_key(name), "`{name}` was made up");
+    }
+    Some(accepted)
+}
+
+fn fits_object(fields: &Map<String, Value>, schema: &Value) -> Result<(), String> {
+    let Some(properties) = schema["properties"].as_object() else {
+        return Ok(());
+    };
+    for (name, property) in properties {
+        match fields.get(name) {
+            Some(value) => fits(value, property).map_err(|reason| format!("`{name}` {reason}"))?,
+            None => {
+                let required = schema["required"].as_array();
+                if required.is_some_and(|names| names.iter().any(|it| it == name.as_str())) {
+                    return Err(format!("`{name}` is missing"));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn fits(value: &Value, schema: &Value) -> Result<(), String> {
+    let Some(wanted) = schema["type"].as_str() else {
+        return Ok(());
+    };
+    match (wanted, value) {
+        ("string", Value::String(_))
+        | ("boolean", Value::Bool(_))
+        | ("number", Value::Number(_)) => Ok(()),
+        ("integer", Value::Number(number)) if !number.is_f64() => Ok(()),
+        ("array", Value::Array(items)) => match &schema["items"] {
+            inner @ Value::Object(_) => items.iter().try_for_each(|item| fits(item, inner)),
+            _ => Ok(()),
+        },
+        ("object", Value::Object(fields)) => fits_object(fields, schema),
+        ("string" | "boolean" | "number" | "integer" | "array" | "object", _) => {
+            Err(format!("is no {wanted}"))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,141 @@
+//! What a script prints, cut anywhere: beginning and end are exact, and no
+//! secret shows, neither whole nor in part where something is left out. The
+//! same for the text of a model as it streams by.
+
+use skills_runner::limits;
+use skills_runner::secret::{Cut, MASK, Secret, Secrets};
+use skills_runner::world::capture::{Caps, Capture};
+use skills_runner::world::output::Veil;
+
+use crate::cuts::{self, Numbers};
+
+/// See the module. The first line is the secret, and the second another one.
+pub fn check(data: &[u8]) {
+    let mut lines = data.splitn(3, |byte| *byte == b'\n');
+    let mut next = || lines.next().unwrap_or_default();
+    let (values, output) = ([next(), next()], next());
+    let values = values.map(|value| String::from_utf8_lossy(value).into_owned());
+    let mut secrets = Secrets::default();
+    secrets.extend(
+        values
+            .iter()
+            .filter_map(|value| Secret::new(value.as_str())),
+    );
+    let mut numbers = Numbers::of(data);
+    let caps = Caps {
+        head_bytes: numbers.below(40),
+        tail_bytes: numbers.below(40),
+    };
+    check_capture(output, caps, &secrets, &values);
+    check_capture(output, Caps::halves(1 << 16), &secrets, &values);
+    let text = String::from_utf8_lossy(output);
+    check_stream(&text, &secrets, &values);
+}
+
+/// Those of the values that can be looked for: not too short to be kept, and
+/// not made of what stands in place of a secret.
+fn sought<'v>(values: &'v [String], stands: &str) -> impl Iterator<Item = &'v String> {
+    let is_kept = |value: &&String| value.len() >= limits::SECRET_BYTES;
+    let is_mark = |value: &String| value.contains(['[', ']']) || stands.contains(value.as_str());
+    values
+        .iter()
+        .filter(is_kept)
+        .filter(move |value| !is_mark(value))
+}
+
+fn check_capture(output: &[u8], caps: Caps, secrets: &Secrets, values: &[String]) {
+    let mut due = None;
+    for pieces in cuts::ways(output) {
+        let mut capture = Capture::new(caps);
+        for piece in &pieces {
+            capture.push(piece);
+        }
+        let head_end = output.len().min(caps.head_bytes);
+        let tail_start = output.len().saturating_sub(caps.tail_bytes).max(head_end);
+        assert_eq!(capture.head(), &output[..head_end]);
+        assert_eq!(capture.tail(), &output[tail_start..]);
+        assert_eq!(capture.total_bytes(), output.len() as u64);
+        assert_eq!(capture.truncated(), head_end < tail_start);
+        let text = capture.masked(secrets);
+        if capture.truncated() {
+            check_cut(&text, capture.head().ends_with(b"\n"), values);
+        } else {
+            assert_eq!(capture.text(), String::from_utf8_lossy(output));
+            assert_hidden(&text, values, "");
+        }
+        assert_eq!(*due.get_or_insert_with(|| text.clone()), text);
+    }
+}
+
+/// The two sides of what is left out.
+fn check_cut(text: &str, is_line: bool, values: &[String]) {
+    const MARK: &str = "[… ";
+    const MARK_END: &str = " left out …]\n";
+    // The output may hold such a line itself; then nobody can tell.
+    if text.matches(MARK).count() != 1 || text.matches(MARK_END).count() != 1 {
+        return;
+    }
+    let (head, rest) = text.split_once(MARK).expect("it is there");
+    let (notice, tail) = rest.split_once(MARK_END).expect("it is there");
+    assert!(notice.ends_with(" bytes"), "{notice}");
+    assert_hidden(head, values, "");
+    assert_hidden(tail, values, "");
+    // Where the head was no line, a line end was added.
+    let head = if is_line {
+        head
+    } else {
+        head.strip_suffix('\n').unwrap_or(head)
+    };
+    for value in sought(values, "") {
+        for at in value.char_indices().map(|(at, _)| at) {
+            let (begin, end) = value.split_at(at);
+            let is_telling = |part: &str| part.len() >= limits::SECRET_PART_BYTES && part != value;
+            assert!(!is_telling(begin) || !head.ends_with(begin), "{head:?}");
+            assert!(!is_telling(end) || !tail.starts_with(end), "{tail:?}");
+        }
+    }
+}
+
+fn assert_hidden(text: &str, values: &[String], stands: &str) {
+    for value in sought(values, stands) {
+        assert!(
+            !text.contains(value.as_str()),
+            "{value:?} shows in {text:?}"
+        );
+        let json = serde_json::Value::from(value.as_str()).to_string();
+        assert!(!text.contains(&json), "{json} shows in {text:?}");
+    }
+}
+
+/// What a model says, as it comes.
+fn check_stream(text: &str, secrets: &Secrets, values: &[String]) {
+    assert_hidden(&secrets.mask(text), values, "");
+    assert_hidden(&secrets.mask_shortened(text), values, "");
+    assert_hidden(
+        &secrets.mask_cut(
+            text,
+            Cut {
+                before: true,
+                behind: true,
+            },
+        ),
+        values,
+        "",
+    );
+    for pieces in cuts::text_ways(text) {
+        let mut veil = Veil::default();
+        let mut shown = String::new();
+        for piece in &pieces {
+            shown.push_str(&veil.add(piece, secrets));
+        }
+        shown.push_str(&veil.end(secrets));
+        assert_hidden(&shown, values, "");
+        if !values.iter().any(|value| text.contains(value.as_str())) && !shown.contains(MASK) {
+            assert_eq!(shown, text);
+        }
+        assert_eq!(
+            shown.replace(MASK, ""),
+            secrets.mask(text).replace(MASK, "")
+        );
+    }
+}

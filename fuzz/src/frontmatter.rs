@@ -1,0 +1,156 @@
+//! Skills' documents: what the strict reader takes the tolerant one takes alike;
+//! what is mended says the same, strictly, above the same body.
+
+use serde_json::{Map, Value};
+use skills_runner::skills::check::mended;
+use skills_runner::skills::frontmatter::{self, Frontmatter, first_line_of_text, parse_head};
+use skills_runner::skills::yaml::{self, fence};
+
+use crate::cuts::Numbers;
+use crate::memory::bounded;
+
+/// See the module.
+pub fn check(data: &[u8]) {
+    let most = (1 << 18) + 1000 * data.len();
+    let head = bounded(most, || parse_head(data, true)).expect("a whole document is read");
+    assert!(head.body_start <= data.len());
+    let Ok(document) = std::str::from_utf8(data) else {
+        return;
+    };
+    let front = frontmatter::parse(document);
+    assert_eq!(shown(&head), shown(&front));
+    judge(&front, document);
+    check_strict(&front, document);
+    check_heads(&front, document);
+    bounded(10 * most, || check_mended(&front, document));
+}
+
+fn shown(front: &Frontmatter) -> String {
+    format!("{front:?}")
+}
+
+fn judge(front: &Frontmatter, document: &str) {
+    let body = document
+        .get(front.body_start..)
+        .expect("the body begins at a character");
+    document
+        .get(front.source.clone())
+        .expect("the source lies in the document");
+    assert!(front.source.end <= front.body_start);
+    let lines = 1 + document.matches(['\n', '\r']).count();
+    let mut before = 0;
+    for found in &front.diagnostics {
+        assert!(
+            (1..=lines).contains(&found.line),
+            "{found:?} of {lines} lines"
+        );
+        assert!(before <= found.line, "out of order: {found:?}");
+        assert!(
+            !found.message.contains('\n') && !found.rule.is_empty(),
+            "{found:?}"
+        );
+        before = found.line;
+    }
+    for (key, _) in &front.fields {
+        front.text(key);
+        front.as_written(key);
+    }
+    for text in [front.name(), front.description()].into_iter().flatten() {
+        assert!(!text.trim().is_empty());
+    }
+    assert!(first_line_of_text(body).is_none_or(|line| !line.is_empty() && body.contains(line)));
+}
+
+/// The values between two lines of dashes, by the strict reader alone.
+fn strict(document: &str) -> Option<Map<String, Value>> {
+    let start = fence::find_opening(document)?;
+    let (end, _) = fence::find_fence(document, start, "---", true)?;
+    match yaml::parse(&yaml::normalize(&document[start..end]))
+        .ok()?
+        .value
+    {
+        Value::Object(fields) => Some(fields),
+        // Nothing at all is no field.
+        Value::Null => Some(Map::new()),
+        _ => None,
+    }
+}
+
+fn check_strict(front: &Frontmatter, document: &str) {
+    if let Some(fields) = strict(document) {
+        assert_eq!(front.fields, fields);
+    }
+}
+
+/// The first bytes are enough once they hold the frontmatter.
+fn check_heads(front: &Frontmatter, document: &str) {
+    let mut numbers = Numbers::of(document.as_bytes());
+    for _ in 0..4 {
+        let bytes = &document.as_bytes()[..numbers.below(document.len() + 1)];
+        let start = std::str::from_utf8(bytes)
+            .ok()
+            .and_then(fence::find_opening);
+        let Some(head) = parse_head(bytes, false) else {
+            continue;
+        };
+        if start.is_some() {
+            assert_eq!(head.fields, front.fields, "{} bytes", bytes.len());
+            assert_eq!(
+                (head.body_start, &head.source),
+                (front.body_start, &front.source)
+            );
+        }
+    }
+}
+
+/// What `skills check --fix` writes.
+fn check_mended(front: &Frontmatter, document: &str) {
+    let folder = front
+        .name()
+        .unwrap_or_default()
+        .to_lowercase()
+        .replace([' ', '_'], "-");
+    for folder in [folder.as_str(), "my-skill"] {
+        let Some((text, fixed)) = mended(document, folder) else {
+            continue;
+        };
+        let after = frontmatter::parse(&text);
+        assert_eq!(
+            text[after.body_start..],
+            document[front.body_start..],
+            "the body is another: {text:?}"
+        );
+        let fields = strict(&text).expect("it is read strictly");
+        assert_eq!(after.fields, fields, "{text:?}");
+        let has = |rule: &str| fixed.iter().any(|(_, broken)| *broken == rule);
+        let may_change = |key: &str| match key {
+            "name" => has("missing-name") || has("name-folder") || has("field-type"),
+            "description" => has("field-type"),
+            "allowed-tools" => has("allowed-tools-commas") || has("allowed-tools-type"),
+            _ => false,
+        };
+        let kept = |fields: &Map<String, Value>| -> Map<String, Value> {
+            let fields = fields.iter().filter(|(key, _)| !may_change(key));
+            fields
+                .map(|(key, value)| (key.clone(), value.clone()))
+                .collect()
+        };
+        assert_eq!(kept(&after.fields), kept(&front.fields), "{text:?}");
+        assert_eq!(after.description(), front.description(), "{text:?}");
+        if !has("missing-name") && !has("name-folder") {
+            assert_eq!(after.name(), front.name(), "{text:?}");
+        }
+        let lines = 1 + document.matches('\n').count();
+        for (line, rule) in &fixed {
+            assert!(
+                (1..=lines).contains(line),
+                "{rule} in line {line} of {lines}"
+            );
+        }
+        let again = mended(&text, folder);
+        assert!(
+            again.is_none(),
+            "a second run finds more: {text:?} {again:?}"
+        );
+    }
+}
