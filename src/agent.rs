@@ -63,8 +63,17 @@ pub fn turn(
             });
         }
         for call in &calls {
-            run(call, conversation, tools, tally, listener);
-            if let Err(stop) = bounds.patience.check() {
+            listener(Event::ToolCall {
+                call,
+                summary: &tools.summary(call),
+            });
+            // A log that cannot be written asks to stop: what is not written
+            // down must not run.
+            let told = bounds.patience.check();
+            if told.is_ok() {
+                run(call, conversation, tools, tally, listener);
+            }
+            if let Err(stop) = told.and_then(|()| bounds.patience.check()) {
                 conversation.close();
                 return Err(stop.into());
             }
@@ -122,10 +131,6 @@ fn run(
     tally: &mut Tally,
     listener: &mut Listener<'_>,
 ) {
-    listener(Event::ToolCall {
-        call,
-        summary: &tools.summary(call),
-    });
     let start = Instant::now();
     let result = conversation.without_repetition(tools.call(call));
     tally.tool_calls += 1;

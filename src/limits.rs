@@ -264,6 +264,11 @@ pub const PROBE_DEATHS: usize = 20;
 
 /// One command of a setup: large packages over a slow line take this long.
 pub const SETUP_COMMAND: Duration = Duration::from_secs(3600);
+/// How long the log waits for other runners that write to it: each holds its lock
+/// for one write.
+pub const LOG_LOCK: Duration = Duration::from_secs(2);
+/// Between two looks at it.
+pub const LOG_LOCK_ROUND: Duration = Duration::from_micros(200);
 /// Between two looks at a lock that somebody else holds.
 pub const LOCK_ROUND: Duration = Duration::from_millis(100);
 /// Remains of setups that were killed while they cleared up.

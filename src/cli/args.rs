@@ -57,6 +57,8 @@ pub struct Typed {
     pub stdin: bool,
     /// Not `--no-scripts`.
     pub scripts: bool,
+    /// `--log`.
+    pub log: Option<OsString>,
     /// Which environment files are read.
     pub env_files: EnvFiles,
     /// `--dry-run`.
@@ -92,6 +94,7 @@ pub fn parse(arguments: Vec<OsString>) -> Result<Request> {
         timeout_seconds: None,
         stdin: true,
         scripts: true,
+        log: None,
         env_files: EnvFiles::Usual,
         dry_run: false,
         fix: false,
@@ -165,6 +168,7 @@ fn apply(typed: &mut Typed, row: &OptionRow, value: OsString) -> Result<()> {
             let on = (settings::SCRIPT_SANDBOX, "on".into(), row.long);
             typed.settings.push(on);
         }
+        Action::Log => typed.log = Some(value),
         Action::EnvFile => typed.env_files = EnvFiles::Only(value),
         Action::NoEnvFile => typed.env_files = EnvFiles::Off,
         Action::DryRun => typed.dry_run = true,

@@ -82,6 +82,14 @@ fn show(text: &str, mut output: Output) -> (Result<u8>, Output) {
 
 /// Tells what went wrong, and makes the result the last thing that is written.
 fn end(result: Result<u8>, mut output: Output) -> Ending {
+    // An answer that could not be written is a failure of its own, and so is a log.
+    let result = match result {
+        Err(error) if !is_for_want_of_a_reader(&error, &output) => Err(error),
+        other => {
+            let status = *other.as_ref().unwrap_or(&0);
+            output.settle(status).and(other)
+        }
+    };
     let ending = match result {
         Ok(status) => {
             output.complete(status);
@@ -93,12 +101,14 @@ fn end(result: Result<u8>, mut output: Output) -> Ending {
             Ending::from(&error)
         }
     };
-    // An answer that could not be written is a failure of its own.
     match (ending, output.outcome()) {
-        (Ending::Signal(_), _) | (_, Ok(())) => ending,
-        (Ending::Status(_), Err(error)) => {
+        (_, Ok(())) => ending,
+        (_, Err(error)) => {
             output.error(&error);
-            Ending::from(&error)
+            match ending {
+                Ending::Signal(_) => ending,
+                Ending::Status(_) => Ending::from(&error),
+            }
         }
     }
 }
@@ -119,6 +129,11 @@ fn dispatch(typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
     if typed.dry_run && !matches!(typed.command, Command::Ask | Command::Chat) {
         return Err(usage(
             "--dry-run shows the request of a question; it holds back nothing else",
+        ));
+    }
+    if typed.log.is_some() && matches!(typed.command, Command::Doctor | Command::Skills) {
+        return Err(usage(
+            "--log belongs to what runs tools: a question, chat, demo, tool",
         ));
     }
     match typed.command {

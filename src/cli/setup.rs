@@ -91,6 +91,12 @@ impl Run {
         }
         let run = Run::of(typed, start, config, &settings, patience);
         output.end_at(run.patience.deadline);
+        if let Some(log) = &run.typed.log
+            && !run.typed.dry_run
+        {
+            let path = settings.path(log, &start.folder);
+            output.log_to(&path, &start.folder, start.interrupt.clone())?;
+        }
         Ok(run)
     }
 

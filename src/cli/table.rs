@@ -122,6 +122,7 @@ pub enum Action {
     NoStdin,
     NoScripts,
     Sandbox,
+    Log,
     EnvFile,
     NoEnvFile,
     DryRun,
@@ -239,6 +240,13 @@ pub static OPTIONS: &[OptionRow] = &[
         None,
         "scripts run in a sandbox (SCRIPT_SANDBOX=on)",
         Action::Sandbox,
+    ),
+    option(
+        None,
+        "--log",
+        Some("FILE"),
+        "append all that happens to a private file, scripts and results in full",
+        Action::Log,
     ),
     option(
         None,

@@ -1,16 +1,19 @@
 //! `tool NAME [JSON|-]`: one tool by hand, without a model.
 
 use std::ffi::OsString;
+use std::time::Instant;
 
 use crate::cli::args::{Typed, usage};
 use crate::cli::setup::{Run, Start};
 use crate::config::Needs;
 use crate::error::{Error, Kind, Result};
+use crate::event::{Event, Tally};
 use crate::limits;
-use crate::tool::{ToolCall, parse_arguments};
+use crate::tool::{ToolCall, ToolResult, parse_arguments};
 use crate::tools::{self, TABLE, Tools};
 use crate::world::input::{Input, ReadError, Whole};
 use crate::world::output::Output;
+use crate::world::patience::Stop;
 
 /// Runs the tool and prints its result: status 0 for a result, 1 for a failed
 /// one, which is printed all the same.
@@ -46,11 +49,40 @@ pub fn run(typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
         arguments,
         ..ToolCall::default()
     };
-    let result = Tools::new(run.bench()).call(&call);
+    let (result, stopped) = recorded(&call, &run, output)?;
     // A signal ends the program by itself; there is nobody to read the result.
-    run.patience.check()?;
+    stopped?;
     output.print(&result.content);
     Ok(u8::from(!result.ok))
+}
+
+/// Runs the call between its records, and tells whether it was interrupted.
+fn recorded(
+    call: &ToolCall,
+    run: &Run,
+    output: &mut Output,
+) -> Result<(ToolResult, std::result::Result<(), Stop>)> {
+    if run.typed.log.is_some() {
+        let catalogue = run.skills.catalogue();
+        let names = catalogue.usable().map(|skill| skill.name.as_str());
+        output.start(&names.collect::<Vec<_>>());
+    }
+    output.record(&Event::ToolCall { call, summary: "" });
+    // What cannot be written down must not run.
+    run.patience.check()?;
+    let start = Instant::now();
+    let result = Tools::new(run.bench()).call(call);
+    let stopped = run.patience.check();
+    output.record(&Event::ToolResult {
+        call,
+        result: &result,
+        duration: start.elapsed(),
+    });
+    output.spend(Tally {
+        tool_calls: 1,
+        ..Tally::default()
+    });
+    Ok((result, stopped))
 }
 
 fn arguments(json: Option<OsString>, run: &Run) -> Result<String> {

@@ -61,7 +61,7 @@ impl Drop for Scratch {
 
 /// Sixteen letters that nobody can guess; `create` would fail on a folder
 /// that is there already, so a collision does no harm.
-fn random_name() -> io::Result<String> {
+pub fn random_name() -> io::Result<String> {
     let mut bytes = [0u8; 16];
     // Not /dev/urandom: an empty chroot has none.
     // SAFETY: fills at most `bytes.len()` bytes of `bytes`.

@@ -27,6 +27,7 @@ mod faults;
 mod harness;
 mod interrupts;
 mod invocation;
+mod log;
 mod masking;
 mod network;
 mod network_settings;

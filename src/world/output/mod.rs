@@ -7,6 +7,7 @@
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
+use std::path::Path;
 use std::time::Instant;
 
 use crate::error::{Error, Kind, Result};
@@ -17,11 +18,13 @@ use crate::text::{one_line, printable};
 use crate::tool::milliseconds;
 use crate::world::signal::Interrupt;
 
+mod log;
 mod records;
 mod report;
 mod stdout;
 mod veil;
 
+use log::Log;
 use records::{Failure, Fault};
 use report::Report;
 use stdout::Stdout;
@@ -96,6 +99,7 @@ pub struct Output {
     thought: Veil,
     report: Report,
     stdout: Stdout,
+    log: Option<Log>,
     /// Masked in everything that is printed: servers quote what they were sent.
     secrets: Secrets,
 }
@@ -127,6 +131,7 @@ impl Output {
             thought: Veil::default(),
             report: Report::new(format),
             stdout: Stdout::new(interrupt, format == Format::Jsonl),
+            log: None,
             secrets: Secrets::default(),
         }
     }
@@ -141,21 +146,31 @@ impl Output {
         self.stdout.end_at(deadline);
     }
 
+    /// From now on everything that happens in the user's `folder` is written
+    /// to this file as well, whatever the format.
+    pub fn log_to(&mut self, path: &Path, folder: &Path, interrupt: Interrupt) -> Result<()> {
+        let (log, warning) = Log::open(path, folder, interrupt)?;
+        self.log = Some(log);
+        if let Some(warning) = warning {
+            self.warn(&warning);
+        }
+        Ok(())
+    }
+
     /// From now on the model is known.
     pub fn name_model(&mut self, name: &str) {
-        self.report.name_model(name);
+        self.reports().for_each(|report| report.name_model(name));
     }
 
     /// The run begins: what is still missing is the model's to do. Not for
     /// runs that wrong usage may still end.
     pub fn start(&mut self, skills: &[&str]) {
-        let lines = self.report.start(skills, &self.secrets);
-        self.stdout.write(&lines);
+        self.tell(&|report, secrets| report.start(skills, secrets));
     }
 
     /// A turn of a conversation begins.
     pub fn begin_turn(&mut self) {
-        self.report.begin_turn();
+        self.reports().for_each(Report::begin_turn);
     }
 
     /// Says that standard input was silent and is ignored.
@@ -164,18 +179,22 @@ impl Output {
         self.warn(&format!(
             "standard input stayed silent for {seconds} s and is ignored (-n never reads it, - waits for it)"
         ));
-        self.report.ignore_stdin();
+        self.reports().for_each(Report::ignore_stdin);
     }
 
     /// What the turn has cost by now.
     pub fn spend(&mut self, tally: Tally) {
-        self.report.spend(tally);
+        self.reports().for_each(|report| report.spend(tally));
     }
 
-    /// Shows what happens.
+    /// Records what happens, and shows nothing.
+    pub fn record(&mut self, event: &Event<'_>) {
+        self.tell(&|report, secrets| report.event(event, secrets));
+    }
+
+    /// Records what happens, and shows it.
     pub fn show(&mut self, event: &Event<'_>) {
-        let lines = self.report.event(event, &self.secrets);
-        self.stdout.write(&lines);
+        self.record(event);
         match event {
             Event::Text(text) if self.streams => self.stream(text),
             Event::Reasoning(text) if self.verbosity == Verbosity::Verbose => self.think(text),
@@ -225,15 +244,13 @@ impl Output {
     /// The answer is complete. On a terminal it is there already, and records
     /// bring it with the turn's result.
     pub fn answer(&mut self, text: &str) {
+        let text = self.masked(text).into_owned();
+        self.reports().for_each(|report| report.answer(&text));
         if self.streams {
             self.close_line();
         } else if self.format == Format::Text {
-            let text = self.masked(text).into_owned();
             self.stdout.write(&text);
             self.stdout.write("\n");
-        } else {
-            let text = self.masked(text).into_owned();
-            self.report.answer(text);
         }
     }
 
@@ -318,15 +335,24 @@ impl Output {
         if let Some(error) = error {
             self.error(error);
         }
-        let lines = self.report.end(error, exit_code, &self.secrets);
-        self.stdout.write(&lines);
+        self.tell(&|report, secrets| report.end(error, exit_code, secrets));
     }
 
     /// The run is over and has not failed, or has told so: the last record is
     /// a result.
     pub fn complete(&mut self, exit_code: u8) {
-        let lines = self.report.complete(exit_code, &self.secrets);
-        self.stdout.write(&lines);
+        self.tell(&|report, secrets| report.complete(exit_code, secrets));
+    }
+
+    /// The run is over and would end with this status: the log's last record,
+    /// and whether everything could be written.
+    pub fn settle(&mut self, exit_code: u8) -> Result<()> {
+        self.outcome()?;
+        if let Some(log) = &mut self.log {
+            let lines = log.report.complete(exit_code, &self.secrets);
+            log.write(&lines);
+        }
+        self.outcome()
     }
 
     /// The prompt of a conversation, on standard error: standard output is for answers.
@@ -343,12 +369,30 @@ impl Output {
     /// Whether everything could be written; told once. A reader that went away
     /// is no failure; a full disk is.
     pub fn outcome(&mut self) -> Result<()> {
-        self.stdout.outcome()
+        match &mut self.log {
+            Some(log) => log.outcome().and_then(|()| self.stdout.outcome()),
+            None => self.stdout.outcome(),
+        }
     }
 
-    /// Whether the reader of standard output went away.
+    /// Whether the reader of standard output went away, and nothing else is wrong.
     pub fn is_unread(&self) -> bool {
-        self.stdout.is_unread()
+        self.stdout.is_unread() && self.log.as_ref().is_none_or(Log::is_whole)
+    }
+
+    fn reports(&mut self) -> impl Iterator<Item = &mut Report> {
+        let log = self.log.as_mut().map(|log| &mut log.report);
+        std::iter::once(&mut self.report).chain(log)
+    }
+
+    /// Writes records, first to the log: what is told has been written down.
+    fn tell(&mut self, lines: &dyn Fn(&mut Report, &Secrets) -> String) {
+        if let Some(log) = &mut self.log {
+            let lines = lines(&mut log.report, &self.secrets);
+            log.write(&lines);
+        }
+        let lines = lines(&mut self.report, &self.secrets);
+        self.stdout.write(&lines);
     }
 
     fn stream(&mut self, text: &str) {

@@ -24,6 +24,12 @@ pub enum Record<'a> {
         model: Option<Cow<'a, str>>,
         /// The names of the skills that can be used.
         skills: Vec<Cow<'a, str>>,
+        /// The user's working folder; in a log only.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        folder: Option<Cow<'a, str>>,
+        /// The program's version; in a log only.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        version: Option<&'static str>,
     },
     /// A piece of what the model says.
     Text { delta: &'a str },

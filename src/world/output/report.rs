@@ -4,6 +4,7 @@
 //! written here.
 
 use std::borrow::Cow;
+use std::path::Path;
 use std::time::Instant;
 
 use crate::error::{Error, Kind};
@@ -18,6 +19,8 @@ use crate::world::output::veil::Veil;
 #[derive(Debug)]
 pub struct Report {
     format: Format,
+    /// The user's working folder, for a log.
+    folder: Option<String>,
     model: Option<String>,
     turn: Turn,
     /// The last record is a result.
@@ -46,11 +49,20 @@ impl Report {
     pub fn new(format: Format) -> Report {
         Report {
             format,
+            folder: None,
             model: None,
             turn: Turn::new(),
             is_over: false,
             text: Veil::default(),
             reasoning: Veil::default(),
+        }
+    }
+
+    /// The same for a log: all of it, and where it happens.
+    pub fn for_log(folder: &Path) -> Report {
+        Report {
+            folder: Some(folder.to_string_lossy().into_owned()),
+            ..Report::new(Format::Jsonl)
         }
     }
 
@@ -75,6 +87,8 @@ impl Report {
             session: None,
             model: self.masked_model(secrets),
             skills: skills.iter().map(|name| secrets.mask(name)).collect(),
+            folder: self.folder.as_deref().map(|folder| secrets.mask(folder)),
+            version: self.folder.as_ref().map(|_| env!("CARGO_PKG_VERSION")),
         })
     }
 
@@ -111,8 +125,10 @@ impl Report {
     }
 
     /// The answer is there, masked.
-    pub fn answer(&mut self, text: String) {
-        self.turn.whole = Some(text);
+    pub fn answer(&mut self, text: &str) {
+        if self.format != Format::Text {
+            self.turn.whole = Some(text.to_string());
+        }
     }
 
     /// The turn is over, with this exit status. Wrong usage is no turn.
@@ -128,7 +144,7 @@ impl Report {
         self.is_over = true;
         lines
             + &self.line(&Record::Result(Summary {
-                status: if error.is_none() { "ok" } else { "error" },
+                status: if exit_code == 0 { "ok" } else { "error" },
                 exit_code,
                 answer: turn.whole.as_ref().unwrap_or(&turn.answer),
                 session: None,

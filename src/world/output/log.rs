@@ -1,0 +1,269 @@
+//! `--log FILE`: the records of a run, kept in a private file.
+//!
+//! It is an audit: what cannot be written down must not happen. So a record
+//! that cannot be written asks the run to stop, as a signal does, and nothing
+//! more is tried. Several runners may share a file: every record is one write,
+//! under a lock, and what a crash left of a line stays a line of its own.
+
+use std::fs::{File, OpenOptions, Permissions, TryLockError};
+use std::io::{self, Write};
+use std::os::unix::fs::{FileExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use crate::error::{Error, Kind, Result};
+use crate::limits;
+use crate::world::output::report::Report;
+use crate::world::scratch::random_name;
+use crate::world::signal::{Interrupt, Signal};
+
+/// Letters that tell a run from others.
+const RUN_LETTERS: usize = 8;
+
+/// The file, and what is to be written there.
+#[derive(Debug)]
+pub struct Log {
+    /// The run as the log tells it: always all of it.
+    pub report: Report,
+    path: PathBuf,
+    file: File,
+    /// Some logs may be written only.
+    is_readable: bool,
+    run: String,
+    interrupt: Interrupt,
+    failure: Option<io::Error>,
+    is_told: bool,
+}
+
+/// A log, and what is doubtful about it.
+type Opened = (Log, Option<String>);
+
+impl Log {
+    /// Opens the file, or makes it. Should writing fail later, it is the
+    /// `interrupt` that is raised.
+    pub fn open(path: &Path, folder: &Path, interrupt: Interrupt) -> Result<Opened> {
+        let failure = |cause: &dyn std::fmt::Display| {
+            let path = path.display();
+            Error::new(
+                Kind::Usage,
+                format!("failed to open the log `{path}`: {cause}"),
+            )
+        };
+        // Looked at first: opening a device may do something.
+        if let Ok(meta) = path.symlink_metadata() {
+            if meta.is_symlink() {
+                return Err(failure(&"it is a link").with_hint("name the file itself"));
+            }
+            if !meta.is_file() {
+                return Err(failure(&"it is no regular file"));
+            }
+        }
+        let (file, is_readable) = open_private(path).map_err(|error| failure(&error))?;
+        let meta = file.metadata().map_err(|error| failure(&error))?;
+        if !meta.is_file() {
+            return Err(failure(&"it is no regular file"));
+        }
+        let mut warning = None;
+        if meta.permissions().mode() & 0o077 != 0
+            && let Err(error) = file.set_permissions(Permissions::from_mode(0o600))
+        {
+            let path = path.display();
+            warning = Some(format!(
+                "others have access to the log `{path}`, and that cannot be changed: {error}"
+            ));
+        }
+        let mut run = random_name().map_err(|error| failure(&error))?;
+        run.truncate(RUN_LETTERS);
+        let log = Log {
+            report: Report::for_log(folder),
+            path: path.to_path_buf(),
+            file,
+            is_readable,
+            run,
+            interrupt,
+            failure: None,
+            is_told: false,
+        };
+        Ok((log, warning))
+    }
+
+    /// Writes lines of records, each with the time and the run in front.
+    pub fn write(&mut self, lines: &str) {
+        for line in lines.split_inclusive('\n') {
+            if self.failure.is_none() {
+                let time = timestamp(SystemTime::now());
+                let fields = line.strip_prefix('{').unwrap_or(line);
+                let line = format!("{{\"time\":\"{time}\",\"run\":\"{}\",{fields}", self.run);
+                self.failure = self.append(&line).err();
+            }
+            if self.failure.is_some() {
+                self.interrupt.raise(Signal::PIPE);
+                return;
+            }
+        }
+    }
+
+    /// Whether everything was written.
+    pub fn is_whole(&self) -> bool {
+        self.failure.is_none()
+    }
+
+    /// Why not everything could be written, told once.
+    pub fn outcome(&mut self) -> Result<()> {
+        match &self.failure {
+            Some(error) if !std::mem::replace(&mut self.is_told, true) => {
+                let path = self.path.display();
+                let message = format!("failed to write the log `{path}`: {error}");
+                Err(Error::new(Kind::Io, message)
+                    .with_hint("what cannot be written down is not run"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn append(&mut self, line: &str) -> io::Result<()> {
+        let is_locked = self.lock()?;
+        let done = self.append_alone(line, is_locked);
+        if is_locked {
+            let _ = self.file.unlock();
+        }
+        done
+    }
+
+    /// Whether nobody else writes now; some network file systems lock nothing.
+    fn lock(&self) -> io::Result<bool> {
+        let began = Instant::now();
+        loop {
+            match self.file.try_lock() {
+                Ok(()) => return Ok(true),
+                Err(TryLockError::Error(_)) => return Ok(false),
+                Err(TryLockError::WouldBlock) if began.elapsed() < limits::LOG_LOCK => {
+                    thread::sleep(limits::LOG_LOCK_ROUND);
+                }
+                Err(TryLockError::WouldBlock) => {
+                    return Err(io::Error::other("somebody else keeps it locked"));
+                }
+            }
+        }
+    }
+
+    fn append_alone(&mut self, line: &str, is_locked: bool) -> io::Result<()> {
+        let length = self.file.metadata()?.len();
+        let mut last = *b"\n";
+        if self.is_readable && length > 0 {
+            self.file.read_at(&mut last, length - 1)?;
+        }
+        let done = match &last {
+            b"\n" => self.file.write_all(line.as_bytes()),
+            // Somebody was killed while writing.
+            _ => self.file.write_all(format!("\n{line}").as_bytes()),
+        };
+        if done.is_err() && is_locked {
+            // Rather no record than a part of one.
+            let _ = self.file.set_len(length);
+        }
+        done
+    }
+}
+
+/// The file, and whether it can be read too. Never through a link; a device
+/// that took a file's place does not hold us up.
+fn open_private(path: &Path) -> io::Result<(File, bool)> {
+    let mut options = OpenOptions::new();
+    options
+        .append(true)
+        .create(true)
+        .mode(0o600)
+        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY);
+    match options.clone().read(true).open(path) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            Ok((options.open(path)?, false))
+        }
+        file => Ok((file?, true)),
+    }
+}
+
+/// RFC 3339, UTC, with milliseconds.
+fn timestamp(time: SystemTime) -> String {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let seconds = since.as_secs();
+    let (year, month, day) = date(seconds / 86_400); // not a bound
+    let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60); // not a bound
+    let millisecond = since.subsec_millis();
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millisecond:03}Z")
+}
+
+/// Year, month and day of a day that is counted from 1970-01-01.
+fn date(days: u64) -> (u64, u64, u64) {
+    // From 1 March of the year 0 on, so that a leap day is the last of its year,
+    // in cycles of 400 years.
+    let days = days + 719_468; // not a bound
+    let (cycle, day) = (days / 146_097, days % 146_097); // not a bound
+    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365; // not a bound
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let is_next_year = month >= 10;
+    let month = if is_next_year { month - 9 } else { month + 3 };
+    (400 * cycle + year + u64::from(is_next_year), month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::world::scratch::Scratch;
+
+    #[test]
+    fn times_are_those_of_the_calendar() {
+        let table = [
+            (0, "1970-01-01T00:00:00.000Z"),
+            (68_169_599_999, "1972-02-28T23:59:59.999Z"),
+            (68_169_600_000, "1972-02-29T00:00:00.000Z"),
+            (951_782_399_001, "2000-02-28T23:59:59.001Z"),
+            (951_782_400_000, "2000-02-29T00:00:00.000Z"),
+            (951_868_800_000, "2000-03-01T00:00:00.000Z"),
+            (978_307_199_000, "2000-12-31T23:59:59.000Z"),
+            (1_000_000_000_000, "2001-09-09T01:46:40.000Z"),
+            (1_704_067_199_999, "2023-12-31T23:59:59.999Z"),
+            (1_709_164_800_000, "2024-02-29T00:00:00.000Z"),
+            (2_147_483_648_000, "2038-01-19T03:14:08.000Z"),
+            (4_107_542_400_000, "2100-03-01T00:00:00.000Z"),
+            (253_402_300_799_999, "9999-12-31T23:59:59.999Z"),
+        ];
+        for (milliseconds, expected) in table {
+            let time = UNIX_EPOCH + Duration::from_millis(milliseconds);
+            assert_eq!(timestamp(time), expected);
+        }
+        let mut days = (0..).map(date);
+        for year in 1970..2410 {
+            let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+            let february = if is_leap { 29 } else { 28 };
+            let lengths = [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+            for (month, length) in (1..).zip(lengths) {
+                for day in 1..=length {
+                    assert_eq!(days.next(), Some((year, month, day)));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_locked_log_is_a_failure_and_not_a_wait_for_ever() {
+        let scratch = Scratch::new(&std::env::temp_dir()).unwrap();
+        let path = scratch.path().join("log");
+        let (mut log, warning) = Log::open(&path, Path::new("/"), Interrupt::never()).unwrap();
+        assert_eq!(warning, None);
+        let other = File::open(&path).unwrap();
+        other.lock().unwrap();
+        log.write("{\"a\":1}\n");
+        let error = log.outcome().unwrap_err();
+        assert!(error.to_string().contains("keeps it locked"), "{error}");
+        assert!(log.outcome().is_ok(), "it has been told");
+        other.unlock().unwrap();
+        log.write("{\"a\":1}\n");
+        assert_eq!(std::fs::read(&path).unwrap(), b"", "nothing more is tried");
+    }
+}

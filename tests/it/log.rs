@@ -1,0 +1,356 @@
+//! `--log FILE`: what happened is written down, or it does not happen.
+
+use std::collections::BTreeMap;
+use std::ffi::CString;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+
+use serde_json::{Value, json};
+
+use crate::harness::{CANARY, Reply, Server, Test};
+
+const RUN: &str = "run_python_script";
+
+fn sums() -> Test {
+    Test::new()
+        .skill("sums", "---\ndescription: Adds numbers.\n---\n")
+        .venv("sums")
+}
+
+fn records(test: &Test) -> Vec<Value> {
+    let text = test.read("audit.jsonl");
+    assert!(text.is_empty() || text.ends_with('\n'), "{text}");
+    let records = text.lines().map(serde_json::from_str);
+    records
+        .collect::<Result<_, _>>()
+        .unwrap_or_else(|error| panic!("{error} in {text}"))
+}
+
+/// The types in their order; text comes in as many pieces as it likes.
+fn types(records: &[Value]) -> Vec<&str> {
+    let types = records.iter().map(|record| record["type"].as_str());
+    let mut types: Vec<&str> = types.map(Option::unwrap).collect();
+    types.dedup_by(|next, before| next == before && *next == "text");
+    types
+}
+
+fn mode(test: &Test, path: &str) -> u32 {
+    let meta = std::fs::metadata(test.path(path)).unwrap();
+    meta.permissions().mode() & 0o777
+}
+
+fn by_hand(script: &str) -> [String; 5] {
+    let call = json!({"skill_name": "sums", "script": script});
+    ["--log", "audit.jsonl", "tool", RUN, &call.to_string()].map(str::to_owned)
+}
+
+/// Whatever is printed: the records of jsonl, with time and run, and in full.
+#[test]
+fn the_whole_run_is_in_the_log_whatever_the_format() {
+    let script = format!(
+        "# {}\nprint('x' * 30000)\nprint('{}' + '{}')\n",
+        "long ".repeat(1000),
+        &CANARY[..9],
+        &CANARY[9..]
+    );
+    let formats: [&[&str]; 3] = [&["-q"], &["-q", "-o", "json"], &["-o", "jsonl"]];
+    for format in formats {
+        let server = Server::start([
+            Reply::call(RUN, &json!({"skill_name": "sums", "script": script})),
+            Reply::text("done"),
+        ]);
+        let test = sums().endpoint(&server);
+        let run = test
+            .again()
+            .args(["--log", "audit.jsonl", "add them up"])
+            .args(format)
+            .run()
+            .success();
+        server.finish();
+        let log = records(&test);
+        assert_eq!(
+            types(&log),
+            ["start", "tool_call", "tool_result", "text", "result"]
+        );
+        let call = &log[1]["arguments"]["script"];
+        assert_eq!(call.as_str(), Some(script.as_str()), "the whole script");
+        let result = log[2]["content"].as_str().unwrap();
+        let result: Value = serde_json::from_str(result).unwrap();
+        let printed = format!("{}\n[secret]\n", "x".repeat(30_000));
+        assert_eq!(result["stdout"].as_str(), Some(printed.as_str()));
+        assert_eq!(log.last().unwrap()["answer"], "done");
+        assert_eq!(
+            (log[0]["folder"].as_str(), log[0]["version"].as_str()),
+            (
+                test.path(".").canonicalize().unwrap().to_str(),
+                Some(env!("CARGO_PKG_VERSION"))
+            )
+        );
+        for record in &log {
+            assert_eq!(record["run"], log[0]["run"]);
+            let time = record["time"].as_str().unwrap();
+            let form: String = time
+                .chars()
+                .map(|c| if c.is_ascii_digit() { '0' } else { c })
+                .collect();
+            assert_eq!(form, "0000-00-00T00:00:00.000Z");
+        }
+        assert_eq!(mode(&test, "audit.jsonl"), 0o600);
+        if format.contains(&"jsonl") {
+            let mut log = log;
+            let mut told = run.stdout_json_lines();
+            for record in log.iter_mut().chain(&mut told) {
+                let fields = record.as_object_mut().unwrap();
+                for own in ["time", "run", "folder", "version"] {
+                    fields.remove(own);
+                }
+                if fields["type"] == "result" {
+                    fields.remove("duration_ms");
+                }
+            }
+            assert_eq!(log, told, "the same records");
+        }
+    }
+}
+
+#[test]
+fn a_tool_by_hand_is_in_the_log_too() {
+    let test = sums();
+    test.again().args(by_hand("print(4)")).run().success();
+    test.again()
+        .args(by_hand("raise SystemExit(3)"))
+        .run()
+        .status(1);
+    let log = records(&test);
+    let (first, second) = log.split_at(4);
+    for records in [first, second] {
+        assert_eq!(
+            types(records),
+            ["start", "tool_call", "tool_result", "result"]
+        );
+        assert_eq!(records[0]["skills"], json!(["sums"]));
+        assert_eq!(records[3]["tool_calls"], 1);
+    }
+    assert_ne!(first[0]["run"], second[0]["run"], "two runs");
+    assert_eq!(first[1]["arguments"]["script"], "print(4)");
+    let ends = |records: &[Value]| {
+        (
+            records[3]["status"].clone(),
+            records[3]["exit_code"].clone(),
+        )
+    };
+    assert_eq!(ends(first), (json!("ok"), json!(0)));
+    assert_eq!(ends(second), (json!("error"), json!(1)));
+}
+
+/// Every turn of a conversation, and a run whose reader goes away.
+#[test]
+fn conversations_and_runs_without_a_reader_are_in_the_log() {
+    let server = Server::start([Reply::text("one"), Reply::text("two")]);
+    let test = sums().endpoint(&server);
+    test.again()
+        .args(["--log", "audit.jsonl", "chat"])
+        .stdin("first\nsecond\n")
+        .run()
+        .success();
+    server.finish();
+    let log = records(&test);
+    assert_eq!(types(&log), ["start", "text", "result", "text", "result"]);
+    let answers: Vec<&str> = log.iter().filter_map(|r| r["answer"].as_str()).collect();
+    assert_eq!(answers, ["one", "two"]);
+
+    let server = Server::start([Reply::text("one")]);
+    let test = sums().endpoint(&server);
+    test.again()
+        .args(["--log", "audit.jsonl", "first"])
+        .stdout_closed()
+        .run()
+        .success();
+    server.finish();
+    assert_eq!(types(&records(&test)), ["start", "text", "result"]);
+}
+
+/// What is no file of one's own is refused before anything is asked.
+#[test]
+fn a_log_that_cannot_be_one_is_refused_at_once() {
+    let test = Test::new()
+        .file("target.jsonl", "kept")
+        .link("link.jsonl", "target.jsonl")
+        .link("dangling.jsonl", "nowhere.jsonl")
+        .folder("folder");
+    let fifo = CString::new(test.path("fifo").as_os_str().as_bytes()).unwrap();
+    // SAFETY: a name that outlives the call.
+    assert_eq!(unsafe { libc::mkfifo(fifo.as_ptr(), 0o600) }, 0);
+    let server = Server::start([]);
+    let table = [
+        ("link.jsonl", "it is a link"),
+        ("dangling.jsonl", "it is a link"),
+        ("folder", "it is no regular file"),
+        ("fifo", "it is no regular file"),
+        ("/dev/full", "it is no regular file"),
+        ("missing/audit.jsonl", "No such file or directory"),
+        ("", "it is no regular file"),
+    ];
+    for (path, cause) in table {
+        for command in [vec!["hi"], vec!["tool", "list_skills"], vec!["demo"]] {
+            test.again()
+                .endpoint(&server)
+                .args(["--log", path])
+                .args(command)
+                .run()
+                .status(2)
+                .stdout_is_empty()
+                .stderr_has("failed to open the log `")
+                .stderr_has(cause);
+        }
+    }
+    server.finish();
+    assert_eq!(test.read("target.jsonl"), "kept");
+    assert!(!test.exists("nowhere.jsonl"));
+}
+
+#[test]
+fn what_runs_nothing_has_no_log() {
+    let server = Server::start([]);
+    let test = sums().endpoint(&server);
+    for command in [["doctor"].as_slice(), &["skills", "list"]] {
+        test.again()
+            .args(["--log", "audit.jsonl"])
+            .args(command)
+            .run()
+            .status(2)
+            .stderr_has("--log belongs to what runs tools");
+    }
+    for command in [["hi"].as_slice(), &["chat", "hi"]] {
+        test.again()
+            .args(["--dry-run", "--log", "audit.jsonl"])
+            .args(command)
+            .run()
+            .success();
+    }
+    assert!(!test.exists("audit.jsonl"), "nothing was done");
+    server.finish();
+}
+
+/// Others lose their access, and what a crash left stays a line of its own.
+#[test]
+fn an_old_log_is_made_private_and_goes_on_with_a_whole_line() {
+    let torn = "{\"type\":\"start\"}\n{\"type\":\"tool_c";
+    let test = sums().file("audit.jsonl", torn).mode("audit.jsonl", 0o664);
+    test.again()
+        .args(by_hand("print(4)"))
+        .run()
+        .success()
+        .stderr_is_empty();
+    assert_eq!(mode(&test, "audit.jsonl"), 0o600);
+    let text = test.read("audit.jsonl");
+    let rest = text.strip_prefix(&format!("{torn}\n{{\"time\":"));
+    assert_eq!(
+        rest.map(|rest| rest.lines().count()),
+        Some(4),
+        "{text}: no line is lost"
+    );
+}
+
+/// Many runners append to one log: every line is whole.
+#[test]
+fn runners_side_by_side_share_a_log() {
+    let test = sums();
+    let script = "print('y' * 50000)";
+    let mut left = 12;
+    let mut running = Vec::new();
+    while left > 0 || !running.is_empty() {
+        while left > 0 && running.len() < 6 {
+            running.push(test.again().args(by_hand(script)).spawn());
+            left -= 1;
+        }
+        running.remove(0).wait().success();
+    }
+    let log = records(&test);
+    let mut runs: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for record in &log {
+        let name = record["run"].as_str().unwrap();
+        let run = runs.entry(name).or_default();
+        run.push(record["type"].as_str().unwrap());
+    }
+    assert_eq!(runs.len(), 12);
+    for types in runs.values() {
+        assert_eq!(types, &["start", "tool_call", "tool_result", "result"]);
+    }
+}
+
+/// Nothing runs that cannot be written down.
+#[test]
+fn a_full_log_ends_the_run_before_the_script() {
+    let script = format!("open('ran', 'w')\n#{}", "x".repeat(3000));
+    let before = "{}\n".repeat(1000);
+    let arguments = json!({"skill_name": "sums", "script": script});
+    let test = sums().file("audit.jsonl", &before);
+    // 4096 bytes: the start is written, the script is not.
+    let limited = "ulimit -f 8; exec skills-runner --log audit.jsonl \"$@\"";
+
+    let server = Server::start([Reply::call(RUN, &arguments)]);
+    let run = test
+        .again()
+        .endpoint(&server)
+        .shell(limited)
+        .args(["-o", "jsonl", "go"])
+        .run()
+        .status(1)
+        .stderr_has("skills-runner: failed to write the log `")
+        .stderr_has("File too large")
+        .stderr_has("hint: what cannot be written down is not run");
+    server.finish();
+    let told = run.stdout_json_lines();
+    assert_eq!(types(&told), ["start", "tool_call", "error", "result"]);
+    let result = &told[3];
+    assert_eq!(
+        (&result["error"]["kind"], &result["exit_code"]),
+        (&json!("io"), &json!(1))
+    );
+
+    let arguments = arguments.to_string();
+    test.again()
+        .shell(limited)
+        .args(["tool", RUN, &arguments])
+        .run()
+        .status(1)
+        .stdout_is_empty()
+        .stderr_has("failed to write the log `");
+    assert!(!test.exists("skills/sums/ran"), "the script has run");
+    let log = test.read("audit.jsonl");
+    let rest = log.strip_prefix(before.as_str()).unwrap();
+    let types: Vec<String> = rest
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["type"].to_string())
+        .collect();
+    assert_eq!(types, ["\"start\"", "\"start\""], "no part of a record");
+}
+
+/// A script that ran is not shown as if it were written down when it is not.
+#[test]
+fn a_log_that_fills_up_later_is_told_too() {
+    let before = "{}\n".repeat(1000);
+    let test = sums().file("audit.jsonl", before);
+    let script = "print('z' * 5000)";
+    let arguments = json!({"skill_name": "sums", "script": script}).to_string();
+    test.again()
+        .shell("ulimit -f 8; exec skills-runner --log audit.jsonl \"$@\"")
+        .args(["tool", RUN, &arguments])
+        .run()
+        .status(1)
+        .stdout_has("zzzz")
+        .stderr_has("failed to write the log `");
+}
+
+#[test]
+fn scripts_do_not_inherit_the_log() {
+    let test = sums();
+    let script = "import os\nfor n in os.listdir('/proc/self/fd'):\n    try: print(os.readlink('/proc/self/fd/' + n))\n    except OSError: pass\n";
+    test.again()
+        .args(by_hand(script))
+        .run()
+        .success()
+        .stdout_has("pipe:")
+        .stdout_lacks("audit");
+}
