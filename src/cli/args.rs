@@ -57,6 +57,8 @@ pub struct Typed {
     pub stdin: bool,
     /// Not `--no-scripts`.
     pub scripts: bool,
+    /// `--confirm`.
+    pub confirm: bool,
     /// `--log`.
     pub log: Option<OsString>,
     /// Which environment files are read.
@@ -94,6 +96,7 @@ pub fn parse(arguments: Vec<OsString>) -> Result<Request> {
         timeout_seconds: None,
         stdin: true,
         scripts: true,
+        confirm: false,
         log: None,
         env_files: EnvFiles::Usual,
         dry_run: false,
@@ -168,6 +171,7 @@ fn apply(typed: &mut Typed, row: &OptionRow, value: OsString) -> Result<()> {
             let on = (settings::SCRIPT_SANDBOX, "on".into(), row.long);
             typed.settings.push(on);
         }
+        Action::Confirm => typed.confirm = true,
         Action::Log => typed.log = Some(value),
         Action::EnvFile => typed.env_files = EnvFiles::Only(value),
         Action::NoEnvFile => typed.env_files = EnvFiles::Off,

@@ -131,10 +131,14 @@ fn dispatch(typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
             "--dry-run shows the request of a question; it holds back nothing else",
         ));
     }
-    if typed.log.is_some() && matches!(typed.command, Command::Doctor | Command::Skills) {
-        return Err(usage(
-            "--log belongs to what runs tools: a question, chat, demo, tool",
-        ));
+    if matches!(typed.command, Command::Doctor | Command::Skills) {
+        for (name, is_typed) in [("--log", typed.log.is_some()), ("--confirm", typed.confirm)] {
+            if is_typed {
+                return Err(usage(format!(
+                    "{name} belongs to what runs tools: a question, chat, demo, tool"
+                )));
+            }
+        }
     }
     match typed.command {
         Command::Ask if !ask::is_conversation(&typed) => ask::run(typed, start, output),

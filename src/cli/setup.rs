@@ -19,7 +19,7 @@ use crate::skills::python::{Interpreter, quoted};
 use crate::skills::shim::Shims;
 use crate::skills::{Catalogue, Problem, Skills};
 use crate::text;
-use crate::tools::{Tools, Workbench};
+use crate::tools::{Consent, Tools, Workbench};
 use crate::world::files;
 use crate::world::harden::IsSecret;
 use crate::world::output::Output;
@@ -162,6 +162,7 @@ impl Run {
         Workbench {
             skills: &self.skills,
             scripts: self.typed.scripts.then_some(&self.config.scripts),
+            consent: self.typed.confirm.then(Consent::default),
             shims: Shims::default(),
             secrets: &self.config.secrets,
             patience: &self.patience,

@@ -122,6 +122,7 @@ pub enum Action {
     NoStdin,
     NoScripts,
     Sandbox,
+    Confirm,
     Log,
     EnvFile,
     NoEnvFile,
@@ -240,6 +241,13 @@ pub static OPTIONS: &[OptionRow] = &[
         None,
         "scripts run in a sandbox (SCRIPT_SANDBOX=on)",
         Action::Sandbox,
+    ),
+    option(
+        None,
+        "--confirm",
+        None,
+        "ask on the terminal before a script runs; without a terminal none does",
+        Action::Confirm,
     ),
     option(
         None,

@@ -24,6 +24,8 @@ mod read_file;
 mod run_python;
 mod schema;
 
+pub use run_python::Consent;
+
 // What `fuzz/` feeds: nothing of it is public otherwise.
 #[cfg(fuzzing)]
 pub use schema::{check as check_arguments, describe as describe_schema};
@@ -38,6 +40,8 @@ pub struct Workbench<'w> {
     pub skills: &'w Skills,
     /// How scripts run; `None`: they do not.
     pub scripts: Option<&'w Scripts>,
+    /// What a person has allowed; `None`: everything.
+    pub consent: Option<Consent>,
     /// What is behind the `python3` that runs them.
     pub shims: Shims,
     /// What is masked in every result.

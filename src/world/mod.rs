@@ -15,3 +15,4 @@ pub mod process;
 pub mod sandbox;
 pub mod scratch;
 pub mod signal;
+pub mod terminal;

@@ -213,13 +213,15 @@ fn a_log_that_cannot_be_one_is_refused_at_once() {
 fn what_runs_nothing_has_no_log() {
     let server = Server::start([]);
     let test = sums().endpoint(&server);
-    for command in [["doctor"].as_slice(), &["skills", "list"]] {
-        test.again()
-            .args(["--log", "audit.jsonl"])
-            .args(command)
-            .run()
-            .status(2)
-            .stderr_has("--log belongs to what runs tools");
+    for option in [["--log", "audit.jsonl"].as_slice(), &["--confirm"]] {
+        for command in [["doctor"].as_slice(), &["skills", "list"]] {
+            test.again()
+                .args(option)
+                .args(command)
+                .run()
+                .status(2)
+                .stderr_has(&format!("{} belongs to what runs tools", option[0]));
+        }
     }
     for command in [["hi"].as_slice(), &["chat", "hi"]] {
         test.again()

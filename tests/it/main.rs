@@ -16,6 +16,7 @@ mod ask;
 mod chat;
 mod check;
 mod config;
+mod confirm;
 mod conversation;
 mod demo;
 mod dialects;

@@ -22,10 +22,13 @@ use crate::world::process::{Job, Leftovers, run};
 use crate::world::scratch::Scratch;
 
 mod confined;
+mod consent;
 mod module;
 mod report;
 
 use confined::Confined;
+pub use consent::Consent;
+use consent::Proposal;
 use report::{Ran, Report};
 
 /// The tool.
@@ -84,7 +87,17 @@ impl Tool for RunPython {
             .and_then(|source| source.check(&skill).map(|()| source))
             .and_then(|source| Interpreter::of(&skill, scripts).map(|python| (source, python)))
             .and_then(|(source, python)| Ok((source, python, limit(arguments, scripts)?)));
-        match prepared {
+        let allowed = prepared.and_then(|(source, python, limit)| {
+            let proposal = Proposal {
+                skill: &skill,
+                source: &source,
+                python: &python,
+                arguments,
+            };
+            proposal.consent(bench)?;
+            Ok((source, python, limit))
+        });
+        match allowed {
             Ok((source, python, limit)) => {
                 execute(&skill, &source, python, limit, arguments, scripts, bench)
             }

@@ -1,0 +1,209 @@
+//! `--confirm`: a person sees a script before it runs, and says whether it may.
+//!
+//! Every row of the script stands behind a mark of our own, also where a long
+//! line goes on: nothing in it can pass for a question, or hide at a line's end.
+
+use std::cell::Cell;
+use std::io;
+use std::path::Path;
+
+use super::{Source, script_arguments};
+use crate::limits;
+use crate::skills::Skill;
+use crate::skills::python::{Interpreter, quoted};
+use crate::text;
+use crate::tools::{Arguments, Workbench, text_of};
+use crate::world::confined::read_whole;
+use crate::world::patience::{Patience, Stop};
+use crate::world::terminal::Terminal;
+
+/// What a person has allowed so far.
+#[derive(Debug, Default)]
+pub struct Consent {
+    /// All scripts of this run.
+    to_all: Cell<bool>,
+}
+
+/// What wants to run.
+pub struct Proposal<'a> {
+    pub skill: &'a Skill,
+    pub source: &'a Source<'a>,
+    pub python: &'a Interpreter,
+    pub arguments: &'a Arguments,
+}
+
+const MARK: &str = "  | ";
+const QUESTION: &str = "run it? y: yes, n: no, s: show all of it, a: yes to all of this run > ";
+
+const REFUSED: &str = "the user refused to run this script: do not try it again, nor the same in another way; \
+                       go on without it, or ask the user what to do instead";
+const UNASKED: &str = "scripts run only when the user allows it on a terminal (--confirm), and there is none: \
+                       the script was not run; answer without running any";
+
+impl Proposal<'_> {
+    /// Asks, unless nobody wants to be asked. The error is for the model.
+    pub fn consent(&self, bench: &Workbench<'_>) -> Result<(), String> {
+        let Some(consent) = &bench.consent else {
+            return Ok(());
+        };
+        if consent.to_all.get() {
+            return Ok(());
+        }
+        let answer = Terminal::open().and_then(|mut terminal| self.ask(&mut terminal, bench));
+        match answer {
+            Ok(Answer::Once) => Ok(()),
+            Ok(Answer::Always) => {
+                consent.to_all.set(true);
+                Ok(())
+            }
+            Ok(Answer::No) => Err(REFUSED.into()),
+            Err(error) => Err(match Stop::within(&error) {
+                Some(Stop::Interrupted(_)) => "interrupted by the user".into(),
+                Some(stop) => stop.to_string(),
+                None => UNASKED.into(),
+            }),
+        }
+    }
+
+    fn ask(&self, terminal: &mut Terminal, bench: &Workbench<'_>) -> io::Result<Answer> {
+        let patience: &Patience = bench.patience;
+        let (height, width) = terminal.size();
+        let rows = |is_whole| {
+            let sections = self.sections(is_whole);
+            let rows = sections.map(|(title, text)| {
+                let mask = |text| bench.secrets.mask(text);
+                rows(&mask(&title), &mask(&text), width)
+            });
+            rows.collect::<Vec<_>>().concat()
+        };
+        let head = format!(
+            "skills-runner: a script wants to run in the skill `{}`, by {}",
+            self.skill.name,
+            self.python.program.display()
+        );
+        let head = text::one_line(&bench.secrets.mask(&head), limits::LINE_BYTES);
+        terminal.say(&format!("{}\n", text::printable(&head)), patience)?;
+        // The line above, that of the question, and what is left of the one before.
+        let most = height.saturating_sub(6).max(6);
+        let first = rows(false);
+        terminal.say(&first[..first.len().min(most)].concat(), patience)?;
+        if let Some(left @ 1..) = first.len().checked_sub(most) {
+            terminal.say(
+                &format!("… {}\n", text::counted(left, "more line")),
+                patience,
+            )?;
+        }
+        loop {
+            let answer = terminal.ask(QUESTION, patience)?.unwrap_or_default();
+            match answer.trim().to_lowercase().as_str() {
+                "y" | "yes" => return Ok(Answer::Once),
+                "a" | "all" => return Ok(Answer::Always),
+                "s" | "show" => terminal.say(&rows(true).concat(), patience)?,
+                _ => return Ok(Answer::No),
+            }
+        }
+    }
+
+    /// Titles and texts of what there is to see; what stands in files and comes
+    /// as input only with `is_whole`.
+    fn sections(&self, is_whole: bool) -> impl Iterator<Item = (String, String)> {
+        let words = script_arguments(self.arguments);
+        let quoted_words = words.iter().map(|word| quoted(Path::new(word)));
+        let words = quoted_words.collect::<Vec<_>>().join(" ");
+        let input = text_of(self.arguments, "stdin");
+        let (title, shown) = if is_whole {
+            ("input".into(), input)
+        } else {
+            (format!("input: {}", text::counted(input.len(), "byte")), "")
+        };
+        let input = (!input.is_empty()).then(|| (title, shown.to_string()));
+        let [command, script] = match self.source {
+            Source::Text(script) => [
+                (!words.is_empty()).then(|| ("arguments".to_string(), words)),
+                Some(("script".to_string(), (*script).to_string())),
+            ],
+            Source::File(path) => [
+                Some((
+                    "command".to_string(),
+                    format!("{} {words}", quoted(Path::new(path))),
+                )),
+                is_whole.then(|| (format!("script {path}"), self.file(path))),
+            ],
+        };
+        [command, input, script].into_iter().flatten()
+    }
+
+    /// The text of a file of the skill, or why it cannot be shown.
+    fn file(&self, path: &str) -> String {
+        let root = &self.skill.root;
+        let piece = root
+            .relative(path)
+            .and_then(|relative| root.file(&relative))
+            .and_then(|file| read_whole(&file, limits::SCRIPT_BYTES));
+        match piece {
+            Ok(piece) => {
+                let more = if piece.more {
+                    "\n(the file goes on)"
+                } else {
+                    ""
+                };
+                String::from_utf8_lossy(&piece.bytes).into_owned() + more
+            }
+            Err(refusal) => self.skill.explain("the script", "show", path, &refusal),
+        }
+    }
+}
+
+/// What a person says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Answer {
+    Once,
+    Always,
+    No,
+}
+
+/// The text in rows of a terminal of this width, below its title.
+fn rows(title: &str, text: &str, width: usize) -> Vec<String> {
+    let room = width.saturating_sub(MARK.len() + 1).max(8);
+    let title = text::one_line(&text::printable(title), limits::SUMMARY_CHARS);
+    let mut rows = vec![format!("{title}\n")];
+    for line in text::printable(text).lines() {
+        let mut row = String::from(MARK);
+        let mut used = 0;
+        for c in line.replace('\t', "    ").chars() {
+            // Rather too much room for one that needs less.
+            let wide = if c.is_ascii() { 1 } else { 2 };
+            if used + wide > room {
+                rows.push(row + "\n");
+                row = String::from(MARK);
+                used = 0;
+            }
+            row.push(c);
+            used += wide;
+        }
+        rows.push(row + "\n");
+    }
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_of_a_script_stands_behind_the_mark() {
+        let text = "abcdefghijkl\n\tx\r\n\x1b[2Jä日本語日本語\n";
+        assert_eq!(
+            rows("script a\nb", text, 13),
+            [
+                "script a b\n",
+                "  | abcdefgh\n",
+                "  | ijkl\n",
+                "  |     x\n",
+                "  | \u{fffd}[2Jä\n",
+                "  | 日本語日\n",
+                "  | 本語\n",
+            ]
+        );
+    }
+}

@@ -1,0 +1,95 @@
+//! The terminal that controls us, whatever standard input and output are: there
+//! a person is asked what no pipe may answer.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::fs::OpenOptionsExt;
+
+use crate::limits;
+use crate::world::patience::{Patience, Readiness};
+
+/// An open terminal. Neither writing nor reading holds up a signal's end: the
+/// error then carries a [`Stop`](crate::world::patience::Stop).
+#[derive(Debug)]
+pub struct Terminal {
+    file: File,
+}
+
+impl Terminal {
+    /// Opens it; there is none in a service, or behind `setsid`.
+    pub fn open() -> io::Result<Terminal> {
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .custom_flags(libc::O_NOCTTY | libc::O_NONBLOCK)
+            .open("/dev/tty")?;
+        Ok(Terminal { file })
+    }
+
+    /// Lines and columns.
+    pub fn size(&self) -> (usize, usize) {
+        // SAFETY: plain numbers, for which zero is a valid value.
+        let mut size: libc::winsize = unsafe { std::mem::zeroed() };
+        // SAFETY: the structure outlives the call, the descriptor is open.
+        unsafe { libc::ioctl(self.file.as_raw_fd(), libc::TIOCGWINSZ, &raw mut size) };
+        // Some do not know.
+        let or = |number, usual| if number == 0 { usual } else { number };
+        (or(size.ws_row, 24).into(), or(size.ws_col, 80).into())
+    }
+
+    /// Writes all of it. What it holds must be fit for a terminal.
+    pub fn say(&mut self, text: &str, patience: &Patience) -> io::Result<()> {
+        let mut rest = text.as_bytes();
+        while !rest.is_empty() {
+            patience.wait(Some((self.file.as_fd(), Readiness::Write)), None)?;
+            match self.file.write(rest) {
+                Ok(count) => rest = &rest[count..],
+                Err(error) if is_passing(&error) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// The line that is typed after the question; `None` at the end of typing.
+    pub fn ask(&mut self, question: &str, patience: &Patience) -> io::Result<Option<String>> {
+        // What was typed before was no answer to it.
+        // SAFETY: an open descriptor and a plain number.
+        if unsafe { libc::tcflush(self.file.as_raw_fd(), libc::TCIFLUSH) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        self.say(question, patience)?;
+        let line = self.line(patience);
+        if !matches!(line, Ok(Some(_))) {
+            // Nobody pressed Enter.
+            let _ = self.file.write(b"\n");
+        }
+        line
+    }
+
+    fn line(&mut self, patience: &Patience) -> io::Result<Option<String>> {
+        let mut line = Vec::new();
+        while line.len() <= limits::TERMINAL_LINE_BYTES {
+            patience.wait(Some((self.file.as_fd(), Readiness::Read)), None)?;
+            let mut piece = [0; limits::PIPE_READ_BYTES];
+            match self.file.read(&mut piece) {
+                Ok(0) => return Ok(None),
+                Ok(count) => line.extend_from_slice(&piece[..count]),
+                Err(error) if is_passing(&error) => {}
+                Err(error) => return Err(error),
+            }
+            if let Some(end) = line.iter().position(|byte| b"\r\n".contains(byte)) {
+                return Ok(Some(String::from_utf8_lossy(&line[..end]).into_owned()));
+            }
+        }
+        Ok(None)
+    }
+}
+
+fn is_passing(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock
+    )
+}
