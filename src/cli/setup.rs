@@ -136,6 +136,9 @@ impl Run {
                 .map(|dir| settings.path(dir, &start.folder))
                 .collect();
         }
+        if let (Some(log), Some(sandbox)) = (&typed.log, &mut config.scripts.sandbox) {
+            sandbox.hidden.push(settings.path(log, &start.folder));
+        }
         // Also where they stand under a name that is no setting's.
         (start.forget)(&|_, value| config.secrets.is_within(value.as_bytes()));
         // Without `/./` and the like, as they are shown.

@@ -363,12 +363,13 @@ fn more_can_be_granted() {
     let (out, all) = (test.path("out"), test.path("."));
     let test = test
         .env("SCRIPT_SANDBOX_WRITE", &out)
-        .env("SCRIPT_SANDBOX_READ", all);
+        .env("SCRIPT_SANDBOX_READ", all)
+        .args(["--log", "audit"]);
     let script = format!(
         "{BEFORE}
 assert read(cwd + '/data/rows.csv') == b'1,2,3\\n' and read(cwd + '/data/deep/more.csv')
 write(cwd + '/out/result'); os.rename(cwd + '/out/result', cwd + '/out/renamed')
-for path in ['.env', 'key', 'skills/other/SKILL.md', 'data/link', 'skills']:
+for path in ['.env', 'key', 'audit', 'skills/other/SKILL.md', 'data/link', 'skills']:
     try: (os.listdir if path == 'skills' else read)(cwd + '/' + path); print(path)
     except PermissionError: pass
 for path in ['data/new', 'new', 'victim']:
