@@ -316,3 +316,28 @@ fn without_a_terminal_scripts_are_refused() {
         .success();
     assert!(!test.exists("skills/sums/ran"));
 }
+
+/// The demo's three scripts, one of its own and two of files.
+#[test]
+fn the_demo_asks_too() {
+    let skills = concat!(env!("CARGO_MANIFEST_DIR"), "/skills");
+    let mut terminal = Test::new()
+        .args([
+            "--skills",
+            skills,
+            "--confirm",
+            "--log",
+            "audit.jsonl",
+            "demo",
+        ])
+        .terminal();
+    terminal
+        .expect("  | print((Fraction")
+        .expect(QUESTION)
+        .type_line("y");
+    terminal
+        .expect("command\n  | scripts/explore.py group assets/orders.csv --by region")
+        .expect(QUESTION)
+        .type_line("a");
+    terminal.wait_exit().success();
+}

@@ -213,15 +213,13 @@ fn a_log_that_cannot_be_one_is_refused_at_once() {
 fn what_runs_nothing_has_no_log() {
     let server = Server::start([]);
     let test = sums().endpoint(&server);
-    for option in [["--log", "audit.jsonl"].as_slice(), &["--confirm"]] {
-        for command in [["doctor"].as_slice(), &["skills", "list"]] {
-            test.again()
-                .args(option)
-                .args(command)
-                .run()
-                .status(2)
-                .stderr_has(&format!("{} belongs to what runs tools", option[0]));
-        }
+    for command in [["doctor"].as_slice(), &["skills", "list"]] {
+        test.again()
+            .args(["--log", "audit.jsonl"])
+            .args(command)
+            .run()
+            .status(2)
+            .stderr_has("--log belongs to what runs tools");
     }
     for command in [["hi"].as_slice(), &["chat", "hi"]] {
         test.again()
@@ -319,6 +317,20 @@ fn a_full_log_ends_the_run_before_the_script() {
         .status(1)
         .stdout_is_empty()
         .stderr_has("failed to write the log `");
+
+    let server = Server::start([Reply::call(
+        RUN,
+        &json!({"skill_name": "sums", "script": script}),
+    )]);
+    test.again()
+        .endpoint(&server)
+        .shell(limited)
+        .args(["chat"])
+        .stdin("first\nsecond\n")
+        .run()
+        .status(1)
+        .stderr_has("failed to write the log `");
+    assert_eq!(server.finish().len(), 1, "the conversation has ended");
     assert!(!test.exists("skills/sums/ran"), "the script has run");
     let log = test.read("audit.jsonl");
     let rest = log.strip_prefix(before.as_str()).unwrap();
@@ -326,7 +338,11 @@ fn a_full_log_ends_the_run_before_the_script() {
         .lines()
         .map(|line| serde_json::from_str::<Value>(line).unwrap()["type"].to_string())
         .collect();
-    assert_eq!(types, ["\"start\"", "\"start\""], "no part of a record");
+    assert_eq!(
+        types,
+        ["\"start\"", "\"start\"", "\"start\""],
+        "no part of a record"
+    );
 }
 
 /// A script that ran is not shown as if it were written down when it is not.
