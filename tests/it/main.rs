@@ -13,6 +13,7 @@
 )]
 
 mod ask;
+mod canary;
 mod chat;
 mod check;
 mod config;
