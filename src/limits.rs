@@ -379,7 +379,12 @@ pub const SWEEP_ROUND: Duration = Duration::from_millis(2);
 pub const DESCRIPTORS: i32 = 1 << 16;
 /// Processes told apart in one round; a larger tree takes more rounds.
 pub const FAMILY: usize = 4096;
-/// Bytes of `/proc` listed at once.
+/// How long who waits for an answer waits for a script's temporary folder to be
+/// cleared: some 50,000 files. The rest goes on behind its back.
+pub const CLEARING: Duration = Duration::from_millis(150);
+/// How long a temporary folder is cleared when nobody waits for it.
+pub const LAST_CLEARING: Duration = Duration::from_secs(60);
+/// Bytes of `/proc`, or of a folder that is cleared, listed at once.
 pub const LISTING_BYTES: usize = 8192;
 /// The kernel's own limit on process numbers.
 pub const PID_MAX: i32 = 1 << 22;

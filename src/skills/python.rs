@@ -194,6 +194,7 @@ impl Question<'_> {
             leftovers: Leftovers::Kill,
             caps: self.caps,
             interrupt: &patience.interrupt,
+            scratch: None,
             confine: self.confine.clone(),
         };
         process::run(&job).map_err(|error| format!("cannot be started: {error}"))

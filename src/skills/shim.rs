@@ -149,6 +149,7 @@ fn ask(
             tail_bytes: 0,
         },
         interrupt: &patience.interrupt,
+        scratch: None,
         confine: None,
     };
     let outcome = process::run(&job).ok()?;

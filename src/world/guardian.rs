@@ -11,6 +11,7 @@
 //! stack only. What a script did, and what its output was, is `process`'s concern.
 
 mod family;
+mod listing;
 
 use std::io;
 use std::mem;
@@ -22,6 +23,9 @@ use libc::{c_int, c_uint, pid_t, sigset_t};
 
 use family::{kill_group, visit_children_blindly};
 pub(super) use family::{kill_tree, visit_tree};
+pub(super) use listing::visit_names;
+
+use super::scratch::Folder;
 
 /// What the guardian needs to know; plain numbers that a fork copies.
 #[derive(Clone, Copy)]
@@ -32,6 +36,9 @@ pub(super) struct Post {
     pub(super) runner: pid_t,
     /// Leave alone what outlives the script.
     pub(super) keep: bool,
+    /// What is to go when the script is gone; its descriptors are above the
+    /// streams', as the channel is.
+    pub(super) scratch: Option<Folder>,
 }
 
 /// The guardian's last words.
@@ -135,20 +142,44 @@ fn guard(post: Post, script: pid_t) -> ! {
         // program with threads lent the socket to another process.
         set_attribute(libc::PR_SET_PDEATHSIG, libc::SIGUSR1);
         libc::dup2(post.channel, 0);
-        let first: c_uint = 1;
+    }
+    let scratch = post.scratch.map(|scratch| scratch.keep_as(1, 2));
+    close_from(if scratch.is_some() { 3 } else { 1 });
+    set_priority(libc::SCHED_FIFO, 1);
+    let report = watch(post, script);
+    let bytes = report.to_bytes();
+    // SAFETY: sends from a local array.
+    unsafe { libc::send(0, bytes.as_ptr().cast(), bytes.len(), libc::MSG_NOSIGNAL) };
+    if let Some(scratch) = scratch {
+        set_priority(libc::SCHED_OTHER, 0);
+        // Not left to the runner, which may be killed at this very moment. What
+        // takes longer is: it knows how not to wait.
+        let mut is_clear = scratch.clear(limits::CLEARING);
+        let since = now();
+        while !is_clear && has_lost(post) && now().saturating_sub(since) < limits::LAST_CLEARING {
+            is_clear = scratch.clear(limits::CLEARING);
+            wait_for_signal(&mut [], Some(limits::SWEEP_ROUND));
+        }
+    }
+    // SAFETY: the process ends.
+    unsafe { libc::_exit(0) }
+}
+
+/// Whether the runner is gone.
+fn has_lost(post: Post) -> bool {
+    // SAFETY: always succeeds.
+    unsafe { libc::getppid() != post.runner }
+}
+
+/// Closes every descriptor from this one on.
+pub(super) fn close_from(first: c_int) {
+    // SAFETY: for a process that runs no other code than its caller's.
+    unsafe {
         if libc::syscall(libc::SYS_close_range, first, c_uint::MAX, 0) < 0 {
-            for fd in 1..most_descriptors() {
+            for fd in first..most_descriptors() {
                 libc::close(fd);
             }
         }
-    }
-    hurry();
-    let report = watch(post, script);
-    let bytes = report.to_bytes();
-    // SAFETY: sends from a local array; then the process ends.
-    unsafe {
-        libc::send(0, bytes.as_ptr().cast(), bytes.len(), libc::MSG_NOSIGNAL);
-        libc::_exit(0)
     }
 }
 
@@ -212,14 +243,14 @@ fn sweep(script: pid_t, mut others: bool, status: &mut Option<c_int>, limit: Dur
 }
 
 /// Goes before everybody else where the system allows it, for a script may have
-/// filled every processor.
-fn hurry() {
+/// filled every processor; or steps back.
+fn set_priority(class: c_int, priority: c_int) {
     // SAFETY: plain numbers and a zeroed, then filled, structure of this stack.
     unsafe {
         let mut parameters: libc::sched_param = mem::zeroed();
-        parameters.sched_priority = 1;
+        parameters.sched_priority = priority;
         // Not the C library's function, which musl does not have.
-        let class = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
+        let class = class | libc::SCHED_RESET_ON_FORK;
         libc::syscall(
             libc::SYS_sched_setscheduler,
             0,
@@ -263,8 +294,7 @@ fn wait_for_news(post: Post, limit: Option<Duration>) -> bool {
         revents: 0,
     }];
     wait_for_signal(&mut channel, limit);
-    // SAFETY: always succeeds.
-    channel.iter().any(|fd| fd.revents != 0) || unsafe { libc::getppid() } != post.runner
+    channel.iter().any(|fd| fd.revents != 0) || has_lost(post)
 }
 
 /// Waits for a child's end, the runner's end or a descriptor. The two signals
@@ -312,7 +342,7 @@ fn most_descriptors() -> c_int {
 }
 
 /// The time since some fixed moment.
-fn now() -> Duration {
+pub(super) fn now() -> Duration {
     // SAFETY: a zeroed structure of this stack, filled by the call.
     let time = unsafe {
         let mut time: libc::timespec = mem::zeroed();

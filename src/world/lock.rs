@@ -117,6 +117,7 @@ mod tests {
                 leftovers: Leftovers::Kill,
                 caps: Caps::halves(limits::OUTPUT_BYTES),
                 interrupt: &Interrupt::never(),
+                scratch: None,
                 confine,
             };
             let held = run(&job).unwrap().stdout.text();

@@ -27,9 +27,11 @@ use libc::c_int;
 
 use super::capture::{Caps, Capture};
 use super::guardian::Report;
+use super::scratch::Scratch;
 use super::signal::{Interrupt, Signal};
 pub use leash::become_subreaper;
-use leash::{Guardian, kill_adopted, prepare_adoption};
+pub(super) use leash::prepare_adoption;
+use leash::{Guardian, kill_adopted};
 use streams::{Input, Output, is_passing, poll};
 
 /// One program to run.
@@ -52,6 +54,9 @@ pub struct Job<'a> {
     pub caps: Caps,
     /// A signal to the runner kills it.
     pub interrupt: &'a Interrupt,
+    /// Its temporary folder, which goes when it and its family are gone, even if
+    /// this process does not live to see it.
+    pub scratch: Option<&'a Scratch>,
     /// Restrictions that the program puts on itself before it starts.
     pub confine: Option<Confine>,
 }

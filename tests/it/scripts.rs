@@ -119,8 +119,8 @@ fn hurried(text: &str) -> Value {
 
 /// Neither a temporary file nor a process is left; what is on its way out may go.
 fn is_clean(test: &Test) -> bool {
-    let no_file = fs::read_dir(test.path("tmp")).map_or(true, |mut list| list.next().is_none());
-    no_file && wait_until(seconds(SLACK), || test.processes().is_empty())
+    let no_file = || fs::read_dir(test.path("tmp")).map_or(true, |mut list| list.next().is_none());
+    wait_until(seconds(SLACK), || no_file() && test.processes().is_empty())
 }
 
 /// Goes through a table, a few rows at a time: most wait for something.
@@ -819,12 +819,56 @@ fn the_runner_takes_its_scripts_along() {
         running.signal(signal);
         let run = running.wait().status(-signal).stdout_is_empty();
         run.demand(since.elapsed() < seconds(0.5 + 1.0), "it ends late");
-        if signal == libc::SIGKILL {
-            // Nobody is left to tidy up.
-            let _ = fs::remove_dir_all(test.path("tmp"));
-        }
         run.demand(is_clean(&test), "something is left");
     });
+}
+
+/// The temporary folder goes with the script, whatever that has put there and
+/// whoever is left to remove it; what links in it lead to stays.
+#[test]
+fn the_temporary_folder_goes_with_the_script() {
+    let fill = "
+os.chdir(os.path.dirname(os.path.abspath(__file__)))
+outside = os.environ['SKILL_DIR']
+for name in range(300): open(f'file-{name}', 'w').close()
+os.symlink(outside, 'link'); os.symlink('gone', 'dangling'); os.mkfifo('pipe')
+os.makedirs('closed/inner/most'); open('closed/inner/most/file', 'w').close()
+os.symlink(outside, 'closed/link')
+for name in range(1500): os.mkdir('deep'); os.chdir('deep')
+open('file', 'w').close()
+for name in range(1500): os.chdir('..'); os.chmod('deep', 0)
+for name in ['closed/inner/most', 'closed/inner', 'closed', '.']: os.chmod(name, 0)
+open(outside + '/ready', 'w').close()
+";
+    let kill = "parent = open(f'/proc/{os.getppid()}/stat').read().rsplit(')')[1].split()[1]
+os.kill(int(parent), signal.SIGKILL); time.sleep(60)";
+    let ways = [
+        ("", 0, Value::Null),
+        (
+            "os.kill(os.getppid(), signal.SIGKILL); time.sleep(60)",
+            1,
+            json!(-9),
+        ),
+        (kill, -libc::SIGKILL, Value::Null),
+    ];
+    for (then, status, code) in ways {
+        let test = bench().mode("tmp", 0o777).mode("skills/s", 0o777);
+        let mut call = source(&format!("{fill}{then}"));
+        call["skill_name"] = "s".into();
+        let test = test.env("SCRIPT_PYTHON", "/usr/bin/python3");
+        let test = test.file("call.json", call.to_string());
+        let shell = as_an_ordinary_user(&test);
+        let line = format!("{shell} tool run_python_script - < call.json");
+        let run = test.again().shell(&line).run();
+        run.demand(test.exists("skills/s/ready"), "the script did its work");
+        run.demand(is_clean(&test), "something is left");
+        let run = run.status(status);
+        if code != Value::Null {
+            let met = run.stdout_json()["returncode"] == code;
+            run.demand(met, "the script ended its guardian");
+        }
+        run.demand(test.exists("skills/s/SKILL.md"), "a link was followed");
+    }
 }
 
 /// A script that kills the runner itself ends with it.

@@ -252,6 +252,7 @@ impl<'s> Bench<'s> {
             leftovers: Leftovers::Kill,
             caps: Caps::halves(limits::OUTPUT_BYTES),
             interrupt: &self.patience.interrupt,
+            scratch: None,
             confine: Some(self.lock.share()),
         };
         self.patience.check()?;

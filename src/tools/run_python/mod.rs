@@ -260,6 +260,7 @@ fn execute(
         },
         caps: Caps::halves(limits::OUTPUT_BYTES),
         interrupt: &bench.patience.interrupt,
+        scratch: Some(&scratch),
         confine: confined.confine.clone(),
     };
     match run(&job) {

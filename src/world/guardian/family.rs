@@ -11,6 +11,8 @@ use std::ptr;
 use crate::limits;
 use libc::{c_int, pid_t};
 
+use super::listing::visit_names;
+
 /// A process, as `/proc` describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::world) struct Process {
@@ -100,14 +102,18 @@ pub(super) unsafe fn kill_group(group: pid_t) {
 /// Lists the numbers in `/proc`, in ascending order. `false` where there is no
 /// `/proc`, or one of another namespace.
 fn visit_all(mut visit: impl FnMut(pid_t)) -> bool {
-    let mut entries = [0u8; limits::LISTING_BYTES];
-    // SAFETY: the kernel writes at most `LISTING_BYTES` bytes into `entries`, which
-    // outlives the calls; the descriptor is closed here.
+    let mut target = [0u8; 16];
+    // SAFETY: at most its length is written to `target`; the descriptor is closed
+    // here.
     unsafe {
-        let length = libc::readlink(c"/proc/self".as_ptr(), entries.as_mut_ptr().cast(), 16);
+        let length = libc::readlink(
+            c"/proc/self".as_ptr(),
+            target.as_mut_ptr().cast(),
+            target.len(),
+        );
         let own = usize::try_from(length)
             .ok()
-            .and_then(|length| entries.get(..length));
+            .and_then(|length| target.get(..length));
         if own.and_then(parse) != Some(libc::getpid()) {
             return false;
         }
@@ -116,26 +122,11 @@ fn visit_all(mut visit: impl FnMut(pid_t)) -> bool {
         if folder < 0 {
             return false;
         }
-        loop {
-            let room = entries.as_mut_ptr();
-            let length = libc::syscall(libc::SYS_getdents64, folder, room, limits::LISTING_BYTES);
-            let Some(mut rest) = usize::try_from(length).ok().and_then(|n| entries.get(..n)) else {
-                break;
-            };
-            if rest.is_empty() {
-                break;
+        visit_names(folder, &mut |name| {
+            if let Some(pid) = parse(name.to_bytes()) {
+                visit(pid);
             }
-            // An entry: number, offset, 2 bytes of length at 16, type, name at 19.
-            while let (Some(&[low, high]), Some(name)) = (rest.get(16..18), rest.get(19..)) {
-                let end = name.iter().position(|byte| *byte == 0).unwrap_or(0);
-                if let Some(pid) = name.get(..end).and_then(parse) {
-                    visit(pid);
-                }
-                rest = rest
-                    .get(usize::from(u16::from_ne_bytes([low, high]))..)
-                    .unwrap_or_default();
-            }
-        }
+        });
         libc::close(folder);
     }
     true

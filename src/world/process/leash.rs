@@ -24,6 +24,7 @@ use super::exec::Exec;
 use super::streams::poll;
 use super::{Job, Leftovers};
 use crate::world::guardian::{self, Post};
+use crate::world::scratch::Scratch;
 
 /// Whether this program lets [`kill_adopted`] kill all its children but these.
 static SUBREAPER: AtomicBool = AtomicBool::new(false);
@@ -40,7 +41,7 @@ pub fn become_subreaper() {
 
 /// Before a script starts: makes orphans come here, or, when they are to be
 /// kept, pass by.
-pub(super) fn prepare_adoption(leftovers: Leftovers) {
+pub(in crate::world) fn prepare_adoption(leftovers: Leftovers) {
     if SUBREAPER.load(Ordering::Relaxed) {
         FOREIGN.get_or_init(|| {
             // Without a word from this file, which not every kernel has, the long way.
@@ -78,6 +79,7 @@ impl Guardian {
             channel: theirs.as_raw_fd(),
             runner: own_pid(),
             keep: job.leftovers == Leftovers::Keep,
+            scratch: job.scratch.map(Scratch::handle),
         };
         let exec = Exec::new(job).map_err(|error| explain(&error, job))?;
         // Arguments and environment are the call's own: see `exec`.

@@ -28,6 +28,7 @@ fn run_shell(script: &str, change: impl FnOnce(&mut Job<'_>)) -> io::Result<Outc
         leftovers: Leftovers::Kill,
         caps: Caps::halves(64 << 10),
         interrupt: &interrupt,
+        scratch: None,
         confine: None,
     };
     change(&mut job);
@@ -232,6 +233,7 @@ fn all_output_is_heard_also_what_is_not_kept() {
         leftovers: Leftovers::Kill,
         caps: Caps::halves(2),
         interrupt: &interrupt,
+        scratch: None,
         confine: None,
     };
     let mut heard = Vec::new();
