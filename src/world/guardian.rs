@@ -226,9 +226,12 @@ fn watch(post: Post, script: pid_t) -> Report {
 /// Kills until no child is left, within bounds.
 fn sweep(script: pid_t, mut others: bool, status: &mut Option<c_int>, limit: Duration) {
     let since = now();
-    while others && now().saturating_sub(since) < limit {
+    let mut round = since;
+    while others && round.saturating_sub(since) < limit {
         // SAFETY: always succeeds.
-        if !kill_tree(unsafe { libc::getpid() }, &[]) {
+        let can_see = kill_tree(unsafe { libc::getpid() }, &[]);
+        // What `/proc` shows may be less than there is.
+        if !can_see || round.saturating_sub(since) > limit / 2 {
             visit_children_blindly(script, |pid| {
                 // SAFETY: a child that nobody has reaped, so the number is its own.
                 unsafe {
@@ -237,8 +240,16 @@ fn sweep(script: pid_t, mut others: bool, status: &mut Option<c_int>, limit: Dur
                 }
             });
         }
-        wait_for_signal(&mut [], Some(limits::SWEEP_ROUND));
-        others = reap(script, status);
+        // The dying need a processor too: who goes before everybody else leaves
+        // them half of the time.
+        let pause = now().saturating_sub(round).max(limits::SWEEP_ROUND);
+        let struck = now();
+        round = struck;
+        while others && round.saturating_sub(struck) < pause {
+            wait_for_signal(&mut [], Some(pause - round.saturating_sub(struck)));
+            others = reap(script, status);
+            round = now();
+        }
     }
 }
 
@@ -279,7 +290,7 @@ fn reap(script: pid_t, status: &mut Option<c_int>) -> bool {
         // SAFETY: the status is written to a local.
         match unsafe { libc::waitpid(-1, &raw mut raw, libc::WNOHANG) } {
             0 => return true,
-            -1 => return false,
+            -1 => return io::Error::last_os_error().raw_os_error() != Some(libc::ECHILD),
             pid if pid == script => *status = Some(raw),
             _ => {}
         }

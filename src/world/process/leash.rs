@@ -13,11 +13,10 @@ use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
-use std::{fs, mem, process, ptr};
+use std::{fs, process, ptr};
 
 use crate::limits;
 use libc::{c_int, pid_t};
-use wait_timeout::ChildExt;
 
 use super::blocked::Blocked;
 use super::exec::Exec;
@@ -139,18 +138,25 @@ impl Guardian {
 
     /// Takes leave of the guardian, which has ended or is about to.
     pub(super) fn reap(&mut self) {
-        if self.reaped || !matches!(self.child.try_wait(), Ok(None)) {
-            self.reaped = true;
-        } else if ignores_children() {
-            // The handler of `wait_timeout` would pass the signal on to
-            // `SIG_IGN` as if it were a function. `wait` returns at the end.
-            let _ = self.child.wait();
-            self.reaped = true;
-        } else {
-            let in_time = self.child.wait_timeout(limits::GUARDIAN_REAP);
-            // It hears nothing where a host blocks SIGCHLD, hence another look.
-            self.reaped =
-                !matches!(in_time, Ok(None)) || !matches!(self.child.try_wait(), Ok(None));
+        let until = Instant::now().checked_add(limits::GUARDIAN_REAP);
+        // Its end of the channel closes a moment before it has ended.
+        let mut end = [libc::pollfd {
+            fd: self.channel.as_raw_fd(),
+            events: 0,
+            revents: 0,
+        }];
+        while !self.reaped {
+            // It is gone too where this process ignores its children's ends.
+            self.reaped = !matches!(self.child.try_wait(), Ok(None));
+            if self.reaped || until.is_none_or(|until| Instant::now() >= until) {
+                return;
+            }
+            let round = Instant::now().checked_add(limits::SWEEP_ROUND);
+            let seen = end[0].revents != 0;
+            let _ = poll(
+                &mut end[usize::from(seen)..],
+                if seen { round } else { until },
+            );
         }
     }
 }
@@ -191,16 +197,6 @@ pub(super) fn kill_adopted() {
             // SAFETY: one number, and no room for a status.
             unsafe { libc::waitpid(child, ptr::null_mut(), libc::WNOHANG) };
         }
-    }
-}
-
-/// Whether this process, or the one that started it, ignores its children's ends.
-fn ignores_children() -> bool {
-    // SAFETY: asks only, into a structure of this stack.
-    unsafe {
-        let mut action: libc::sigaction = mem::zeroed();
-        libc::sigaction(libc::SIGCHLD, ptr::null(), &raw mut action);
-        action.sa_sigaction == libc::SIG_IGN
     }
 }
 
