@@ -834,9 +834,9 @@ for name in range(300): open(f'file-{name}', 'w').close()
 os.symlink(outside, 'link'); os.symlink('gone', 'dangling'); os.mkfifo('pipe')
 os.makedirs('closed/inner/most'); open('closed/inner/most/file', 'w').close()
 os.symlink(outside, 'closed/link')
-for name in range(1500): os.mkdir('deep'); os.chdir('deep')
+for name in range(400): os.mkdir('deep'); os.chdir('deep')
 open('file', 'w').close()
-for name in range(1500): os.chdir('..'); os.chmod('deep', 0)
+for name in range(400): os.chdir('..'); os.chmod('deep', 0)
 for name in ['closed/inner/most', 'closed/inner', 'closed', '.']: os.chmod(name, 0)
 open(outside + '/ready', 'w').close()
 ";
@@ -861,7 +861,9 @@ os.kill(int(parent), signal.SIGKILL); time.sleep(60)";
         let line = format!("{shell} tool run_python_script - < call.json");
         let run = test.again().shell(&line).run();
         run.demand(test.exists("skills/s/ready"), "the script did its work");
-        run.demand(is_clean(&test), "something is left");
+        // Where others are busy it may be finished behind the answer's back.
+        let is_gone = wait_until(seconds(10.0), || is_clean(&test));
+        run.demand(is_gone, "something is left");
         let run = run.status(status);
         if code != Value::Null {
             let met = run.stdout_json()["returncode"] == code;

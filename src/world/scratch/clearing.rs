@@ -157,11 +157,15 @@ fn open_up(parent: c_int, name: &CStr) {
 /// Shows the entries of a folder, with its descriptor.
 fn visit_folder(parent: c_int, name: &CStr, visit: &mut dyn FnMut(c_int, &CStr)) {
     let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_NOFOLLOW | libc::O_CLOEXEC;
-    open_up(parent, name);
-    // SAFETY: the name outlives the call; the descriptor is closed here.
+    // SAFETY: the name outlives the calls; the descriptor is closed here.
     unsafe {
-        let folder = libc::openat(parent, name.as_ptr(), flags);
+        let mut folder = libc::openat(parent, name.as_ptr(), flags);
+        if folder < 0 {
+            open_up(parent, name);
+            folder = libc::openat(parent, name.as_ptr(), flags);
+        }
         if folder >= 0 {
+            libc::fchmod(folder, OWNERS);
             visit_names(folder, &mut |name| visit(folder, name));
             libc::close(folder);
         }
