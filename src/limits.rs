@@ -345,8 +345,6 @@ pub const PYTHON_SHIM: Duration = Duration::from_secs(3);
 pub const PYTHON_SHIM_ANSWER_BYTES: usize = 4 << 20;
 /// The source of a script.
 pub const SCRIPT_BYTES: usize = 4 << 20;
-/// Where a script's imports are looked for before it runs.
-pub const SCRIPT_HEAD_BYTES: usize = 64 << 10;
 /// Arguments of a script, all together: the kernel allows 128 KiB for one and
 /// 2 MiB for all with the environment.
 pub const SCRIPT_ARGUMENTS_BYTES: usize = 1 << 20;

@@ -42,6 +42,7 @@ mod scripts;
 mod setup;
 mod skills;
 mod skills_commands;
+mod source;
 mod standard_input;
 mod static_binary;
 mod tools;

@@ -13,7 +13,6 @@ use crate::skills::Skill;
 use crate::skills::python::{Interpreter, quoted};
 use crate::text;
 use crate::tools::{Arguments, Workbench, text_of};
-use crate::world::confined::read_whole;
 use crate::world::patience::{Patience, Stop};
 use crate::world::terminal::Terminal;
 
@@ -117,40 +116,21 @@ impl Proposal<'_> {
             (format!("input: {}", text::counted(input.len(), "byte")), "")
         };
         let input = (!input.is_empty()).then(|| (title, shown.to_string()));
-        let [command, script] = match self.source {
-            Source::Text(script) => [
+        let script = String::from_utf8_lossy(&self.source.bytes).into_owned();
+        let [command, script] = match &self.source.path {
+            None => [
                 (!words.is_empty()).then(|| ("arguments".to_string(), words)),
-                Some(("script".to_string(), (*script).to_string())),
+                Some(("script".to_string(), script)),
             ],
-            Source::File(path) => [
+            Some(path) => [
                 Some((
                     "command".to_string(),
                     format!("{} {words}", quoted(Path::new(path))),
                 )),
-                is_whole.then(|| (format!("script {path}"), self.file(path))),
+                is_whole.then(|| (format!("script {path}"), script)),
             ],
         };
         [command, input, script].into_iter().flatten()
-    }
-
-    /// The text of a file of the skill, or why it cannot be shown.
-    fn file(&self, path: &str) -> String {
-        let root = &self.skill.root;
-        let piece = root
-            .relative(path)
-            .and_then(|relative| root.file(&relative))
-            .and_then(|file| read_whole(&file, limits::SCRIPT_BYTES));
-        match piece {
-            Ok(piece) => {
-                let more = if piece.more {
-                    "\n(the file goes on)"
-                } else {
-                    ""
-                };
-                String::from_utf8_lossy(&piece.bytes).into_owned() + more
-            }
-            Err(refusal) => self.skill.explain("the script", "show", path, &refusal),
-        }
     }
 }
 

@@ -25,11 +25,13 @@ mod confined;
 mod consent;
 mod module;
 mod report;
+mod source;
 
 use confined::Confined;
 pub use consent::Consent;
 use consent::Proposal;
 use report::{Ran, Report};
+use source::Source;
 
 /// The tool.
 pub struct RunPython;
@@ -83,8 +85,7 @@ impl Tool for RunPython {
             Ok(skill) => skill,
             Err(message) => return ToolResult::failure(message),
         };
-        let prepared = Source::of(arguments)
-            .and_then(|source| source.check(&skill).map(|()| source))
+        let prepared = Source::of(arguments, &skill)
             .and_then(|source| Interpreter::of(&skill, scripts).map(|python| (source, python)))
             .and_then(|(source, python)| Ok((source, python, limit(arguments, scripts)?)));
         let allowed = prepared.and_then(|(source, python, limit)| {
@@ -103,49 +104,6 @@ impl Tool for RunPython {
             }
             Err(message) => ToolResult::failure(message),
         }
-    }
-}
-
-/// What is to be run.
-enum Source<'a> {
-    Text(&'a str),
-    File(&'a str),
-}
-
-impl Source<'_> {
-    fn of(arguments: &Arguments) -> Result<Source<'_>, String> {
-        let script = arguments.get("script").and_then(Value::as_str);
-        let file = arguments
-            .get("file_path")
-            .and_then(Value::as_str)
-            .filter(|path| !path.is_empty());
-        match (script, file) {
-            (Some(script), Some(_)) if !script.trim().is_empty() => {
-                Err("give either `script` or `file_path`, not both".into())
-            }
-            (_, Some(path)) => Ok(Source::File(path)),
-            (Some(script), None) if script.len() > limits::SCRIPT_BYTES => Err(format!(
-                "`script` is larger than {} bytes",
-                limits::SCRIPT_BYTES
-            )),
-            (Some(script), None) => Ok(Source::Text(script)),
-            (None, None) => {
-                Err("give `script` (Python source) or `file_path` (a script of the skill)".into())
-            }
-        }
-    }
-
-    /// A file of the skill is opened as every file of it: confined.
-    fn check(&self, skill: &Skill) -> Result<(), String> {
-        let Source::File(path) = self else {
-            return Ok(());
-        };
-        skill
-            .root
-            .relative(path)
-            .and_then(|relative| skill.root.file(&relative))
-            .map(drop)
-            .map_err(|refusal| skill.explain("the script", "run", path, &refusal))
     }
 }
 
@@ -184,21 +142,6 @@ fn checked_words(
     Ok(words.into_iter().map(OsString::from))
 }
 
-/// How Python is told to run a file of the skill.
-fn file_command(skill: &Skill, path: &str) -> Vec<OsString> {
-    let relative = skill
-        .root
-        .relative(path)
-        .unwrap_or_else(|_| path.to_string());
-    let file = skill.root.file(&relative).ok();
-    if let Some(module) = file.and_then(|file| module::name(&relative, &file)) {
-        return vec!["-m".into(), module.into()];
-    }
-    // A name that begins with a dash is no option.
-    let prefix = if relative.starts_with('-') { "./" } else { "" };
-    vec![format!("{prefix}{relative}").into()]
-}
-
 fn execute(
     skill: &Skill,
     source: &Source<'_>,
@@ -215,14 +158,10 @@ fn execute(
         Ok(scratch) => scratch,
         Err(error) => return failure("no temporary folder (set TMPDIR)", &error),
     };
-    let mut command: Vec<OsString> = Vec::new();
-    match source {
-        Source::Text(script) => match scratch.write("script.py", script.as_bytes()) {
-            Ok(path) => command.push(path.into()),
-            Err(error) => return failure("its source could not be written", &error),
-        },
-        Source::File(path) => command.extend(file_command(skill, path)),
-    }
+    let mut command = match source.write(&scratch) {
+        Ok(command) => command,
+        Err(error) => return failure("its source could not be written", &error),
+    };
     match checked_words(arguments) {
         Ok(words) => command.extend(words),
         Err((what, why)) => return failure(what, &why),

@@ -4,17 +4,12 @@
 //! their neighbours by `from .tables import …`, which Python refuses in a file
 //! that is run by its path.
 
-use std::fs::File;
 use std::path::{Component, Path};
 
-use crate::limits;
-use crate::world::confined;
-
-/// The module's name for `-m`, if the file `relative` to the skill's folder
-/// needs to be run so. What cannot be read is run by its path, and fails there.
-pub fn name(relative: &str, file: &File) -> Option<String> {
-    let head = confined::read_range(file, 0, limits::SCRIPT_HEAD_BYTES).ok()?;
-    imports_relatively(&head.bytes)
+/// The module's name for `-m`, if the script at `relative` in the skill's folder
+/// needs to be run so.
+pub fn name(relative: &str, source: &[u8]) -> Option<String> {
+    imports_relatively(source)
         .then(|| dotted(relative))
         .flatten()
 }
