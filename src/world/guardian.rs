@@ -246,7 +246,10 @@ fn sweep(script: pid_t, mut others: bool, status: &mut Option<c_int>, limit: Dur
         let struck = now();
         round = struck;
         while others && round.saturating_sub(struck) < pause {
-            wait_for_signal(&mut [], Some(pause - round.saturating_sub(struck)));
+            wait_for_signal(
+                &mut [],
+                Some(pause.saturating_sub(round.saturating_sub(struck))),
+            );
             others = reap(script, status);
             round = now();
         }

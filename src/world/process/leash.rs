@@ -13,10 +13,11 @@ use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
-use std::{fs, process, ptr};
+use std::{fs, mem, process, ptr};
 
 use crate::limits;
 use libc::{c_int, pid_t};
+use wait_timeout::ChildExt;
 
 use super::blocked::Blocked;
 use super::exec::Exec;
@@ -138,25 +139,19 @@ impl Guardian {
 
     /// Takes leave of the guardian, which has ended or is about to.
     pub(super) fn reap(&mut self) {
-        let until = Instant::now().checked_add(limits::GUARDIAN_REAP);
-        // Its end of the channel closes a moment before it has ended.
-        let mut end = [libc::pollfd {
-            fd: self.channel.as_raw_fd(),
-            events: 0,
-            revents: 0,
-        }];
-        while !self.reaped {
-            // It is gone too where this process ignores its children's ends.
-            self.reaped = !matches!(self.child.try_wait(), Ok(None));
-            if self.reaped || until.is_none_or(|until| Instant::now() >= until) {
-                return;
+        if self.reaped || !matches!(self.child.try_wait(), Ok(None)) {
+            self.reaped = true;
+        } else if can_wait_timeout() {
+            let in_time = self.child.wait_timeout(limits::GUARDIAN_REAP);
+            // It hears nothing where a host blocks SIGCHLD, hence another look.
+            self.reaped =
+                !matches!(in_time, Ok(None)) || !matches!(self.child.try_wait(), Ok(None));
+        } else {
+            let since = Instant::now();
+            while !self.reaped && since.elapsed() < limits::GUARDIAN_REAP {
+                let _ = poll(&mut [], Instant::now().checked_add(limits::SWEEP_ROUND));
+                self.reaped = !matches!(self.child.try_wait(), Ok(None));
             }
-            let round = Instant::now().checked_add(limits::SWEEP_ROUND);
-            let seen = end[0].revents != 0;
-            let _ = poll(
-                &mut end[usize::from(seen)..],
-                if seen { round } else { until },
-            );
         }
     }
 }
@@ -198,6 +193,19 @@ pub(super) fn kill_adopted() {
             unsafe { libc::waitpid(child, ptr::null_mut(), libc::WNOHANG) };
         }
     }
+}
+
+/// Whether `wait_timeout` is safe to use. It panics where it finds no descriptors for
+/// its pipe; and where this process, or the one that started it, ignores its children's
+/// ends, its handler would pass the signal on to `SIG_IGN` as if it were a function.
+fn can_wait_timeout() -> bool {
+    // SAFETY: asks only, into a structure of this stack.
+    let handled = unsafe {
+        let mut action: libc::sigaction = mem::zeroed();
+        libc::sigaction(libc::SIGCHLD, ptr::null(), &raw mut action);
+        action.sa_sigaction != libc::SIG_IGN
+    };
+    handled && UnixStream::pair().is_ok()
 }
 
 /// This process's children but for those `spared`.
