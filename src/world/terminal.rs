@@ -17,14 +17,17 @@ pub struct Terminal {
 }
 
 impl Terminal {
-    /// Opens it; there is none in a service, or behind `setsid`.
+    /// Opens it, once we are in its foreground: until then the kernel stops us, as
+    /// everybody who reads there. There is none in a service, or behind `setsid`.
     pub fn open() -> io::Result<Terminal> {
         let file = OpenOptions::new()
             .read(true)
             .write(true)
             .custom_flags(libc::O_NOCTTY | libc::O_NONBLOCK)
             .open("/dev/tty")?;
-        Ok(Terminal { file })
+        let terminal = Terminal { file };
+        terminal.forget_typing()?;
+        Ok(terminal)
     }
 
     /// Lines and columns.
@@ -54,11 +57,7 @@ impl Terminal {
 
     /// The line that is typed after the question; `None` at the end of typing.
     pub fn ask(&mut self, question: &str, patience: &Patience) -> io::Result<Option<String>> {
-        // What was typed before was no answer to it.
-        // SAFETY: an open descriptor and a plain number.
-        if unsafe { libc::tcflush(self.file.as_raw_fd(), libc::TCIFLUSH) } != 0 {
-            return Err(io::Error::last_os_error());
-        }
+        self.forget_typing()?;
         self.say(question, patience)?;
         let line = self.line(patience);
         if !matches!(line, Ok(Some(_))) {
@@ -66,6 +65,15 @@ impl Terminal {
             let _ = self.file.write(b"\n");
         }
         line
+    }
+
+    /// What was typed before a question is no answer to it.
+    fn forget_typing(&self) -> io::Result<()> {
+        // SAFETY: an open descriptor and a plain number.
+        match unsafe { libc::tcflush(self.file.as_raw_fd(), libc::TCIFLUSH) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
     }
 
     fn line(&mut self, patience: &Patience) -> io::Result<Option<String>> {

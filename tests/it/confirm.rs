@@ -341,3 +341,35 @@ fn the_demo_asks_too() {
         .type_line("a");
     terminal.wait_exit().success();
 }
+
+/// A job in the background is stopped, as whatever reads the terminal there,
+/// and asks once it is in the foreground.
+#[test]
+fn a_job_in_the_background_asks_when_it_is_fetched() {
+    let test = sums();
+    let line = "set -m; skills-runner --confirm tool \"$@\" & sleep 1; echo waited; fg";
+    let mut terminal = test
+        .again()
+        .shell(line)
+        .args([RUN, &leaving("ran").to_string()])
+        .terminal();
+    terminal.expect("waited").expect("a script wants to run");
+    terminal.expect(QUESTION).type_line("y");
+    terminal.expect("\"ok\\n\"");
+    let outcome = terminal.wait_exit().success();
+    let questions = outcome.terminal.matches("a script wants to run").count();
+    assert_eq!(questions, 1, "not before it could be answered");
+    assert!(test.exists("skills/sums/ran"));
+}
+
+#[test]
+fn a_sandbox_is_told() {
+    let test = sums().env("SCRIPT_SANDBOX", "on");
+    let mut terminal = by_hand(&test);
+    give(&mut terminal, &leaving("ran"));
+    terminal
+        .expect("python, in a sandbox\nscript\n")
+        .expect(QUESTION);
+    terminal.type_line("n");
+    terminal.wait_exit().status(1);
+}

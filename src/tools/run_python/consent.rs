@@ -75,10 +75,14 @@ impl Proposal<'_> {
             });
             rows.collect::<Vec<_>>().concat()
         };
+        let is_confined = bench
+            .scripts
+            .is_some_and(|scripts| scripts.sandbox.is_some());
         let head = format!(
-            "skills-runner: a script wants to run in the skill `{}`, by {}",
+            "skills-runner: a script wants to run in the skill `{}`, by {}{}",
             self.skill.name,
-            self.python.program.display()
+            self.python.program.display(),
+            if is_confined { ", in a sandbox" } else { "" }
         );
         let head = text::one_line(&bench.secrets.mask(&head), limits::LINE_BYTES);
         terminal.say(&format!("{}\n", text::printable(&head)), patience)?;
