@@ -10,9 +10,12 @@ use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use crate::address::is_loopback;
 use crate::dotenv::Dotenv;
 use crate::secret::{MASK, Names};
+
+mod hiding;
+
+use hiding::{looks_like_key, without_login};
 
 /// One row of the table.
 #[derive(Debug)]
@@ -89,33 +92,6 @@ const fn proxy(name: &'static str, lower: &'static str, about: &'static str) -> 
         privacy: Privacy::Address,
         ..row(name, "", about)
     }
-}
-
-/// An address without what stands before its last `@` and behind its `?`.
-/// It may be no good address at all: rather too much is hidden than too little.
-fn without_login(text: &str) -> String {
-    let is_scheme = |text: &str| text.bytes().all(|b| b.is_ascii_alphanumeric());
-    let scheme = text.split_once("://").filter(|(name, _)| is_scheme(name));
-    let (scheme, rest) = text.split_at(scheme.map_or(0, |(name, _)| name.len() + 3));
-    let rest = match rest.rsplit_once('@') {
-        Some((_, host)) => format!("{MASK}@{host}"),
-        None => rest.to_string(),
-    };
-    match rest.split_once('?') {
-        Some((before, _)) => format!("{scheme}{before}?{MASK}"),
-        None => format!("{scheme}{rest}"),
-    }
-}
-
-/// Whether a key stands where an address should: the two are easily swapped.
-/// No endpoint's address looks so, but for a lone `localhost`.
-fn looks_like_key(text: &str) -> bool {
-    let is_wrapping = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`');
-    let text = text.trim_matches(is_wrapping);
-    let text = text.strip_prefix("Bearer ").unwrap_or(text).trim_start();
-    // A JSON web token has dots.
-    ["sk-", "eyJ"].iter().any(|start| text.starts_with(start))
-        || !(text.contains(['.', ':', '/']) || is_loopback(text))
 }
 
 /// What is shown of an address that is rather a key.

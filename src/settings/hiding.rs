@@ -1,0 +1,31 @@
+//! What is hidden of an address where a setting is shown.
+
+use crate::address::is_loopback;
+use crate::secret::MASK;
+
+/// An address without what stands before its last `@` and behind its `?`.
+/// It may be no good address at all: rather too much is hidden than too little.
+pub(super) fn without_login(text: &str) -> String {
+    let is_scheme = |text: &str| text.bytes().all(|b| b.is_ascii_alphanumeric());
+    let scheme = text.split_once("://").filter(|(name, _)| is_scheme(name));
+    let (scheme, rest) = text.split_at(scheme.map_or(0, |(name, _)| name.len() + 3));
+    let rest = match rest.rsplit_once('@') {
+        Some((_, host)) => format!("{MASK}@{host}"),
+        None => rest.to_string(),
+    };
+    match rest.split_once('?') {
+        Some((before, _)) => format!("{scheme}{before}?{MASK}"),
+        None => format!("{scheme}{rest}"),
+    }
+}
+
+/// Whether a key stands where an address should: the two are easily swapped.
+/// No endpoint's address looks so, but for a lone `localhost`.
+pub(super) fn looks_like_key(text: &str) -> bool {
+    let is_wrapping = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`');
+    let text = text.trim_matches(is_wrapping);
+    let text = text.strip_prefix("Bearer ").unwrap_or(text).trim_start();
+    // A JSON web token has dots.
+    ["sk-", "eyJ"].iter().any(|start| text.starts_with(start))
+        || !(text.contains(['.', ':', '/']) || is_loopback(text))
+}
