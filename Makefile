@@ -8,7 +8,7 @@ CARGO ?= cargo
 BINARY = target/release/skills-runner
 STATIC = target/$(TARGET)/release/skills-runner
 
-.PHONY: build static demo test check oracle fuzz replay install uninstall clean
+.PHONY: build static demo test check oracle fuzz replay torture install uninstall clean
 
 build:
 	@$(CARGO) build --release
@@ -59,6 +59,11 @@ fuzz:
 REPLAYS ?= 5000
 replay:
 	@cd fuzz && RUSTFLAGS="$(RUSTFLAGS) --cfg fuzzing" $(CARGO) run --quiet --locked --example replay -- $(REPLAYS)
+
+# Lets the program's system calls fail, 3,000 times: minutes, and it needs strace.
+# TORTURE="--count 500 --seed 7" chooses.
+torture: build
+	python3 tests/torture/torture.py $(BINARY) $(TORTURE)
 
 install: build
 	install -D -m 755 $(BINARY) $(DESTDIR)$(PREFIX)/bin/skills-runner
