@@ -231,7 +231,7 @@ fn sweep(script: pid_t, mut others: bool, status: &mut Option<c_int>, limit: Dur
         // SAFETY: always succeeds.
         let can_see = kill_tree(unsafe { libc::getpid() }, &[]);
         // What `/proc` shows may be less than there is.
-        if !can_see || round.saturating_sub(since) > limit / 2 {
+        if !can_see || round.saturating_sub(since) > limits::SWEEP / 2 {
             visit_children_blindly(script, |pid| {
                 // SAFETY: a child that nobody has reaped, so the number is its own.
                 unsafe {

@@ -7,9 +7,11 @@
 use std::fmt;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, Kind};
+use crate::limits;
 use crate::world::signal::Interrupt;
 
 /// How long a run may still go on, and what ends it early.
@@ -136,6 +138,11 @@ fn poll(
     });
     // SAFETY: `fds` is an array of two entries that outlives the call.
     let ready = unsafe { libc::poll(fds.as_mut_ptr(), 2, milliseconds) };
+    if ready < 0 && io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
+        // Where the system cannot wait, whoever asked has to try; not too often.
+        thread::sleep(limits::SWEEP_ROUND);
+        return what.is_some();
+    }
     ready > 0 && fds[0].revents != 0
 }
 

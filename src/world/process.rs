@@ -307,7 +307,8 @@ impl<'a> Watch<'a> {
         match self.guardian.channel.read(&mut bytes) {
             Ok(Report::BYTES) => self.report = Some(Report::from_bytes(bytes)),
             Err(error) if is_passing(&error) => return,
-            Ok(_) | Err(_) => {}
+            // It has no more to say, but may live: its time is over.
+            Ok(_) | Err(_) => self.guardian.order_kill(),
         }
         self.conclude();
     }
