@@ -823,6 +823,26 @@ fn the_runner_takes_its_scripts_along() {
     });
 }
 
+/// However few descriptors there may be, a script runs or it is said why not, and
+/// nothing is left.
+#[test]
+fn few_descriptors_are_no_disaster() {
+    let test = bench();
+    let counts: Vec<u32> = (4..24).collect();
+    for_each(&counts, |count| {
+        let tool =
+            r#"exec skills-runner tool run_python_script '{"skill_name":"s","script":"print(2)"}'"#;
+        let run = test
+            .again()
+            .shell(&format!("ulimit -n {count}; {tool}"))
+            .run();
+        let is_told = format!("{}{}", run.stdout, run.stderr).contains("os error 24");
+        let has_run = run.status == 0 && run.stdout.contains("\"stdout\":\"2\\n\"");
+        run.demand(has_run || is_told, "neither run nor told");
+    });
+    assert!(is_clean(&test), "something is left");
+}
+
 /// The temporary folder goes with the script, whatever that has put there and
 /// whoever is left to remove it; what links in it lead to stays.
 #[test]
