@@ -25,7 +25,12 @@ fn check_tools(text: &str) {
     if let Ok(Value::Object(fields)) = serde_json::from_str(text) {
         assert_eq!(read.as_ref(), Ok(&fields));
     }
-    let Ok(arguments) = read else { return };
+    if let Ok(value) = serde_json::from_str::<Value>(text) {
+        check_alone(&value);
+    }
+    let Ok(arguments) = read else {
+        return;
+    };
     for tool in TABLE {
         tool.summary(&arguments);
         for skills in [&[][..], &["a", "b"]] {
@@ -34,6 +39,19 @@ fn check_tools(text: &str) {
             if let Some(accepted) = check_against(&arguments, &schema) {
                 tool.summary(&accepted);
             }
+        }
+    }
+}
+
+/// The value in the place of each argument, and nothing beside it.
+fn check_alone(value: &Value) {
+    for tool in TABLE {
+        let mut schema = tool.parameters(&["a", "b"]);
+        schema["required"].take();
+        let properties = schema["properties"].as_object();
+        for name in properties.into_iter().flat_map(Map::keys) {
+            let arguments = Map::from_iter([(name.clone(), value.clone())]);
+            check_against(&arguments, &schema);
         }
     }
 }

@@ -9,12 +9,18 @@ use skills_runner::world::output::Veil;
 
 use crate::cuts::{self, Numbers};
 
+/// Longer ones only take longer.
+const MOST_SECRET_BYTES: usize = 200;
+
 /// See the module. The first line is the secret, and the second another one.
 pub fn check(data: &[u8]) {
     let mut lines = data.splitn(3, |byte| *byte == b'\n');
     let mut next = || lines.next().unwrap_or_default();
     let (values, output) = ([next(), next()], next());
     let values = values.map(|value| String::from_utf8_lossy(value).into_owned());
+    if values.iter().any(|value| value.len() > MOST_SECRET_BYTES) {
+        return;
+    }
     let mut secrets = Secrets::default();
     secrets.extend(
         values
