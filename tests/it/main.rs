@@ -24,6 +24,7 @@ mod dialects;
 mod discovery;
 mod doctor;
 mod documents;
+mod doors;
 mod endpoint;
 mod faults;
 mod harness;

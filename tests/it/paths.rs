@@ -18,20 +18,20 @@ use serde_json::{Value, json};
 use crate::harness::{Outcome, Reply, Server, Test, interpreter, seconds, wait_until};
 
 /// What lies outside. It is text and Python, so that reading and running show it.
-const OUTSIDE: &str = "print('canary-41b7e6 is outside')\n";
-const CANARY: &str = "canary-41b7e6";
+pub(super) const OUTSIDE: &str = "print('canary-41b7e6 is outside')\n";
+pub(super) const CANARY: &str = "canary-41b7e6";
 /// What lies inside, the same way.
-const INSIDE: &str = "print('inside')\n";
+pub(super) const INSIDE: &str = "print('inside')\n";
 
 const LIST: &str = "list_skills";
-const GET: &str = "get_skill";
-const READ: &str = "read_file_in_skill";
-const RUN: &str = "run_python_script";
+pub(super) const GET: &str = "get_skill";
+pub(super) const READ: &str = "read_file_in_skill";
+pub(super) const RUN: &str = "run_python_script";
 
 /// The program as it is.
-const PLAIN: &str = "exec skills-runner \"$@\"";
+pub(super) const PLAIN: &str = "exec skills-runner \"$@\"";
 /// The program with 24 MB of address space, all that it may hold and more.
-const FRUGAL: &str = "ulimit -v 24576; exec skills-runner \"$@\"";
+pub(super) const FRUGAL: &str = "ulimit -v 24576; exec skills-runner \"$@\"";
 /// An argument of a program may have 128 KiB; what is longer comes on stdin.
 const ARGUMENT_BYTES: usize = 100_000;
 /// Calls in one message of a scripted model.
@@ -219,7 +219,7 @@ const LINKS: &[(&str, &str)] = &[
 ];
 
 /// A skill with everything hostile in it, and the canary all around.
-fn hostile() -> Test {
+pub(super) fn hostile() -> Test {
     let mut test = Test::new()
         .env("CANARY", CANARY)
         .file("secret", OUTSIDE)
@@ -262,7 +262,7 @@ fn hostile() -> Test {
 }
 
 /// A FIFO (`p`) or a device; whether it could be made.
-fn make_node(path: &Path, kind: &[&str]) -> bool {
+pub(super) fn make_node(path: &Path, kind: &[&str]) -> bool {
     let made = Command::new("mknod").arg(path).args(kind).output();
     made.expect("there is a program mknod").status.success()
 }
@@ -310,7 +310,7 @@ fn absolute(test: &Test, path: &str) -> String {
 }
 
 /// The arguments that name a file of a skill.
-fn of(skill: &str, path: &str) -> Value {
+pub(super) fn of(skill: &str, path: &str) -> Value {
     json!({"skill_name": skill, "file_path": path})
 }
 
@@ -320,7 +320,7 @@ fn of(skill: &str, path: &str) -> Value {
     clippy::needless_pass_by_value,
     reason = "a call reads better without an ampersand"
 )]
-fn call(test: &Test, tool: &str, arguments: impl ToString) -> Outcome {
+pub(super) fn call(test: &Test, tool: &str, arguments: impl ToString) -> Outcome {
     let arguments = arguments.to_string();
     let run = test.again().shell(FRUGAL).args(["tool", tool]);
     let run = if arguments.len() > ARGUMENT_BYTES {
@@ -343,7 +343,7 @@ fn refusal(test: &Test, tool: &str, arguments: impl ToString) -> String {
 }
 
 /// The message in `{"error": …}`, when nothing else is there.
-fn error_of(content: &str) -> Option<String> {
+pub(super) fn error_of(content: &str) -> Option<String> {
     let value: Value = serde_json::from_str(content).ok()?;
     let fields = value.as_object().filter(|fields| fields.len() == 1)?;
     Some(fields.get("error")?.as_str()?.to_owned())
@@ -352,7 +352,7 @@ fn error_of(content: &str) -> Option<String> {
 /// The results of many calls in one conversation, as the model gets them.
 /// `shell` is the line that starts the program.
 #[track_caller]
-fn results(test: &Test, shell: &str, calls: &[(&str, Value)]) -> Vec<String> {
+pub(super) fn results(test: &Test, shell: &str, calls: &[(&str, Value)]) -> Vec<String> {
     let calls: Vec<(&str, String)> = calls
         .iter()
         .map(|(tool, arguments)| (*tool, arguments.to_string()))
@@ -390,7 +390,7 @@ fn described(list: &Value) -> Vec<(&str, &str)> {
 }
 
 /// Does one thing over and over until the other is done.
-fn meanwhile<T>(over_and_over: impl Fn() + Sync, until: impl FnOnce() -> T) -> T {
+pub(super) fn meanwhile<T>(over_and_over: impl Fn() + Sync, until: impl FnOnce() -> T) -> T {
     struct Stop<'s>(&'s AtomicBool);
     impl Drop for Stop<'_> {
         fn drop(&mut self) {
@@ -410,13 +410,13 @@ fn meanwhile<T>(over_and_over: impl Fn() + Sync, until: impl FnOnce() -> T) -> T
     })
 }
 
-fn start_of(text: &str) -> String {
+pub(super) fn start_of(text: &str) -> String {
     text.chars().take(60).collect()
 }
 
 /// Makes `openat2` fail as on a kernel that has never heard of it, then becomes
 /// the program. Status 99: this machine cannot do that.
-const WITHOUT_OPENAT2: &str = r#"
+pub(super) const WITHOUT_OPENAT2: &str = r#"
 import ctypes, os, platform, struct, sys
 
 ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
@@ -849,7 +849,7 @@ fn documents_that_are_none_are_refused() {
     }
 }
 
-fn appending(path: &Path) -> File {
+pub(super) fn appending(path: &Path) -> File {
     File::options().append(true).open(path).unwrap()
 }
 

@@ -19,8 +19,12 @@ def run():
         loader = spec.loader
         main.update(__spec__=spec, __package__=spec.parent, __cached__=spec.cached)
     else:
-        folder = path.dirname(path.realpath(script))
         file = path.join(getcwd(), script) if sys.version_info >= (3, 9) else script
+        try:
+            folder = path.dirname(path.realpath(script))
+        except OSError:
+            # Somebody changes it meanwhile.
+            folder = path.dirname(path.join(getcwd(), script))
         loader = SourceFileLoader("__main__", file)
     main.update(__file__=file, __loader__=loader)
     if not getattr(sys.flags, "safe_path", False):
