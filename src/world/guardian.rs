@@ -370,7 +370,8 @@ pub(super) fn now() -> Duration {
 fn to_timespec(duration: Duration) -> libc::timespec {
     // SAFETY: a structure of plain numbers; padding differs between C libraries.
     let mut time: libc::timespec = unsafe { mem::zeroed() };
-    time.tv_sec = libc::time_t::try_from(duration.as_secs()).unwrap_or(libc::time_t::MAX);
+    // No pause of ours is that long.
+    time.tv_sec = duration.as_secs().try_into().unwrap_or(0);
     time.tv_nsec = duration.subsec_nanos().into();
     time
 }
