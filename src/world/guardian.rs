@@ -189,7 +189,8 @@ fn watch(post: Post, script: pid_t) -> Report {
     let mut told = false;
     let mut others = reap(script, &mut status);
     while status.is_none() && others && !told {
-        told = wait_for_news(post, None);
+        // Should no signal tell of a child's end, a look from time to time does.
+        told = wait_for_news(post, Some(limits::GUARDIAN_LOOK));
         others = reap(script, &mut status);
     }
     if !told && !post.keep {

@@ -19,7 +19,8 @@ A run is good when
 - it ends in time, by itself: with a documented status, or by SIGABRT where the
   allocator says that there is no memory, which is Rust's way;
 - nothing panics, but where Rust's own library does before or around `main`, or
-  when the socket on which it awaits a child's start breaks;
+  when the socket on which it awaits a child's start breaks; and where
+  `wait-timeout` cannot have its handler or its socket;
 - with status 0 all of the answer is on standard output;
 - every file of the working folder is as before, or as after the undisturbed run;
 - no process and no temporary folder is left, but where the calls that remove
@@ -112,10 +113,12 @@ UNFAIR = set(
 
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "skills"
 # The ends that Rust's library makes itself: no memory, no signal stack, no SIGPIPE
-# to ignore, and an impossible error of a socket of its own; or the loader's.
+# to ignore, and an impossible error of a socket of its own; the same of the crate
+# `wait-timeout`, which demands of `sigaction` and its own socket that they work; or
+# the loader's.
 RUSTS_OWN = re.compile(
     r"memory allocation of|panicked at \S*/library/std/src/sys/|fatal runtime error"
-    r"|error while loading shared libraries")
+    r"|panicked at \S*/wait-timeout-[0-9.]+/|error while loading shared libraries")
 # What a listing or a report says of something that it could not look into.
 TOLD = re.compile(r"cannot be|could not|failed|denied|refused|warning|unknown|error")
 
@@ -335,10 +338,10 @@ def is_fair(case):
     is_first = case.number in ("1", "1+")
     if case.syscall == "execve" and is_first:
         return False  # strace's own
-    if case.syscall == "recvfrom" and case.error not in PASSING and case.scenario == "doctor":
-        # Rust's library fails on its own socket, and before that waits for a
-        # program that waits for its input.
-        return False
+    if case.syscall == "recvfrom" and case.error != "EINTR":
+        # Rust's library fails on its own socket, and before that waits for its
+        # program, which here waits for its input or for ever.
+        return case.scenario not in ("doctor", "setup")
     return not (case.number.endswith("+") and case.error in PASSING)
 
 
