@@ -372,6 +372,7 @@ def is_told(base, listed):
         return True
     for row in base["skills"] + listed["skills"]:
         row.pop("python")  # none, where that could not be found out
+        row.pop("path")  # relative, where the working folder has no name
     return listed["skills"] == base["skills"]
 
 
