@@ -86,6 +86,7 @@ pub fn answer(
     output: &mut Output,
 ) -> Result<()> {
     let mut conversation = Conversation::new(instructions);
+    output.ask(prompt);
     conversation.ask(prompt);
     let mut tally = Tally::default();
     let turn = agent::turn(

@@ -13,6 +13,7 @@ use crate::conversation::Conversation;
 use crate::error::{Error, Kind, Result};
 use crate::event::Tally;
 use crate::limits;
+use crate::message::Message;
 use crate::model::Model;
 use crate::skills::{Catalogue, Summary};
 use crate::text;
@@ -329,6 +330,9 @@ impl Chat<'_> {
     /// One turn. Only what ends the whole conversation is an error.
     fn turn(&mut self, output: &mut Output) -> Result<()> {
         output.begin_turn();
+        if let Some(Message::User(text)) = self.conversation.messages().last() {
+            output.ask(text);
+        }
         let mut tally = Tally::default();
         let answer = agent::turn(
             &mut self.conversation,

@@ -101,7 +101,7 @@ fn the_whole_run_is_in_the_log_whatever_the_format() {
             let mut told = run.stdout_json_lines();
             for record in log.iter_mut().chain(&mut told) {
                 let fields = record.as_object_mut().unwrap();
-                for own in ["time", "run", "folder", "version"] {
+                for own in ["time", "run", "folder", "version", "prompt"] {
                     fields.remove(own);
                 }
                 if fields["type"] == "result" {
@@ -156,8 +156,10 @@ fn conversations_and_runs_without_a_reader_are_in_the_log() {
     server.finish();
     let log = records(&test);
     assert_eq!(types(&log), ["start", "text", "result", "text", "result"]);
-    let answers: Vec<&str> = log.iter().filter_map(|r| r["answer"].as_str()).collect();
-    assert_eq!(answers, ["one", "two"]);
+    for (field, told) in [("answer", ["one", "two"]), ("prompt", ["first", "second"])] {
+        let fields: Vec<&str> = log.iter().filter_map(|r| r[field].as_str()).collect();
+        assert_eq!(fields, told);
+    }
 
     let server = Server::start([Reply::text("one")]);
     let test = sums().endpoint(&server);

@@ -168,6 +168,13 @@ impl Output {
         self.tell(&|report, secrets| report.start(skills, secrets));
     }
 
+    /// This is asked: a log tells it as well.
+    pub fn ask(&mut self, text: &str) {
+        if let Some(log) = &mut self.log {
+            log.report.ask(text, &self.secrets);
+        }
+    }
+
     /// A turn of a conversation begins.
     pub fn begin_turn(&mut self) {
         self.reports().for_each(Report::begin_turn);

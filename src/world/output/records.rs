@@ -86,6 +86,9 @@ pub struct Summary<'a> {
     pub status: &'static str,
     /// The program's exit status, or what it would be if this turn were the last.
     pub exit_code: u8,
+    /// What was asked; in a log only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<&'a str>,
     /// What the model said after its last call; of a turn that failed, what came.
     pub answer: &'a str,
     /// The name the conversation is saved under.

@@ -35,6 +35,8 @@ pub struct Report {
 #[derive(Debug)]
 struct Turn {
     began: Instant,
+    /// What was asked, masked.
+    prompt: Option<String>,
     /// What the model has said since the last result of a tool, masked.
     answer: String,
     /// The answer itself, masked, once it is there: thoughts that turned out to
@@ -92,6 +94,13 @@ impl Report {
         })
     }
 
+    /// This is asked in the turn; a log says it with the turn's result.
+    pub fn ask(&mut self, text: &str, secrets: &Secrets) {
+        if self.folder.is_some() {
+            self.turn.prompt = Some(secrets.mask(text).into_owned());
+        }
+    }
+
     /// A turn of a conversation begins.
     pub fn begin_turn(&mut self) {
         self.turn = Turn::new();
@@ -146,6 +155,7 @@ impl Report {
             + &self.line(&Record::Result(Summary {
                 status: if exit_code == 0 { "ok" } else { "error" },
                 exit_code,
+                prompt: turn.prompt.as_deref(),
                 answer: turn.whole.as_ref().unwrap_or(&turn.answer),
                 session: None,
                 model: self.masked_model(secrets),
@@ -207,6 +217,7 @@ impl Turn {
     fn new() -> Turn {
         Turn {
             began: Instant::now(),
+            prompt: None,
             answer: String::new(),
             whole: None,
             tally: Tally::default(),
