@@ -358,6 +358,8 @@ pub const GUARDIAN_LAST_REPORT: Duration = Duration::from_millis(300);
 pub const SCRIPT_DRAIN: Duration = Duration::from_millis(200);
 /// How long the guardian relies on being told of a child's end.
 pub const GUARDIAN_LOOK: Duration = Duration::from_secs(1);
+/// How long after a script's limit its guardian kills it by itself.
+pub const GUARDIAN_SPARE: Duration = Duration::from_secs(1);
 /// How long the guardian may take to end after its report.
 pub const GUARDIAN_REAP: Duration = Duration::from_millis(200);
 /// How long what a lost guardian leaves is hunted for.

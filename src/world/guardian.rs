@@ -36,6 +36,8 @@ pub(super) struct Post {
     pub(super) runner: pid_t,
     /// Leave alone what outlives the script.
     pub(super) keep: bool,
+    /// When to kill without being told: a script may have stopped the runner.
+    pub(super) limit: Duration,
     /// What is to go when the script is gone; its descriptors are above the
     /// streams', as the channel is.
     pub(super) scratch: Option<Folder>,
@@ -185,12 +187,14 @@ pub(super) fn close_from(first: c_int) {
 
 /// Waits for the script's end or the word to kill, then clears up.
 fn watch(post: Post, script: pid_t) -> Report {
+    let began = now();
     let mut status = None;
     let mut told = false;
     let mut others = reap(script, &mut status);
     while status.is_none() && others && !told {
         // Should no signal tell of a child's end, a look from time to time does.
-        told = wait_for_news(post, Some(limits::GUARDIAN_LOOK));
+        told = wait_for_news(post, Some(limits::GUARDIAN_LOOK))
+            || now().saturating_sub(began) >= post.limit;
         others = reap(script, &mut status);
     }
     if !told && !post.keep {

@@ -104,6 +104,8 @@ pub struct Outcome {
     /// Processes that outlived it, and were killed or kept; 0 where it was
     /// killed together with all that it started.
     pub left_behind: u32,
+    /// Some of its output could not be read.
+    pub unread: bool,
     /// From its start to its end, and its family's.
     pub duration: Duration,
 }
@@ -305,7 +307,17 @@ impl<'a> Watch<'a> {
     fn listen(&mut self) {
         let mut bytes = [0; Report::BYTES];
         match self.guardian.channel.read(&mut bytes) {
-            Ok(Report::BYTES) => self.report = Some(Report::from_bytes(bytes)),
+            Ok(Report::BYTES) => {
+                let report = Report::from_bytes(bytes);
+                // Its guardian ended it in the place of a runner that was stopped.
+                let late = self
+                    .until
+                    .and_then(|until| until.checked_add(limits::GUARDIAN_SPARE));
+                self.timed_out |= self.phase == Phase::Running
+                    && late.is_some_and(|late| Instant::now() >= late)
+                    && report.status.map(ending) == Some(Ending::Signaled(libc::SIGKILL));
+                self.report = Some(report);
+            }
             Err(error) if is_passing(&error) => return,
             // It has no more to say, but may live: its time is over.
             Ok(_) | Err(_) => self.guardian.order_kill(),
@@ -338,6 +350,7 @@ impl<'a> Watch<'a> {
 
     fn finish(mut self) -> Outcome {
         self.guardian.reap();
+        let unread = self.outputs.iter().any(|output| output.is_broken);
         let [stdout, stderr] = self.outputs.map(|output| output.kept);
         Outcome {
             ending: self
@@ -349,6 +362,7 @@ impl<'a> Watch<'a> {
             timed_out: self.timed_out,
             interrupted: self.interrupted,
             left_behind: self.report.map_or(0, |report| report.left_behind),
+            unread,
             duration: self.duration,
         }
     }

@@ -739,6 +739,35 @@ fn a_key_with_quotes_that_a_script_finds_is_masked() {
     assert_masked("sk-back\\slash-0123456789");
 }
 
+/// Who stops the runner does not outlive the limit either, and the runner says so
+/// when it goes on.
+#[test]
+fn who_stops_the_runner_does_not_outlive_the_limit() {
+    let stop = "
+pid = os.getppid()
+status = open(f'/proc/{pid}/status').read()
+runner = int(status.split('PPid:')[1].split()[0])
+os.kill(runner, signal.SIGSTOP)
+time.sleep(60)
+";
+    let test = bench();
+    let running = tool(&test, &hurried(stop)).spawn();
+    // The runner alone is left, and it is stopped.
+    let has_ended = wait_until(seconds(6.0), || {
+        let own = test.processes();
+        own == [running.pid()] && is_stopped(running.pid())
+    });
+    assert!(has_ended, "{:?}", test.processes());
+    running.signal(libc::SIGCONT);
+    let run = running.wait().status(1);
+    let result = run.stdout_json();
+    run.demand(result["timed_out"] == true, "it is not told as the limit");
+}
+
+fn is_stopped(pid: i32) -> bool {
+    fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| stat.contains(") T "))
+}
+
 /// R-CFG-4: `/proc` does not tell the key to an ordinary user's script. Root
 /// sees everything, so root runs this as somebody else.
 #[test]

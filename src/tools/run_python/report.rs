@@ -78,6 +78,8 @@ impl<'r> Report<'r> {
                 "the script ended the process that watches over it; all that it started was killed"
                     .into(),
             )
+        } else if outcome.unread {
+            Some("its output could not be read to the end".into())
         } else {
             None
         };

@@ -79,6 +79,7 @@ impl Guardian {
             channel: theirs.as_raw_fd(),
             runner: own_pid(),
             keep: job.leftovers == Leftovers::Keep,
+            limit: job.limit.saturating_add(limits::GUARDIAN_SPARE),
             scratch: job.scratch.map(Scratch::handle),
         };
         let exec = Exec::new(job).map_err(|error| explain(&error, job))?;

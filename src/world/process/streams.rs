@@ -49,6 +49,8 @@ impl<'a> Input<'a> {
 pub(super) struct Output {
     pub(super) pipe: Option<File>,
     pub(super) kept: Capture,
+    /// Reading has failed, and did not come to the end.
+    pub(super) is_broken: bool,
 }
 
 impl Output {
@@ -56,6 +58,7 @@ impl Output {
         Ok(Output {
             pipe: pipe.map(nonblocking).transpose()?,
             kept: Capture::new(caps),
+            is_broken: false,
         })
     }
 
@@ -70,7 +73,10 @@ impl Output {
                 return &chunk[..length];
             }
             Err(error) if is_passing(&error) => {}
-            Ok(_) | Err(_) => self.pipe = None,
+            ended => {
+                self.is_broken = ended.is_err();
+                self.pipe = None;
+            }
         }
         &[]
     }
