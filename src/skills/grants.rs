@@ -179,7 +179,9 @@ impl Case<'_> {
             let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
             is_link.then(|| real(entry.path()))?
         });
-        roots().chain(links).collect()
+        let own = self.folder.and_then(real);
+        let others = links.filter(|link| Some(link) != own.as_ref());
+        roots().chain(others).collect()
     }
 
     fn to_read(&self) -> Vec<PathBuf> {

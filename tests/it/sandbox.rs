@@ -80,6 +80,7 @@ const PROBES: &[(&str, &str, Due)] = &[
     ("its skill's folder", "write('own'); read('own'); os.unlink('own'); os.listdir('.')", Works),
     ("a folder in it", "os.makedirs('a/b'); write('a/c'); os.rename('a/c', 'a/b/c'); read('a/b/c')", Works),
     ("temporary files", "assert not os.listdir(tempfile.gettempdir()); tempfile.TemporaryFile().write(b'x')", Works),
+    ("a mode that means nothing", "os.open('/dev/null', os.O_RDONLY, 0o6755)", Works),
     ("usual devices", "write('/dev/null'); read('/dev/urandom'); read('/dev/zero')", Works),
     ("SQLite", "import sqlite3
 c = sqlite3.connect('d.db'); c.execute('create table t(a)'); c.execute('insert into t values(1)')

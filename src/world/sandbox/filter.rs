@@ -21,15 +21,20 @@ enum Rule {
     Unless(c_long, u32, Masked, c_int),
     /// It fails if so.
     If(c_long, u32, Masked, c_int),
+    /// It fails if the flags, this argument, say that a file is made, and the mode,
+    /// the next one, gives a program its file's rights.
+    Making(c_long, u32, c_int),
 }
 
 /// A value behind a mask.
 struct Masked(u32, u32);
 
-use Rule::{If, Never, Unless};
+use Rule::{If, Making, Never, Unless};
 
 /// `open(2)`'s modes and `chmod(2)`'s: bits that give a program its file's rights.
 const NO_SET_ID: Masked = Masked(libc::S_ISUID | libc::S_ISGID, 0);
+/// What in the flags of `open(2)` makes a file; without it the mode may be anything.
+const MAKING: u32 = (libc::O_CREAT | libc::O_TMPFILE & !libc::O_DIRECTORY).cast_unsigned();
 /// Connected stream and packet sockets (1 and 5, and not 2, 3, 4): one of single
 /// messages could be turned to any address.
 const CONNECTED: Masked = Masked(0b1011, libc::SOCK_STREAM.cast_unsigned());
@@ -97,7 +102,7 @@ const RULES: &[Rule] = &[
     Unless(libc::SYS_fchmodat, 2, NO_SET_ID, libc::EPERM),
     Unless(SYS_FCHMODAT2, 2, NO_SET_ID, libc::EPERM),
     Unless(libc::SYS_mknodat, 2, NO_SET_ID, libc::EPERM),
-    Unless(libc::SYS_openat, 3, NO_SET_ID, libc::EPERM),
+    Making(libc::SYS_openat, 2, libc::EPERM),
 ];
 
 /// The older calls that newer processors do not have.
@@ -106,7 +111,7 @@ const OLD_RULES: &[Rule] = &[
     Unless(libc::SYS_chmod, 1, NO_SET_ID, libc::EPERM),
     Unless(libc::SYS_creat, 1, NO_SET_ID, libc::EPERM),
     Unless(libc::SYS_mknod, 1, NO_SET_ID, libc::EPERM),
-    Unless(libc::SYS_open, 2, NO_SET_ID, libc::EPERM),
+    Making(libc::SYS_open, 1, libc::EPERM),
 ];
 #[cfg(not(target_arch = "x86_64"))]
 const OLD_RULES: &[Rule] = &[];
@@ -193,15 +198,22 @@ impl Filter {
             If(call, argument, masked, error) => {
                 self.judge(*call, *argument, masked, *error, true);
             }
+            Making(call, flags, error) => {
+                self.skip_unless(libc::BPF_JEQ, number(*call), 8);
+                self.take(*flags, MAKING);
+                self.skip_if(libc::BPF_JEQ, 0, 4);
+                self.take(*flags + 1, NO_SET_ID.0);
+                self.skip_if(libc::BPF_JEQ, NO_SET_ID.1, 1);
+                self.fail(*error);
+                self.load(NUMBER);
+            }
         }
     }
 
     fn judge(&mut self, call: c_long, argument: u32, masked: &Masked, error: c_int, is_bad: bool) {
-        // Six instructions for this call; every other goes on behind them.
+        // Five instructions for this call; every other goes on behind them.
         self.skip_unless(libc::BPF_JEQ, number(call), 5);
-        // Both processors keep the lower half of an argument first.
-        self.load(offset_of!(libc::seccomp_data, args) + 8 * argument as usize);
-        self.push(libc::BPF_ALU | libc::BPF_AND | libc::BPF_K, masked.0, 0, 0);
+        self.take(argument, masked.0);
         if is_bad {
             self.skip_unless(libc::BPF_JEQ, masked.1, 1);
         } else {
@@ -209,6 +221,13 @@ impl Filter {
         }
         self.fail(error);
         self.load(NUMBER);
+    }
+
+    /// Loads the lower half of an argument, masked.
+    fn take(&mut self, argument: u32, mask: u32) {
+        // Both processors keep the lower half first.
+        self.load(offset_of!(libc::seccomp_data, args) + 8 * argument as usize);
+        self.push(libc::BPF_ALU | libc::BPF_AND | libc::BPF_K, mask, 0, 0);
     }
 
     fn load(&mut self, offset: usize) {
