@@ -15,7 +15,7 @@ use std::thread;
 
 use serde_json::{Value, json};
 
-use crate::harness::{Outcome, Reply, Server, Test, interpreter, seconds, wait_until};
+use crate::harness::{OPENAT2, Outcome, Reply, Server, Test, seconds, wait_until, without};
 
 /// What lies outside. It is text and Python, so that reading and running show it.
 pub(super) const OUTSIDE: &str = "print('canary-41b7e6 is outside')\n";
@@ -414,50 +414,9 @@ pub(super) fn start_of(text: &str) -> String {
     text.chars().take(60).collect()
 }
 
-/// Makes `openat2` fail as on a kernel that has never heard of it, then becomes
-/// the program. Status 99: this machine cannot do that.
-pub(super) const WITHOUT_OPENAT2: &str = r#"
-import ctypes, os, platform, struct, sys
-
-ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
-OPENAT2, ENOSYS = 437, 38
-LOAD, JUMP_IF_EQUAL, RETURN = 0x20, 0x15, 0x06
-ALLOW, FAIL = 0x7FFF0000, 0x00050000 | ENOSYS
-PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS, FILTER = 22, 38, 2
-
-architecture = ARCHITECTURES.get(platform.machine())
-if architecture is None:
-    sys.exit(99)
-steps = [
-    (LOAD, 0, 0, 4), (JUMP_IF_EQUAL, 0, 3, architecture),
-    (LOAD, 0, 0, 0), (JUMP_IF_EQUAL, 0, 1, OPENAT2),
-    (RETURN, 0, 0, FAIL), (RETURN, 0, 0, ALLOW),
-]
-code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in steps))
-program = ctypes.create_string_buffer(struct.pack("HxxxxxxP", len(steps), ctypes.addressof(code)))
-prctl = ctypes.CDLL(None, use_errno=True).prctl
-prctl.argtypes = [ctypes.c_int] + [ctypes.c_ulong] * 4
-if prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) or prctl(PR_SET_SECCOMP, FILTER, ctypes.addressof(program), 0, 0):
-    sys.exit(99)
-os.execvp(sys.argv[1], sys.argv[1:])
-"#;
-
 /// The line that starts the program without `openat2`, where that can be done.
 fn without_openat2(test: &Test) -> Option<String> {
-    let launcher = test.path("without_openat2.py");
-    fs::write(&launcher, WITHOUT_OPENAT2).unwrap();
-    let line = format!(
-        "exec {} -I -S {} skills-runner \"$@\"",
-        interpreter().display(),
-        launcher.display()
-    );
-    let tried = test.again().shell(&line).args(["--version"]).run();
-    if tried.status == 99 {
-        println!("skipped: no filter of system calls on this machine");
-        return None;
-    }
-    tried.success();
-    Some(line)
+    without(test, &[OPENAT2])
 }
 
 /// R-READ-2: both doors that take a path, each with over 130 hostile ones.

@@ -61,6 +61,11 @@ os.execvp(sys.argv[2], sys.argv[2:])
 /// The line of a shell that starts the program where these fail. `None`, with a
 /// word about it: that cannot be done on this machine.
 pub fn without(test: &Test, refused: &[Refused]) -> Option<String> {
+    without_in(test, "exec skills-runner \"$@\"", refused)
+}
+
+/// The same for a line of one's own, which begins with `exec`.
+pub fn without_in(test: &Test, line: &str, refused: &[Refused]) -> Option<String> {
     let launcher = test.path("without.py");
     fs::write(&launcher, LAUNCHER).expect("the test's own folder");
     let rules = refused.iter().map(|Refused(x86, arm, argument, error)| {
@@ -68,10 +73,12 @@ pub fn without(test: &Test, refused: &[Refused]) -> Option<String> {
         format!("{x86}:{arm}:{argument}:{error}")
     });
     let line = format!(
-        "exec {} -I -S {} {} skills-runner \"$@\"",
+        "exec {} -I -S {} {} {}",
         interpreter().display(),
         launcher.display(),
-        rules.collect::<Vec<_>>().join(",")
+        rules.collect::<Vec<_>>().join(","),
+        line.strip_prefix("exec ")
+            .expect("a line that begins with exec")
     );
     let tried = test.again().shell(&line).args(["--version"]).run();
     if tried.status == 99 {
