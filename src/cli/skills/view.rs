@@ -68,8 +68,16 @@ impl View {
         let mut is_broken = summary.fault.is_some();
         let problems = match skills.find(&summary.name) {
             Ok(skill) => {
-                document = skill.document_name().ok();
                 let mut problems = check::check(&skill);
+                match skill.document_name() {
+                    Ok(name) => document = Some(name),
+                    // It was there when the catalogue was made.
+                    Err(told) if summary.fault.is_none() => {
+                        is_broken = true;
+                        problems.push(unopened(summary, told));
+                    }
+                    Err(_) => {}
+                }
                 match Interpreter::of(&skill, &run.config.scripts) {
                     Ok(interpreter) => {
                         venv = interpreter.venv;

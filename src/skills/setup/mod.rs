@@ -54,6 +54,14 @@ pub fn setup(order: &Order<'_>, tell: &mut Tell<'_>) -> Result<Done, Error> {
 
 fn set_up(order: &Order<'_>, tell: &mut Tell<'_>) -> Result<Done, Error> {
     let folder = &order.skill.path;
+    // Programs work in it, where a relative path would mean another one.
+    if !folder.is_absolute() {
+        let text = format!(
+            "failed to set up `{}`: the working folder cannot be found out",
+            order.skill.name
+        );
+        return Err(Error::new(Kind::Io, text).with_hint("name the skill by an absolute path"));
+    }
     let extra = asked(order)?;
     let lock = lock(order, tell)?;
     let place = Place::new(folder, order.patience);
