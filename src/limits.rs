@@ -348,6 +348,8 @@ pub const SCRIPT_BYTES: usize = 4 << 20;
 /// Arguments of a script, all together: the kernel allows 128 KiB for one and
 /// 2 MiB for all with the environment.
 pub const SCRIPT_ARGUMENTS_BYTES: usize = 1 << 20;
+/// The kernel takes no single argument of so many bytes.
+pub const SCRIPT_ARGUMENT_BYTES: usize = 128 << 10;
 /// Kept of each of a script's streams: half from the beginning, half from the end.
 pub const OUTPUT_BYTES: usize = 64 << 10;
 /// How long the guardian's report is waited for once it was told to kill.

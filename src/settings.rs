@@ -32,6 +32,8 @@ pub struct Setting {
     pub about: &'static str,
     /// Who may see the value.
     pub privacy: Privacy,
+    /// It guards the user: a stranger's file does not win over a file of the user's.
+    guards: bool,
 }
 
 /// Who may see a value.
@@ -76,6 +78,14 @@ const fn row(name: &'static str, default: &'static str, about: &'static str) -> 
         default,
         about,
         privacy: Privacy::Open,
+        guards: false,
+    }
+}
+
+const fn guard(name: &'static str, default: &'static str, about: &'static str) -> Setting {
+    Setting {
+        guards: true,
+        ..row(name, default, about)
     }
 }
 
@@ -189,22 +199,22 @@ pub static SETTINGS: &[Setting] = &[
         "python3 from PATH",
         "interpreter for skills without a venv; `off`: such skills cannot run scripts",
     ),
-    row(
+    guard(
         SCRIPT_LEFTOVERS,
         "kill",
         "`keep`: processes that a script leaves behind after a normal end live on",
     ),
-    row(
+    guard(
         SCRIPT_SANDBOX,
         "off",
         "`on`: scripts write in their skill only, read little else, and have no network",
     ),
-    row(
+    guard(
         SCRIPT_SANDBOX_WRITE,
         "",
         "more folders for sandboxed scripts to read and write in, separated as in PATH",
     ),
-    row(
+    guard(
         SCRIPT_SANDBOX_READ,
         "",
         "more files and folders for sandboxed scripts to read, separated as in PATH",
@@ -407,7 +417,8 @@ impl Settings {
     }
 
     /// All values of a setting, in the order in which they win: flags, the
-    /// environment, the files; in each of these, its names in their order.
+    /// environment, the files; in each of these, its names in their order. What
+    /// guards the user wins over a stranger's.
     pub fn values(&self, name: &'static str) -> Vec<(OsString, Source)> {
         let row = setting(name);
         debug_assert!(row.is_some(), "{name} is no row of the table");
@@ -426,6 +437,9 @@ impl Settings {
         }
         for file in &self.files {
             found.extend(names().filter_map(|name| file.value(name)));
+        }
+        if row.is_some_and(|row| row.guards) {
+            found.sort_by_key(|(_, source)| source.is_foreign());
         }
         found
     }

@@ -117,11 +117,9 @@ impl Config {
         };
         // What is set is kept from scripts and masked also where no endpoint is needed.
         let (credentials, secrets) = reader.secrets();
+        reader.warn_of_open_files();
         let endpoint = match needs {
-            Needs::Endpoint => {
-                reader.warn_of_open_files();
-                reader.endpoint(&secrets)
-            }
+            Needs::Endpoint => reader.endpoint(&secrets),
             Needs::Skills => None,
         };
         let skills_folders = reader.skills_folders();

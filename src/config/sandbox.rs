@@ -20,10 +20,9 @@ pub struct Confinement {
 impl Reader<'_> {
     /// `None` where scripts run without a sandbox.
     pub(super) fn sandbox(&mut self) -> Option<Confinement> {
-        let choice = self.choice(settings::SCRIPT_SANDBOX, &["off", "on"]);
+        let is_on = self.choice(settings::SCRIPT_SANDBOX, &["off", "on"]) == Some(1);
         let read = self.granted(settings::SCRIPT_SANDBOX_READ);
         let write = self.granted(settings::SCRIPT_SANDBOX_WRITE);
-        let is_on = choice == Some(1) || self.is_on_against_a_stranger();
         is_on.then(|| Confinement {
             read,
             write,
@@ -31,25 +30,15 @@ impl Reader<'_> {
         })
     }
 
-    /// A stranger's file does not take away the sandbox that the user has chosen.
-    fn is_on_against_a_stranger(&self) -> bool {
-        let values = self.settings.values(settings::SCRIPT_SANDBOX);
-        values
-            .first()
-            .is_some_and(|(_, source)| source.is_foreign())
-            && values
-                .iter()
-                .any(|(value, source)| !source.is_foreign() && value == "on")
-    }
-
     /// Folders that a setting names. A stranger's file may name what lies in the
-    /// working folder, which is the stranger's as well.
+    /// working folder, which is the stranger's as well; but not what programs of the
+    /// user's go by there, such as `.git`.
     fn granted(&mut self, name: &'static str) -> Vec<PathBuf> {
         let Some((value, source)) = self.settings.value(name) else {
             return Vec::new();
         };
         let paths = self.paths(&value);
-        let is_outside = |path: &&PathBuf| !lies_in(path, self.user_folder);
+        let is_outside = |path: &&PathBuf| !lies_openly_in(path, self.user_folder);
         if let Some(path) = paths
             .iter()
             .find(is_outside)
@@ -57,8 +46,8 @@ impl Reader<'_> {
         {
             let Source { origin, .. } = &source;
             self.problems.push(format!(
-                "{name} ({origin}) grants {} to scripts, which is not in the working folder: set \
-                 {name} in the environment, or pass the file with --env-file if you trust it",
+                "{name} ({origin}) grants {} to scripts, which is no plain folder in the working folder: \
+                 set {name} in the environment, or pass the file with --env-file if you trust it",
                 path.display()
             ));
         }
@@ -67,22 +56,27 @@ impl Reader<'_> {
 
     fn private_files(&self) -> Vec<PathBuf> {
         let files = self.settings.files().iter();
-        let files = files.map(|file| self.user_folder.join(&file.path));
+        let files = files.map(|file| self.path(file.path.as_os_str()));
         let home = self.settings.xdg_folder("XDG_CONFIG_HOME", ".config");
         let home = home.map(|home| home.join("skills-runner"));
-        let key = self.settings.value(settings::LLM_API_KEY_FILE);
-        let key = key.map(|(path, _)| self.path(&path));
-        let usual = self.user_folder.join(".env");
-        files.chain([usual]).chain(home).chain(key).collect()
+        let keys = self.settings.values(settings::LLM_API_KEY_FILE);
+        let keys = keys.iter().map(|(path, _)| self.path(path));
+        // One that is not there is nobody's: what it says wins over nothing.
+        let usual =
+            Some(self.user_folder.join(".env")).filter(|path| path.is_symlink() || path.exists());
+        files.chain(usual).chain(home).chain(keys).collect()
     }
 }
 
-/// Whether it really lies in that folder or is it, links and all. What is missing
-/// goes by its name.
-fn lies_in(path: &Path, folder: &Path) -> bool {
-    let has_parent = path.components().any(|part| part == Component::ParentDir);
-    match (path.canonicalize(), folder.canonicalize()) {
-        (Ok(path), Ok(folder)) => path.starts_with(folder),
-        _ => path.starts_with(folder) && !has_parent,
-    }
+/// Whether it really lies in that folder or is it, links and all, and on the way is
+/// no name that begins with a dot. What is missing goes by its name.
+fn lies_openly_in(path: &Path, folder: &Path) -> bool {
+    let real = |path: &Path| path.canonicalize().unwrap_or(path.to_path_buf());
+    let place = real(path);
+    place.strip_prefix(real(folder)).is_ok_and(|rest| {
+        rest.components().all(|part| match part {
+            Component::Normal(name) => !name.as_encoded_bytes().starts_with(b"."),
+            _ => false,
+        })
+    })
 }

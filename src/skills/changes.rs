@@ -1,29 +1,27 @@
-//! What a script has changed of what decides about later runs: its skill's
-//! document, and the venv that runs it.
+//! What a script has changed of what decides about later runs: its skill's document,
+//! the venv that runs it, what a setup installs, what git does in its folder.
 //!
-//! Told by the time of a file's last change (`ctime`), which no program can set. A
-//! file system of another machine may have another clock: there it says nothing.
+//! Small files are compared; of folders the time of the last change (`ctime`) tells,
+//! which no program can set. On a file system of another machine, with another clock,
+//! and for what was written through memory on a `tmpfs`, it may say nothing.
 
+use std::collections::BTreeMap;
 use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::limits;
-use crate::skills::{Skill, venv};
+use crate::skills::Skill;
+use crate::skills::skill::is_document;
+use crate::world::files;
 
 /// A moment, by the clock of the files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Moment(i64, i64);
+struct Moment(i64, i64);
 
 impl Moment {
-    /// When this was changed last.
-    pub fn of(path: &Path) -> io::Result<Moment> {
-        path.symlink_metadata()
-            .map(|status| Moment::in_status(&status))
-    }
-
-    fn in_status(status: &Metadata) -> Moment {
+    fn of(status: &Metadata) -> Moment {
         Moment(status.ctime(), status.ctime_nsec())
     }
 }
@@ -31,49 +29,89 @@ impl Moment {
 /// What decides about a skill, before a script of it runs.
 #[derive(Debug)]
 pub struct Before {
-    document: Option<PathBuf>,
-    venv: Option<PathBuf>,
+    watched: BTreeMap<PathBuf, State>,
     moment: Moment,
 }
 
+/// What a watched name is.
+#[derive(Debug, PartialEq, Eq)]
+enum State {
+    /// A small file with these bytes.
+    File(Vec<u8>),
+    /// A folder that lies here; a large file.
+    Other(Option<PathBuf>),
+}
+
+/// Whether this name in a skill's folder decides about later runs.
+fn is_watched(name: &str) -> bool {
+    let others = ["venv", ".venv", "pyproject.toml", ".git"];
+    is_document(name) || name.starts_with("requirements") || others.contains(&name)
+}
+
 impl Before {
-    /// What there is, at the moment when `mark`, a file, was made.
+    /// What there is, at the moment when `mark` was changed last.
     pub fn of(skill: &Skill, mark: &Path) -> io::Result<Before> {
-        let document = skill.document_name().ok();
         Ok(Before {
-            document: document.map(|name| skill.path.join(name)),
-            venv: venv::of_skill(&skill.path),
-            moment: Moment::of(mark)?,
+            watched: watched(&skill.path),
+            moment: Moment::of(&mark.symlink_metadata()?),
         })
     }
 
-    /// What has changed since: the document, and of the venv whatever is found
-    /// first, as paths in the skill.
+    /// What has changed since, as paths in the skill; of a folder what is found first.
     pub fn changed(&self, skill: &Skill) -> Vec<String> {
-        let is_changed = |path: &&PathBuf| Moment::of(path).map_or(true, |at| at > self.moment);
-        let document = self.document.as_ref().filter(is_changed).cloned();
-        let venv = venv::of_skill(&skill.path).or(self.venv.clone());
-        let venv = venv.and_then(|venv| first_changed(&venv, self.moment));
-        let found = document.into_iter().chain(venv);
-        let relative = |path: PathBuf| {
-            let inside = path.strip_prefix(&skill.path);
-            inside.unwrap_or(&path).display().to_string()
-        };
-        found.map(relative).collect()
+        let after = watched(&skill.path);
+        let names: Vec<&PathBuf> = self.watched.keys().chain(after.keys()).collect();
+        let mut found: Vec<PathBuf> = names
+            .into_iter()
+            .filter_map(|name| match (self.watched.get(name), after.get(name)) {
+                (Some(State::Other(Some(before))), Some(State::Other(Some(now))))
+                    if before == now =>
+                {
+                    let inner = first_changed(now, self.moment)?;
+                    match inner.strip_prefix(now) {
+                        Ok(rest) if !rest.as_os_str().is_empty() => Some(name.join(rest)),
+                        _ => Some(name.clone()),
+                    }
+                }
+                (before, now) => (before != now).then(|| name.clone()),
+            })
+            .collect();
+        found.sort();
+        found.dedup();
+        found
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect()
     }
 }
 
-/// The first thing in that folder, or the folder itself, that was changed later or is
-/// gone. A file that is added or removed changes its folder.
+fn watched(folder: &Path) -> BTreeMap<PathBuf, State> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    let names = names.filter(|name| is_watched(name));
+    names
+        .map(|name| {
+            let path = folder.join(&name);
+            let state = match files::read_whole(&path, limits::DOCUMENT_BYTES) {
+                Ok(bytes) => State::File(bytes),
+                Err(_) => State::Other(path.canonicalize().ok()),
+            };
+            (PathBuf::from(name), state)
+        })
+        .collect()
+}
+
+/// The first thing in that folder, or the folder itself, that was changed later, or
+/// comes after so many that nobody can say. What is added or removed changes its folder.
 fn first_changed(folder: &Path, moment: Moment) -> Option<PathBuf> {
     let mut waiting = vec![folder.to_path_buf()];
     let mut left = limits::VENV_FILES;
     while let Some(path) = waiting.pop() {
-        left = left.checked_sub(1)?;
         let Ok(status) = path.symlink_metadata() else {
             return Some(path);
         };
-        if Moment::in_status(&status) > moment {
+        left = left.saturating_sub(1);
+        if Moment::of(&status) > moment || left == 0 {
             return Some(path);
         }
         if status.is_dir() {

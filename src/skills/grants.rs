@@ -17,7 +17,8 @@ use std::time::Duration;
 use crate::config::{Confinement, Scripts};
 use crate::limits;
 use crate::settings::{SCRIPT_SANDBOX, SCRIPT_SANDBOX_READ, SCRIPT_SANDBOX_WRITE};
-use crate::skills::python::{Interpreter, variable};
+use crate::skills::python::{Interpreter, is_executable, variable};
+use crate::skills::skill::is_document;
 use crate::world::files;
 use crate::world::process::Confine;
 use crate::world::sandbox::{Grants, Sandbox};
@@ -81,11 +82,23 @@ const REST: [&str; 4] = [
     "/var/lib/texmf",
 ];
 
+/// What is granted by no name: processes, devices, the hashes of passwords.
+const NEVER: [&str; 4] = ["/proc", "/dev", "/etc/shadow", "/etc/gshadow"];
+
+/// By what version managers choose a Python, in a folder or one above it.
+const OF_MANAGERS: [&str; 4] = [
+    ".python-version",
+    ".tool-versions",
+    "mise.toml",
+    ".mise.toml",
+];
+
 /// What `multiprocessing` cannot do without: locks and shared memory.
 const SHARED_MEMORY: &str = "/dev/shm";
 
 /// What belongs to a Python beside its program, in its prefix.
-const OF_PYTHON: [&str; 6] = ["bin", "lib", "lib64", "libexec", "pyvenv.cfg", "ssl"];
+const OF_PYTHON: [&str; 6] = ["bin", "lib", "lib64", "libexec", "ssl", MARK_OF_VENVS];
+const MARK_OF_VENVS: &str = "pyvenv.cfg";
 
 /// Variables with folders of programs and of libraries.
 const SEARCHED: [&str; 3] = ["PATH", "LD_LIBRARY_PATH", "PYTHONPATH"];
@@ -127,34 +140,72 @@ impl Case<'_> {
     /// The grants, or why they cannot be given.
     pub fn grants(&self) -> Result<Grants, String> {
         let private = self.private();
-        let own = self.folder.and_then(real);
-        if let Some(held) = own.as_ref().and_then(|own| held_in(own, &private)) {
+        let hidden: Vec<PathBuf> = private.into_iter().chain(self.other_skills()).collect();
+        let mut write: Vec<PathBuf> = self.own(&hidden)?.into_iter().collect();
+        for folder in &self.confinement.write {
+            write.push(self.checked(folder, &hidden)?);
+        }
+        write.extend(real(SHARED_MEMORY));
+        let source = self.source.and_then(real);
+        if let Some(source) = &source
+            && let Some(folder) = write.iter().find(|folder| source.starts_with(folder))
+        {
             return Err(format!(
-                "the skill's folder holds {}, which scripts must not read: move it elsewhere",
-                held.display()
+                "temporary files would lie in {}, where scripts write: set TMPDIR to another folder",
+                folder.display()
             ));
         }
-        let mut write: Vec<PathBuf> = own.into_iter().collect();
-        let others = self.other_skills();
-        let hidden: Vec<PathBuf> = private.into_iter().chain(others).collect();
-        for folder in &self.confinement.write {
-            write.push(Self::checked(folder, &hidden)?);
-        }
-        write.extend(self.temporary.map(PathBuf::from));
-        write.extend(real(SHARED_MEMORY));
-        let mut read: Vec<PathBuf> = self.source.map(PathBuf::from).into_iter().collect();
+        write.extend(self.temporary.and_then(real));
+        let mut read: Vec<PathBuf> = source.into_iter().collect();
         for path in self.to_read() {
             grant_around(&path, &hidden, &mut read);
         }
+        // Not `hidden`: it lies in a folder of skills.
+        read.extend(self.venv());
         Ok(Grants { read, write })
     }
 
+    /// The skill's folder, which may be a link, but to a skill.
+    fn own(&self, hidden: &[PathBuf]) -> Result<Option<PathBuf>, String> {
+        let Some(own) = self.folder.and_then(real) else {
+            return Ok(None);
+        };
+        let shown = own.display();
+        if let Some(held) = held_in(&own, hidden) {
+            return Err(format!(
+                "the skill's folder holds {}, which its scripts must not touch: move it elsewhere",
+                held.display()
+            ));
+        }
+        let is_link = self.folder.and_then(plain).as_ref() != Some(&own);
+        let names = fs::read_dir(&own).into_iter().flatten().flatten();
+        let mut names = names.filter_map(|entry| entry.file_name().into_string().ok());
+        if self.holds_home(&own) || is_link && !names.any(|name| is_document(&name)) {
+            return Err(format!("the skill is a link to {shown}, which is none"));
+        }
+        Ok(Some(own))
+    }
+
     /// A folder of `SCRIPT_SANDBOX_WRITE`, if all of it may be granted.
-    fn checked(folder: &Path, hidden: &[PathBuf]) -> Result<PathBuf, String> {
+    fn checked(&self, folder: &Path, hidden: &[PathBuf]) -> Result<PathBuf, String> {
         let shown = folder.display();
-        let real = real(folder).filter(|real| real.is_dir()).ok_or_else(|| {
-            format!("{SCRIPT_SANDBOX_WRITE} names {shown}, which is no folder: make it first")
-        })?;
+        let Some(real) = real(folder) else {
+            return Err(format!(
+                "{SCRIPT_SANDBOX_WRITE} names {shown}, which does not exist: make it first"
+            ));
+        };
+        if !real.is_dir() {
+            return Err(format!(
+                "{SCRIPT_SANDBOX_WRITE} names {shown}, which is no folder: name one"
+            ));
+        }
+        if !self.is_steady(folder, &real) {
+            return Err(format!(
+                "{SCRIPT_SANDBOX_WRITE} names {shown}, which leads over a link where scripts write: \
+                 name {} if you mean that",
+                real.display()
+            ));
+        }
         match held_in(&real, hidden) {
             Some(held) => Err(format!(
                 "{SCRIPT_SANDBOX_WRITE} names {shown}, and {}, which scripts must not touch, is in it: \
@@ -165,10 +216,30 @@ impl Case<'_> {
         }
     }
 
-    /// Settings and credentials, as far as they exist.
+    /// Whether what is named is where its name says, as far as scripts could have put
+    /// a link on the way.
+    fn is_steady(&self, named: &Path, found: &Path) -> bool {
+        let places = self.skills_folders.iter().chain(&self.confinement.write);
+        let mut places = places.filter(|place| place.as_path() != named);
+        places.all(|place| {
+            let Some(real_place) = real(place) else {
+                return true;
+            };
+            if let Ok(rest) = named.strip_prefix(place) {
+                return real_place.join(rest) == found;
+            }
+            let parent = named.parent().and_then(real);
+            let is_inside = parent.is_some_and(|parent| parent.starts_with(&real_place));
+            !is_inside || plain(named).as_deref() == Some(found)
+        })
+    }
+
+    /// Settings and credentials, also where they are still missing, and what is never
+    /// granted.
     fn private(&self) -> Vec<PathBuf> {
         let hidden = self.confinement.hidden.iter();
-        hidden.filter_map(real).collect()
+        let hidden = hidden.filter_map(|path| real(path).or_else(|| plain(path)));
+        hidden.chain(NEVER.iter().filter_map(real)).collect()
     }
 
     /// The folders of skills, and where links in them lead.
@@ -187,23 +258,79 @@ impl Case<'_> {
     fn to_read(&self) -> Vec<PathBuf> {
         let fixed = SYSTEM.iter().chain(&SETTINGS).chain(&REST);
         let mut paths: Vec<PathBuf> = fixed.map(PathBuf::from).collect();
-        paths.extend(of_interpreter(&self.python.program));
-        let home = variable(self.scripts, "HOME").map(Path::new);
+        paths.extend(self.interpreter());
         // What a user has installed by `pip install --user`.
         let base = variable(self.scripts, "PYTHONUSERBASE").map(PathBuf::from);
-        let base = base.or_else(|| Some(home?.join(".local")));
-        paths.extend(base.map(|base| base.join("lib")));
-        // A whole home in a search path is somebody's slip, and too much.
-        let user = self.scripts.user_folder.as_path();
-        let is_broad =
-            |path: &Path| user.starts_with(path) || home.is_some_and(|home| home.starts_with(path));
+        let base = base.or_else(|| Some(self.home()?.join(".local")));
+        let base = base.map(|base| base.join("lib"));
         let lists = SEARCHED
             .iter()
             .filter_map(|name| variable(self.scripts, name));
-        let searched = lists.flat_map(parts).filter_map(real);
-        paths.extend(searched.filter(|path| !is_broad(path)));
-        paths.extend(self.confinement.read.iter().cloned());
+        // A whole home in a search path is somebody's slip, and too much.
+        let searched = lists.flat_map(parts).chain(base).filter_map(real);
+        paths.extend(searched.filter(|path| !self.holds_home(path)));
+        let above = self.folder.into_iter().flat_map(Path::ancestors);
+        paths.extend(above.flat_map(|folder| OF_MANAGERS.map(|name| folder.join(name))));
+        let more = self.confinement.read.iter();
+        let is_steady = |path: &&PathBuf| real(path).is_some_and(|it| self.is_steady(path, &it));
+        paths.extend(more.filter(is_steady).cloned());
         paths
+    }
+
+    /// What the interpreter consists of, and what it leads to: a venv's base, a version
+    /// manager. A venv of the skill is not trusted to say where that is: a prefix
+    /// counts only if it looks like a Python's.
+    fn interpreter(&self) -> Vec<PathBuf> {
+        let program = &self.python.program;
+        let folder = program.parent().unwrap_or(program);
+        let prefix = folder.parent().unwrap_or(folder);
+        let mut found = Vec::new();
+        if self.python.venv.is_none() {
+            found.push(program.clone());
+            if folder.ends_with("shims") && real(prefix).is_some_and(|it| !self.holds_home(&it)) {
+                // What it starts lies beside its shims.
+                found.push(prefix.to_path_buf());
+            } else if prefix.join(MARK_OF_VENVS).is_file() {
+                found.extend(self.parts_of(prefix));
+            }
+        }
+        let bases = [real(program), base_of_venv(prefix)].into_iter().flatten();
+        for base in bases.filter(|base| is_executable(base)) {
+            let prefix = base.parent().filter(|folder| folder.ends_with("bin"));
+            let prefix = prefix.and_then(Path::parent);
+            if let Some(prefix) = prefix.filter(|prefix| has_library(prefix)) {
+                found.extend(self.parts_of(prefix));
+            }
+        }
+        found
+    }
+
+    /// The skill's venv, for a program of our own that it runs.
+    fn venv(&self) -> Vec<PathBuf> {
+        let venv = self.python.venv.iter().filter(|_| self.folder.is_none());
+        venv.filter(|venv| venv.join(MARK_OF_VENVS).is_file())
+            .flat_map(|venv| self.parts_of(venv))
+            .collect()
+    }
+
+    /// The parts of a Python in this prefix that really lie there.
+    fn parts_of(&self, prefix: &Path) -> Vec<PathBuf> {
+        let Some(prefix) = real(prefix).filter(|prefix| !self.holds_home(prefix)) else {
+            return Vec::new();
+        };
+        let parts = OF_PYTHON.iter().filter_map(|part| real(prefix.join(part)));
+        parts.filter(|part| part.starts_with(&prefix)).collect()
+    }
+
+    fn home(&self) -> Option<&Path> {
+        variable(self.scripts, "HOME").map(Path::new)
+    }
+
+    /// Whether the user's home or working folder is in it.
+    fn holds_home(&self, path: &Path) -> bool {
+        let user = Some(self.scripts.user_folder.as_path());
+        let mut own = [self.home(), user].into_iter().flatten();
+        own.any(|own| own.starts_with(path) || real(own).is_some_and(|own| own.starts_with(path)))
     }
 
     /// What a script that was refused something should be told.
@@ -222,37 +349,26 @@ impl Case<'_> {
     }
 }
 
-/// What an interpreter consists of: its prefix, and that of the one it leads to.
-fn of_interpreter(program: &Path) -> Vec<PathBuf> {
-    let mut programs = vec![program.to_path_buf()];
-    programs.extend(real(program));
-    let mut found = Vec::new();
-    while let Some(program) = programs.pop() {
-        let Some(folder) = program.parent() else {
-            continue;
-        };
-        let Some(prefix) = folder.parent() else {
-            continue;
-        };
-        found.push(program.clone());
-        if folder.ends_with("shims") {
-            // A version manager: what it starts lies beside its shims.
-            found.push(prefix.to_path_buf());
-        } else if folder.ends_with("bin") {
-            found.extend(OF_PYTHON.map(|part| prefix.join(part)));
-        }
-        programs.extend(base_of_venv(prefix).filter(|base| !found.contains(base)));
-    }
-    found
-}
-
 /// The interpreter that a venv with copied programs was made from.
 fn base_of_venv(venv: &Path) -> Option<PathBuf> {
-    let text = files::read_whole(&venv.join("pyvenv.cfg"), limits::VENV_SETTINGS_BYTES).ok()?;
+    let text = files::read_whole(&venv.join(MARK_OF_VENVS), limits::VENV_SETTINGS_BYTES).ok()?;
     let text = String::from_utf8(text).ok()?;
     let mut lines = text.lines().filter_map(|line| line.split_once('='));
     let (_, home) = lines.find(|(name, _)| name.trim() == "home")?;
     real(Path::new(home.trim()).join("python3"))
+}
+
+/// Whether a Python has its modules in this prefix: in `lib/python3.11` or the like.
+fn has_library(prefix: &Path) -> bool {
+    ["lib", "lib64"].iter().any(|lib| {
+        let versions = fs::read_dir(prefix.join(lib))
+            .into_iter()
+            .flatten()
+            .flatten();
+        versions
+            .filter(|version| version.file_name().as_bytes().starts_with(b"py"))
+            .any(|version| version.path().join("os.py").is_file())
+    })
 }
 
 /// Grants `path` to be read, or if something hidden lies in it, what lies around
@@ -278,6 +394,12 @@ fn grant_around(path: &Path, hidden: &[PathBuf], granted: &mut Vec<PathBuf>) {
 /// The first of `hidden` that lies in `folder` or is it.
 fn held_in<'h>(folder: &Path, hidden: &'h [PathBuf]) -> Option<&'h PathBuf> {
     hidden.iter().find(|hidden| hidden.starts_with(folder))
+}
+
+/// Where it lies if it is no link itself.
+fn plain(path: impl AsRef<Path>) -> Option<PathBuf> {
+    let path = path.as_ref();
+    Some(real(path.parent()?)?.join(path.file_name()?))
 }
 
 fn real(path: impl AsRef<Path>) -> Option<PathBuf> {

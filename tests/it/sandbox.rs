@@ -72,6 +72,10 @@ const PROBES: &[(&str, &str, Due)] = &[
     ("a device", "os.mknod('device', 0o20600, os.makedev(1, 1))", No),
     ("signals to strangers", "os.kill(1, 0)", No),
     ("limits of strangers", "import resource; resource.prlimit(os.getppid(), resource.RLIMIT_CORE)", No),
+    ("priorities of strangers", "os.setpriority(os.PRIO_PROCESS, os.getppid(), 5)", No),
+    ("processors of strangers", "os.sched_setaffinity(os.getppid(), [0])", No),
+    ("attributes of files outside", "os.setxattr(cwd + '/victim', 'user.x', b'1')", No),
+    ("what others do", "watch = libc.inotify_init1(0); assert libc.inotify_add_watch(watch, b'/tmp', 2) >= 0", No),
     ("a file of 2 GiB", "open('large', 'wb').truncate(2 << 30)", No),
     ("memory without end", "bytearray(64 << 30)", No),
     ("descriptors without end", "[os.open('/dev/null', 0) for _ in range(2000)]", No),
@@ -135,7 +139,8 @@ fn bench() -> Test {
         .file("victim", "still here\n")
         .file("key", SECRET)
         .file(".env", "LLM_API_KEY_FILE=key\n")
-        .mode(".env", 0o600);
+        .mode(".env", 0o600)
+        .mode("key", 0o600);
     let temporary = test.path("tmp");
     test.env("TMPDIR", temporary)
         .env("SCRIPT_PYTHON", interpreter())
@@ -395,8 +400,8 @@ fn what_cannot_be_granted_is_refused() {
     for (folder, why) in [
         (".", ".env, which scripts must not touch, is in it"),
         ("out-link", "which scripts must not touch"),
-        ("missing", "is no folder: make it first"),
-        ("victim", "is no folder: make it first"),
+        ("missing", "does not exist: make it first"),
+        ("victim", "is no folder: name one"),
     ] {
         let test = test.clone().env("SCRIPT_SANDBOX_WRITE", test.path(folder));
         let (result, run) = run(&test, "print(1)");
@@ -410,6 +415,104 @@ fn what_cannot_be_granted_is_refused() {
     let command = ["tool", "--skills", "..", "run_python_script", &arguments];
     let within = test.again().args(command).cwd("skills/s").run();
     within.status(1).stdout_has("the skill's folder holds");
+}
+
+/// Links that a skill brings or a script makes grant nothing: not those of a venv,
+/// nor those in the place of a folder that is granted.
+#[test]
+fn links_of_a_skill_grant_nothing() {
+    if !is_possible() {
+        return;
+    }
+    let spy = format!("{BEFORE}\nread(os.path.expanduser('~/private/id'))");
+    let fresh = || {
+        bench()
+            .file("home/private/id", SECRET)
+            .env("SCRIPT_PYTHON", "")
+    };
+    for part in ["ssl", "libexec"] {
+        let test = fresh().venv("s");
+        symlink(
+            test.path("home"),
+            test.path(format!("skills/s/venv/{part}")),
+        )
+        .unwrap();
+        let (result, run) = run(&test, &spy);
+        run.demand(result["returncode"] == 1, part);
+    }
+    let test = fresh().venv("s").folder("skills/s/x");
+    symlink(
+        test.path("home/private/id"),
+        test.path("skills/s/x/python3"),
+    )
+    .unwrap();
+    let settings = format!("home = {}\n", test.path("skills/s/x").display());
+    fs::write(test.path("skills/s/venv/pyvenv.cfg"), settings).unwrap();
+    let (result, as_base) = run(&test, &spy);
+    as_base.demand(!result.to_string().contains(SECRET), "the base of a venv");
+    let test = fresh().env("SCRIPT_PYTHON", interpreter());
+    let out = test.path("skills/s/out");
+    symlink(test.path("home"), &out).unwrap();
+    for name in ["SCRIPT_SANDBOX_WRITE", "SCRIPT_SANDBOX_READ"] {
+        let test = test.clone().env(name, &out);
+        let (result, run) = run(&test, &spy);
+        run.demand(result["returncode"] != 0, name);
+    }
+    // What is a link to no skill is none.
+    let test = fresh().env("SCRIPT_PYTHON", interpreter());
+    symlink(test.path("home/private"), test.path("skills/linked")).unwrap();
+    let arguments = json!({"skill_name": "linked", "script": "print(open('id').read())"});
+    let linked = test
+        .again()
+        .args(["tool", "run_python_script", &arguments.to_string()])
+        .run();
+    linked.status(1).stdout_lacks(SECRET);
+}
+
+/// Another skill in the skill's folder, temporary files where scripts write, and what
+/// no name grants.
+#[test]
+fn what_lies_in_what_is_granted_stays_hidden() {
+    if !is_possible() {
+        return;
+    }
+    let test = bench().file("skills/s/more/inner/SKILL.md", DOCUMENT);
+    let arguments = json!({"skill_name": "s", "script": "print(1)"}).to_string();
+    let command = [
+        "--skills",
+        "skills",
+        "--skills",
+        "skills/s/more",
+        "tool",
+        "run_python_script",
+    ];
+    let nested = test.again().args(command).args([&arguments]).run();
+    nested.status(1).stdout_has("the skill's folder holds");
+    let (result, shared) = run(&bench().env("TMPDIR", "/dev/shm"), "print(1)");
+    let message = result["error"].as_str().unwrap_or_default();
+    shared.demand(
+        message.contains("set TMPDIR to another folder"),
+        "TMPDIR is shared",
+    );
+    let (result, all) = run(
+        &bench().env("SCRIPT_SANDBOX_READ", "/etc:/proc"),
+        &format!(
+            "{BEFORE}
+read('/etc/passwd')
+for path in ['/etc/shadow', '/etc/gshadow', '/proc/version', '/proc/self/environ']:
+    try: read(path); print(path)
+    except (PermissionError, FileNotFoundError): pass"
+        ),
+    );
+    all.demand(
+        result["returncode"] == 0 && result["stdout"] == "",
+        "it shows",
+    );
+    for folder in ["/etc", "/proc", "/"] {
+        let (result, run) = run(&bench().env("SCRIPT_SANDBOX_WRITE", folder), "print(1)");
+        let message = result["error"].as_str().unwrap_or_default();
+        run.demand(message.contains("which scripts must not touch"), folder);
+    }
 }
 
 /// The folder's owner, who may be a stranger, neither takes the sandbox away nor
@@ -427,7 +530,9 @@ fn a_strangers_file_does_not_open_the_sandbox() {
     both.demand(result["returncode"] == 1, "the user's sandbox is gone");
     let test = test.file(".env", "SCRIPT_SANDBOX_READ=/var\n");
     let run_it = test.again().args(["tool", "list_skills"]).run();
-    run_it.status(78).stderr_has("not in the working folder");
+    run_it
+        .status(78)
+        .stderr_has("no plain folder in the working folder");
     let test = test.file(".env", "SCRIPT_SANDBOX_READ=victim\n");
     let (result, own) = run(&test, &spy);
     own.demand(result["returncode"] == 0, "its own folder is its to grant");
@@ -460,6 +565,23 @@ fn a_changed_document_or_venv_is_told() {
             ("open('notes', 'w').write('x')", None),
             ("open('SKILL.md').read()", None),
             ("import os; os.chmod('notes', 0o600)", None),
+            ("import os; os.utime('SKILL.md', (0, 0))", None),
+            (
+                "open('requirements.txt', 'w').write('x')",
+                Some("requirements.txt of the skill changed"),
+            ),
+            (
+                "import os; os.mkdir('.venv')",
+                Some(".venv of the skill changed"),
+            ),
+            (
+                "import os; os.rmdir('.venv'); os.mkdir('.git')",
+                Some(".git and .venv of the skill changed"),
+            ),
+            (
+                "open('.git/config', 'w')",
+                Some(".git of the skill changed"),
+            ),
             (
                 "open('SKILL.md', 'a').write('x')",
                 Some("SKILL.md of the skill changed"),

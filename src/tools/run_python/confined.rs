@@ -22,8 +22,20 @@ pub struct Confined {
     temporary: Option<PathBuf>,
 }
 
-/// Variables that name the folder for temporary files.
-const TEMPORARY: [&str; 3] = ["TMPDIR", "TMP", "TEMP"];
+/// Variables that name the folder for temporary files, and those in which programs
+/// keep things in a home: they take a folder that they may not enter for broken.
+const TEMPORARY: [&str; 7] = [
+    "TMPDIR",
+    "TMP",
+    "TEMP",
+    "XDG_CACHE_HOME",
+    "XDG_CONFIG_HOME",
+    "XDG_DATA_HOME",
+    "XDG_STATE_HOME",
+];
+
+/// The same for git's settings, which may hold passwords besides.
+const GIT_SETTINGS: (&str, &str) = ("GIT_CONFIG_GLOBAL", "/dev/null");
 
 /// How a refusal shows in a traceback, or in what a program says.
 const REFUSALS: [&str; 3] = [
@@ -69,9 +81,11 @@ impl Confined {
         let Some(folder) = &self.temporary else {
             return;
         };
-        environment.retain(|(name, _)| !TEMPORARY.iter().any(|own| name == own));
-        let variables = TEMPORARY.map(|name| (name.into(), folder.clone().into()));
-        environment.extend(variables);
+        let (git, none) = GIT_SETTINGS;
+        let is_own = |name: &OsString| name == git || TEMPORARY.iter().any(|own| name == own);
+        environment.retain(|(name, _)| !is_own(name));
+        environment.extend(TEMPORARY.map(|name| (name.into(), folder.clone().into())));
+        environment.push((git.into(), none.into()));
     }
 
     /// The advice for a script that failed, if its last words tell of a refusal.

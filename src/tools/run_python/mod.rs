@@ -133,7 +133,10 @@ fn checked_words(
     arguments: &Arguments,
 ) -> Result<impl Iterator<Item = OsString>, (&'static str, &'static str)> {
     let words = script_arguments(arguments);
-    if words.iter().map(|word| word.len() + 1).sum::<usize>() > limits::SCRIPT_ARGUMENTS_BYTES {
+    let is_too_long = |word: &&str| word.len() >= limits::SCRIPT_ARGUMENT_BYTES;
+    if words.iter().any(is_too_long)
+        || words.iter().map(|word| word.len() + 1).sum::<usize>() > limits::SCRIPT_ARGUMENTS_BYTES
+    {
         return Err(("its arguments are too long", "give them through `stdin`"));
     }
     if words.iter().any(|word| word.contains('\0')) {

@@ -157,7 +157,13 @@ fn hint(ran: &Ran<'_>, stderr: &str) -> Option<String> {
 
 /// What a script that failed lacked.
 fn reason(ran: &Ran<'_>, stderr: &str) -> Option<String> {
-    match missing_module(stderr) {
+    // What lies in the skill is not installed by anybody.
+    let is_own = |module: &&str| {
+        let name = module.split('.').next().unwrap_or(module);
+        let path = ran.skill.path.join(name);
+        path.is_dir() || path.with_extension("py").is_file()
+    };
+    match missing_module(stderr).filter(|module| !is_own(module)) {
         Some(module) => Some(install_command(ran.skill, ran.python, module)),
         None => ran.confined.advice_for(stderr).map(str::to_string),
     }

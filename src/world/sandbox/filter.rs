@@ -47,6 +47,11 @@ const TRUNCATING_READ: Masked = Masked(
     (libc::O_TRUNC | libc::O_ACCMODE).cast_unsigned(),
     libc::O_TRUNC.cast_unsigned(),
 );
+/// One process, to `setpriority(2)` and to `ioprio_set(2)`; then 0 is the own one.
+const PROCESS: Masked = Masked(u32::MAX, 0);
+const IO_PROCESS: Masked = Masked(u32::MAX, 1);
+/// Linux 6.13; three more follow it: `getxattrat`, `listxattrat`, `removexattrat`.
+const SYS_SETXATTRAT: c_long = 463;
 /// Linux 6.6; libc does not name it for every processor.
 const SYS_FCHMODAT2: c_long = 452;
 
@@ -69,12 +74,38 @@ const RULES: &[Rule] = &[
     Never(libc::SYS_pidfd_getfd, libc::EPERM),
     Never(libc::SYS_kcmp, libc::EPERM),
     Unless(libc::SYS_prlimit64, 0, OWN, libc::EPERM),
+    Unless(libc::SYS_sched_setaffinity, 0, OWN, libc::EPERM),
+    Unless(libc::SYS_sched_setscheduler, 0, OWN, libc::EPERM),
+    Unless(libc::SYS_sched_setparam, 0, OWN, libc::EPERM),
+    Unless(libc::SYS_sched_setattr, 0, OWN, libc::EPERM),
+    Unless(libc::SYS_setpriority, 0, PROCESS, libc::EPERM),
+    Unless(libc::SYS_setpriority, 1, OWN, libc::EPERM),
+    Unless(libc::SYS_ioprio_set, 0, IO_PROCESS, libc::EPERM),
+    Unless(libc::SYS_ioprio_set, 1, OWN, libc::EPERM),
+    // What others do with their files.
+    Never(libc::SYS_inotify_add_watch, libc::EACCES),
+    Never(libc::SYS_fanotify_mark, libc::EACCES),
+    // Attributes of files by their paths, access lists among them.
+    Never(libc::SYS_getxattr, libc::ENOTSUP),
+    Never(libc::SYS_lgetxattr, libc::ENOTSUP),
+    Never(libc::SYS_listxattr, libc::ENOTSUP),
+    Never(libc::SYS_llistxattr, libc::ENOTSUP),
+    Never(libc::SYS_setxattr, libc::ENOTSUP),
+    Never(libc::SYS_lsetxattr, libc::ENOTSUP),
+    Never(libc::SYS_removexattr, libc::ENOTSUP),
+    Never(libc::SYS_lremovexattr, libc::ENOTSUP),
+    Never(SYS_SETXATTRAT, libc::ENOSYS),
+    Never(SYS_SETXATTRAT + 1, libc::ENOSYS),
+    Never(SYS_SETXATTRAT + 2, libc::ENOSYS),
+    Never(SYS_SETXATTRAT + 3, libc::ENOSYS),
     // Memory and queues that any process of the user reaches by a number or a name.
     Never(libc::SYS_shmget, libc::EPERM),
     Never(libc::SYS_shmat, libc::EPERM),
     Never(libc::SYS_shmctl, libc::EPERM),
     Never(libc::SYS_semget, libc::EPERM),
     Never(libc::SYS_semctl, libc::EPERM),
+    Never(libc::SYS_semop, libc::EPERM),
+    Never(libc::SYS_semtimedop, libc::EPERM),
     Never(libc::SYS_msgget, libc::EPERM),
     Never(libc::SYS_msgsnd, libc::EPERM),
     Never(libc::SYS_msgrcv, libc::EPERM),

@@ -5,6 +5,7 @@
 //! filter can stop is stopped there.
 
 use std::ffi::CString;
+use std::fs;
 use std::io;
 use std::mem;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -134,7 +135,8 @@ impl Ruleset {
         }
     }
 
-    /// Lets this be read and executed; passes over what is missing.
+    /// Lets this be read and executed; passes over what is missing. Paths have no
+    /// links in them.
     pub(super) fn allow_reading(&mut self, path: &Path) {
         let _ = self.allow(path, READING);
     }
@@ -162,6 +164,12 @@ impl Ruleset {
                 return Err(io::Error::last_os_error());
             }
             let opened = OwnedFd::from_raw_fd(opened);
+            // Whoever writes beside it may have put a link in its place since it was
+            // looked at: what counts is what was opened.
+            let number = opened.as_raw_fd();
+            if fs::read_link(format!("/proc/self/fd/{number}"))? != path {
+                return Err(io::Error::other("it leads elsewhere"));
+            }
             let mut status: libc::stat = mem::zeroed();
             check(c_long::from(libc::fstat(
                 opened.as_raw_fd(),
