@@ -440,6 +440,11 @@ fn links_of_a_skill_grant_nothing() {
         let (result, run) = run(&test, &spy);
         run.demand(result["returncode"] == 1, part);
     }
+    // The same in the venv that a setting names.
+    let test = fresh().venv_at("py").env("SCRIPT_PYTHON", "py/bin/python3");
+    symlink(test.path("home"), test.path("py/ssl")).unwrap();
+    let (result, set) = run(&test, &spy);
+    set.demand(result["returncode"] == 1, "a venv that is set");
     let test = fresh().venv("s").folder("skills/s/x");
     symlink(
         test.path("home/private/id"),
