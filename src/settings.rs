@@ -15,7 +15,7 @@ use crate::secret::{MASK, Names};
 
 mod hiding;
 
-use hiding::{looks_like_key, without_login};
+pub use hiding::LIKE_A_KEY;
 
 /// One row of the table.
 #[derive(Debug)]
@@ -54,20 +54,6 @@ impl Setting {
         let aliases = self.aliases.iter().copied();
         self.first.into_iter().chain([self.name]).chain(aliases)
     }
-
-    /// Its value as anybody may see it.
-    fn shown(&self, value: &OsStr) -> String {
-        let text = value.to_string_lossy();
-        match self.privacy {
-            Privacy::Address if self.name == LLM_API_BASE_URL && looks_like_key(&text) => {
-                LIKE_A_KEY.into()
-            }
-            Privacy::Secret if self.name == LLM_API_KEY && text.trim() == NO_KEY => NO_KEY.into(),
-            Privacy::Open => text.into_owned(),
-            Privacy::Address => without_login(&text),
-            Privacy::Secret => MASK.into(),
-        }
-    }
 }
 
 const fn row(name: &'static str, default: &'static str, about: &'static str) -> Setting {
@@ -103,9 +89,6 @@ const fn proxy(name: &'static str, lower: &'static str, about: &'static str) -> 
         ..row(name, "", about)
     }
 }
-
-/// What is shown of an address that is rather a key.
-pub const LIKE_A_KEY: &str = "[secret], which looks like a key";
 
 /// The value of `LLM_API_KEY` that sends none.
 pub const NO_KEY: &str = "none";

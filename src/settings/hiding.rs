@@ -1,11 +1,33 @@
-//! What is hidden of an address where a setting is shown.
+//! What is hidden where a setting is shown.
 
+use std::ffi::OsStr;
+
+use super::{LLM_API_BASE_URL, LLM_API_KEY, NO_KEY, Privacy, Setting};
 use crate::address::is_loopback;
 use crate::secret::MASK;
 
+/// What is shown of an address that is rather a key.
+pub const LIKE_A_KEY: &str = "[secret], which looks like a key";
+
+impl Setting {
+    /// Its value as anybody may see it.
+    pub(super) fn shown(&self, value: &OsStr) -> String {
+        let text = value.to_string_lossy();
+        match self.privacy {
+            Privacy::Address if self.name == LLM_API_BASE_URL && looks_like_key(&text) => {
+                LIKE_A_KEY.into()
+            }
+            Privacy::Secret if self.name == LLM_API_KEY && text.trim() == NO_KEY => NO_KEY.into(),
+            Privacy::Open => text.into_owned(),
+            Privacy::Address => without_login(&text),
+            Privacy::Secret => MASK.into(),
+        }
+    }
+}
+
 /// An address without what stands before its last `@` and behind its `?`.
 /// It may be no good address at all: rather too much is hidden than too little.
-pub(super) fn without_login(text: &str) -> String {
+fn without_login(text: &str) -> String {
     let is_scheme = |text: &str| text.bytes().all(|b| b.is_ascii_alphanumeric());
     let scheme = text.split_once("://").filter(|(name, _)| is_scheme(name));
     let (scheme, rest) = text.split_at(scheme.map_or(0, |(name, _)| name.len() + 3));
@@ -21,7 +43,7 @@ pub(super) fn without_login(text: &str) -> String {
 
 /// Whether a key stands where an address should: the two are easily swapped.
 /// No endpoint's address looks so, but for a lone `localhost`.
-pub(super) fn looks_like_key(text: &str) -> bool {
+fn looks_like_key(text: &str) -> bool {
     let is_wrapping = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`');
     let text = text.trim_matches(is_wrapping);
     let text = text.strip_prefix("Bearer ").unwrap_or(text).trim_start();
