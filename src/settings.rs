@@ -11,7 +11,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use crate::dotenv::Dotenv;
-use crate::secret::{MASK, Names};
+use crate::secret::Names;
 
 mod hiding;
 
@@ -478,6 +478,7 @@ impl fmt::Debug for Settings {
 mod tests {
     use super::*;
     use crate::dotenv;
+    use crate::secret::MASK;
 
     fn file(text: &str, path: &str, trusted: bool) -> EnvFile {
         let contents = dotenv::parse(text, &|_| None);
