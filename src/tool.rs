@@ -41,6 +41,10 @@ pub struct ToolResult {
     /// How many bytes at the beginning of the content are a skill's document:
     /// they are told once, and are the last to go when room is needed.
     pub document_bytes: Option<usize>,
+    /// The skill's own script as it ran, for a log: the call has only its path.
+    pub ran: Option<String>,
+    /// What a person said when asked about the script: `once` or `all`.
+    pub allowed: Option<&'static str>,
 }
 
 impl ToolResult {
@@ -51,6 +55,8 @@ impl ToolResult {
             ok: true,
             summary: summary.into(),
             document_bytes: None,
+            ran: None,
+            allowed: None,
         }
     }
 
@@ -63,6 +69,8 @@ impl ToolResult {
             ok: false,
             summary: format!("error: {message}"),
             document_bytes: None,
+            ran: None,
+            allowed: None,
         }
     }
 

@@ -172,7 +172,7 @@ impl<'w> Tools<'w> {
             document_bytes: document.map(|text| text.len()),
             content: mask(result.content),
             summary: mask(result.summary),
-            ok: result.ok,
+            ..result
         }
     }
 }

@@ -143,6 +143,52 @@ fn a_tool_by_hand_is_in_the_log_too() {
     assert_eq!(ends(second), (json!("error"), json!(1)));
 }
 
+/// A call names a skill's own script by its path: the log has what ran, also
+/// when it is another one by then. Nobody else is told.
+#[test]
+fn a_skills_own_script_is_in_the_log_as_it_ran() {
+    let script = format!("# {CANARY} \u{e4}\nopen('add.py', 'w').write('')\nprint(4)\n");
+    let call = json!({"skill_name": "sums", "file_path": "add.py"});
+    let server = Server::start([Reply::call(RUN, &call), Reply::text("done")]);
+    let test = sums()
+        .endpoint(&server)
+        .file("skills/sums/add.py", script.as_bytes());
+    let mut terminal = test
+        .again()
+        .args(["--log", "audit.jsonl", "--confirm", "-o", "jsonl", "go"])
+        .stderr_to_pty_only()
+        .terminal();
+    terminal.expect("run it?").type_line("y");
+    let run = terminal.wait_exit().success();
+    assert_eq!(test.read("skills/sums/add.py"), "", "it has changed itself");
+    let log = records(&test);
+    assert_eq!(log[2]["type"], "tool_result");
+    let masked = script.replace(CANARY, "[secret]");
+    assert_eq!(log[2]["script"].as_str(), Some(masked.as_str()));
+    assert_eq!(log[2]["allowed"], "once");
+    let told = run.stdout_json_lines();
+    assert_eq!(types(&told), types(&log));
+    for told in told {
+        assert!(told.get("script").or(told.get("allowed")).is_none());
+    }
+    let sent = server.finish()[1].last_message().to_string();
+    assert!(sent.contains("stdout") && !sent.contains("open("), "{sent}");
+
+    // Not what did not run, nor what the call itself holds.
+    let test = sums().file("skills/sums/add.py", "print(4)");
+    for arguments in [
+        json!({"skill_name": "sums", "file_path": "add.py", "timeout_seconds": 0}),
+        json!({"skill_name": "sums", "script": "print(4)"}),
+    ] {
+        test.again()
+            .args(["--log", "audit.jsonl", "tool", RUN, &arguments.to_string()])
+            .run();
+    }
+    for record in records(&test) {
+        assert!(record.get("script").or(record.get("allowed")).is_none());
+    }
+}
+
 /// Every turn of a conversation, and a run whose reader goes away.
 #[test]
 fn conversations_and_runs_without_a_reader_are_in_the_log() {

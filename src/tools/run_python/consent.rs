@@ -31,6 +31,8 @@ pub struct Proposal<'a> {
     pub arguments: &'a Arguments,
 }
 
+/// A person has allowed this script and those that come.
+const ALL: &str = "all";
 const MARK: &str = "  | ";
 const QUESTION: &str = "run it? y: yes, n: no, s: show all of it, a: yes to all of this run > ";
 
@@ -40,20 +42,21 @@ const UNASKED: &str = "scripts run only when the user allows it on a terminal (-
                        the script was not run; answer without running any";
 
 impl Proposal<'_> {
-    /// Asks, unless nobody wants to be asked. The error is for the model.
-    pub fn consent(&self, bench: &Workbench<'_>) -> Result<(), String> {
+    /// Asks, unless nobody wants to be asked; the answer as a log tells it. The
+    /// error is for the model.
+    pub fn consent(&self, bench: &Workbench<'_>) -> Result<Option<&'static str>, String> {
         let Some(consent) = &bench.consent else {
-            return Ok(());
+            return Ok(None);
         };
         if consent.to_all.get() {
-            return Ok(());
+            return Ok(Some(ALL));
         }
         let answer = Terminal::open().and_then(|mut terminal| self.ask(&mut terminal, bench));
         match answer {
-            Ok(Answer::Once) => Ok(()),
+            Ok(Answer::Once) => Ok(Some("once")),
             Ok(Answer::Always) => {
                 consent.to_all.set(true);
-                Ok(())
+                Ok(Some(ALL))
             }
             Ok(Answer::No) => Err(REFUSED.into()),
             Err(error) => Err(match Stop::within(&error) {

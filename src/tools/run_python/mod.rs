@@ -95,13 +95,14 @@ impl Tool for RunPython {
                 python: &python,
                 arguments,
             };
-            proposal.consent(bench)?;
-            Ok((source, python, limit))
+            let allowed = proposal.consent(bench)?;
+            Ok((source, python, limit, allowed))
         });
         match allowed {
-            Ok((source, python, limit)) => {
-                execute(&skill, &source, python, limit, arguments, scripts, bench)
-            }
+            Ok((source, python, limit, allowed)) => ToolResult {
+                allowed,
+                ..execute(&skill, &source, python, limit, arguments, scripts, bench)
+            },
             Err(message) => ToolResult::failure(message),
         }
     }
@@ -217,7 +218,10 @@ fn execute(
                 changed: before.changed(skill),
                 outcome: &outcome,
             };
-            Report::of(&ran, bench.secrets).into_result()
+            ToolResult {
+                ran: source.text_of_file(),
+                ..Report::of(&ran, bench.secrets).into_result()
+            }
         }
         Err(error) => failure("no Python", &python.explain(skill, &error.to_string())),
     }

@@ -131,6 +131,8 @@ impl<'r> Report<'r> {
             content: serde_json::to_string(&self).unwrap_or_default(),
             ok,
             document_bytes: None,
+            ran: None,
+            allowed: None,
         }
     }
 }

@@ -50,6 +50,12 @@ impl Source<'_> {
         }
     }
 
+    /// The skill's own script as text, as far as it is text.
+    pub fn text_of_file(&self) -> Option<String> {
+        let text = || String::from_utf8_lossy(&self.bytes).into_owned();
+        self.path.is_some().then(text)
+    }
+
     /// Writes it to a private folder, and says how Python is told to run it.
     pub fn write(&self, scratch: &Scratch) -> io::Result<Vec<OsString>> {
         let Some(path) = &self.path else {

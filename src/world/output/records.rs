@@ -49,6 +49,12 @@ pub enum Record<'a> {
         ok: bool,
         content: Cow<'a, str>,
         duration_ms: u64,
+        /// The skill's own script as it ran; in a log only.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        script: Option<Cow<'a, str>>,
+        /// What a person said about the script; in a log only.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        allowed: Option<&'static str>,
     },
     /// A request is sent again after a pause.
     Retry {
@@ -123,7 +129,7 @@ pub struct Tokens {
 impl<'a> Record<'a> {
     /// The record of an event that has one of its own. Pieces of text have
     /// not: where they end is decided by what they hold.
-    pub fn of(event: &Event<'a>, secrets: &Secrets) -> Option<Record<'a>> {
+    pub fn of(event: &Event<'a>, is_log: bool, secrets: &Secrets) -> Option<Record<'a>> {
         let mask = |text: &'a str| secrets.mask(text);
         Some(match event {
             Event::ToolCall { call, .. } => Record::ToolCall {
@@ -141,6 +147,8 @@ impl<'a> Record<'a> {
                 ok: result.ok,
                 content: mask(&result.content),
                 duration_ms: milliseconds(*duration),
+                script: result.ran.as_deref().filter(|_| is_log).map(mask),
+                allowed: result.allowed.filter(|_| is_log),
             },
             Event::Retry {
                 attempt,
@@ -264,7 +272,7 @@ mod tests {
                 summary: "",
             };
             assert_eq!(
-                Record::of(&event, &secrets()).unwrap().line(),
+                Record::of(&event, true, &secrets()).unwrap().line(),
                 format!(
                     "{{\"type\":\"tool_call\",\"id\":\"call_1\",\"name\":\"t\",\"arguments\":{expected}}}\n"
                 )
@@ -282,7 +290,7 @@ mod tests {
             duration: Duration::from_micros(1900),
         };
         assert_eq!(
-            Record::of(&event, &secrets()).unwrap().line(),
+            Record::of(&event, true, &secrets()).unwrap().line(),
             "{\"type\":\"tool_result\",\"id\":\"call_1\",\"name\":\"t\",\"ok\":false,\
              \"content\":\"{\\\"error\\\":\\\"no [secret]\\\"}\",\"duration_ms\":1}\n"
         );
@@ -292,10 +300,10 @@ mod tests {
             reason: "busy",
         };
         assert_eq!(
-            Record::of(&event, &secrets()).unwrap().line(),
+            Record::of(&event, true, &secrets()).unwrap().line(),
             "{\"type\":\"retry\",\"attempt\":2,\"delay_ms\":500,\"reason\":\"busy\"}\n"
         );
-        assert_eq!(Record::of(&Event::Text("x"), &secrets()), None);
+        assert_eq!(Record::of(&Event::Text("x"), true, &secrets()), None);
     }
 
     #[test]

@@ -121,7 +121,7 @@ impl Report {
             }
             Event::MessageEnd { .. } => self.rest(secrets),
             _ => {
-                let Some(record) = Record::of(event, secrets) else {
+                let Some(record) = Record::of(event, self.folder.is_some(), secrets) else {
                     return String::new();
                 };
                 let lines = self.rest(secrets) + &self.line(&record);
