@@ -94,6 +94,9 @@ impl Run {
         if let Some(log) = &run.typed.log
             && !run.typed.dry_run
         {
+            if log.is_empty() {
+                return Err(usage("failed to open the log ``: the name is empty"));
+            }
             let path = settings.path(log, &start.folder);
             output.log_to(&path, &start.folder, start.interrupt.clone())?;
         }

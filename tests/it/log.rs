@@ -223,12 +223,16 @@ fn conversations_and_runs_without_a_reader_are_in_the_log() {
 fn a_log_that_cannot_be_one_is_refused_at_once() {
     let test = Test::new()
         .file("target.jsonl", "kept")
+        .file("theirs.jsonl", "kept")
         .link("link.jsonl", "target.jsonl")
         .link("dangling.jsonl", "nowhere.jsonl")
         .folder("folder");
     let fifo = CString::new(test.path("fifo").as_os_str().as_bytes()).unwrap();
     // SAFETY: a name that outlives the call.
     assert_eq!(unsafe { libc::mkfifo(fifo.as_ptr(), 0o600) }, 0);
+    std::fs::hard_link(test.path("target.jsonl"), test.path("twice.jsonl")).unwrap();
+    // Only a superuser can give a file away.
+    let is_given = std::os::unix::fs::chown(test.path("theirs.jsonl"), Some(65534), None).is_ok();
     let server = Server::start([]);
     let table = [
         ("link.jsonl", "it is a link"),
@@ -237,9 +241,14 @@ fn a_log_that_cannot_be_one_is_refused_at_once() {
         ("fifo", "it is no regular file"),
         ("/dev/full", "it is no regular file"),
         ("missing/audit.jsonl", "No such file or directory"),
-        ("", "it is no regular file"),
+        ("", "the name is empty"),
+        ("twice.jsonl", "it has another name too, a hard link"),
+        ("theirs.jsonl", "it belongs to another user"),
     ];
     for (path, cause) in table {
+        if path == "theirs.jsonl" && !is_given {
+            continue;
+        }
         for command in [vec!["hi"], vec!["tool", "list_skills"], vec!["demo"]] {
             test.again()
                 .endpoint(&server)
@@ -254,6 +263,7 @@ fn a_log_that_cannot_be_one_is_refused_at_once() {
     }
     server.finish();
     assert_eq!(test.read("target.jsonl"), "kept");
+    assert_eq!(test.read("theirs.jsonl"), "kept");
     assert!(!test.exists("nowhere.jsonl"));
 }
 

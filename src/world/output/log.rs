@@ -7,7 +7,7 @@
 
 use std::fs::{File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, Write};
-use std::os::unix::fs::{FileExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -36,13 +36,10 @@ pub struct Log {
     is_told: bool,
 }
 
-/// A log, and what is doubtful about it.
-type Opened = (Log, Option<String>);
-
 impl Log {
     /// Opens the file, or makes it. Should writing fail later, it is the
     /// `interrupt` that is raised.
-    pub fn open(path: &Path, folder: &Path, interrupt: Interrupt) -> Result<Opened> {
+    pub fn open(path: &Path, folder: &Path, interrupt: Interrupt) -> Result<Log> {
         let failure = |cause: &dyn std::fmt::Display| {
             let path = path.display();
             Error::new(
@@ -64,18 +61,20 @@ impl Log {
         if !meta.is_file() {
             return Err(failure(&"it is no regular file"));
         }
-        let mut warning = None;
-        if meta.permissions().mode() & 0o077 != 0
-            && let Err(error) = file.set_permissions(Permissions::from_mode(0o600))
-        {
-            let path = path.display();
-            warning = Some(format!(
-                "others have access to the log `{path}`, and that cannot be changed: {error}"
-            ));
+        let hint = "name a file that is only yours";
+        if meta.uid() != user() {
+            return Err(failure(&"it belongs to another user").with_hint(hint));
+        }
+        if meta.nlink() > 1 {
+            return Err(failure(&"it has another name too, a hard link").with_hint(hint));
+        }
+        if meta.mode() & 0o077 != 0 {
+            file.set_permissions(Permissions::from_mode(0o600))
+                .map_err(|error| failure(&format!("others have access to it: {error}")))?;
         }
         let mut run = random_name().map_err(|error| failure(&error))?;
         run.truncate(RUN_LETTERS);
-        let log = Log {
+        Ok(Log {
             report: Report::for_log(folder),
             path: path.to_path_buf(),
             file,
@@ -84,8 +83,7 @@ impl Log {
             interrupt,
             failure: None,
             is_told: false,
-        };
-        Ok((log, warning))
+        })
     }
 
     /// Writes lines of records, each with the time and the run in front.
@@ -184,6 +182,12 @@ fn open_private(path: &Path) -> io::Result<(File, bool)> {
     }
 }
 
+/// The number of the user that the process acts for.
+fn user() -> u32 {
+    // SAFETY: it has no conditions, and cannot fail.
+    unsafe { libc::geteuid() }
+}
+
 /// RFC 3339, UTC, with milliseconds.
 fn timestamp(time: SystemTime) -> String {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -254,8 +258,7 @@ mod tests {
     fn a_locked_log_is_a_failure_and_not_a_wait_for_ever() {
         let scratch = Scratch::new(&std::env::temp_dir()).unwrap();
         let path = scratch.path().join("log");
-        let (mut log, warning) = Log::open(&path, Path::new("/"), Interrupt::never()).unwrap();
-        assert_eq!(warning, None);
+        let mut log = Log::open(&path, Path::new("/"), Interrupt::never()).unwrap();
         let other = File::open(&path).unwrap();
         other.lock().unwrap();
         log.write("{\"a\":1}\n");

@@ -149,11 +149,7 @@ impl Output {
     /// From now on everything that happens in the user's `folder` is written
     /// to this file as well, whatever the format.
     pub fn log_to(&mut self, path: &Path, folder: &Path, interrupt: Interrupt) -> Result<()> {
-        let (log, warning) = Log::open(path, folder, interrupt)?;
-        self.log = Some(log);
-        if let Some(warning) = warning {
-            self.warn(&warning);
-        }
+        self.log = Some(Log::open(path, folder, interrupt)?);
         Ok(())
     }
 
