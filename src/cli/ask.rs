@@ -32,6 +32,7 @@ pub fn run(typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
     let model = model(&run)?;
     output.name_model(model.name());
     let prompt = prompt(&run, input.as_mut(), output)?;
+    output.ask(&prompt);
     let (instructions, tools) = run.equip(output)?;
     if run.typed.dry_run {
         let mut conversation = Conversation::new(&instructions);
@@ -76,7 +77,8 @@ pub fn model(run: &Run) -> Result<HttpModel> {
     ))
 }
 
-/// One turn of a new conversation, with its answer printed.
+/// One turn of a new conversation, with its answer printed. That it is asked
+/// has been told before the start.
 pub fn answer(
     prompt: &str,
     instructions: &str,
@@ -86,7 +88,6 @@ pub fn answer(
     output: &mut Output,
 ) -> Result<()> {
     let mut conversation = Conversation::new(instructions);
-    output.ask(prompt);
     conversation.ask(prompt);
     let mut tally = Tally::default();
     let turn = agent::turn(

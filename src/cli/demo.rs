@@ -96,6 +96,7 @@ pub fn run(run: &Run, output: &mut Output) -> Result<u8> {
         "demo: the model's replies are scripted; the skills, the tools and their results are real",
     );
     output.note(&format!("the question: {QUESTION}"));
+    output.ask(QUESTION);
     let (instructions, tools) = run.equip(output)?;
     ask::answer(QUESTION, &instructions, &model, &tools, run, output)?;
     output.note("next: set LLM_API_BASE_URL, LLM_MODEL_NAME and LLM_API_KEY, and ask a real model");

@@ -22,7 +22,7 @@ use crate::text;
 use crate::tools::{Consent, Tools, Workbench};
 use crate::world::files;
 use crate::world::harden::IsSecret;
-use crate::world::output::Output;
+use crate::world::output::{Circumstances, Output};
 use crate::world::patience::Patience;
 use crate::world::signal::Interrupt;
 
@@ -98,7 +98,7 @@ impl Run {
                 return Err(usage("failed to open the log ``: the name is empty"));
             }
             let path = settings.path(log, &start.folder);
-            output.log_to(&path, &start.folder, start.interrupt.clone())?;
+            output.log_to(&path, run.circumstances(), start.interrupt.clone())?;
         }
         Ok(run)
     }
@@ -160,6 +160,20 @@ impl Run {
             skills,
             folder,
             patience,
+        }
+    }
+
+    /// What a log tells of it.
+    fn circumstances(&self) -> Circumstances {
+        let text = |path: &PathBuf| path.to_string_lossy().into_owned();
+        let endpoint = self.config.endpoint.as_ref();
+        Circumstances {
+            folder: text(&self.folder),
+            sandbox: self.config.scripts.sandbox.is_some(),
+            confirm: self.typed.confirm,
+            endpoint: endpoint.map(|endpoint| endpoint.address.to_string()),
+            skills_folders: self.skills.folders().iter().map(text).collect(),
+            ..Circumstances::of_process()
         }
     }
 

@@ -11,6 +11,18 @@ use crate::harness::{CANARY, Reply, Server, Test};
 
 const RUN: &str = "run_python_script";
 
+/// What the start says in a log only.
+const OWN: [&str; 8] = [
+    "folder",
+    "version",
+    "user",
+    "pid",
+    "sandbox",
+    "confirm",
+    "endpoint",
+    "skills_folders",
+];
+
 fn sums() -> Test {
     Test::new()
         .skill("sums", "---\ndescription: Adds numbers.\n---\n")
@@ -101,8 +113,8 @@ fn the_whole_run_is_in_the_log_whatever_the_format() {
             let mut told = run.stdout_json_lines();
             for record in log.iter_mut().chain(&mut told) {
                 let fields = record.as_object_mut().unwrap();
-                for own in ["time", "run", "folder", "version", "prompt"] {
-                    fields.remove(own);
+                for own in ["time", "run", "prompt"].iter().chain(&OWN) {
+                    fields.remove(*own);
                 }
                 if fields["type"] == "result" {
                     fields.remove("duration_ms");
@@ -141,6 +153,65 @@ fn a_tool_by_hand_is_in_the_log_too() {
     };
     assert_eq!(ends(first), (json!("ok"), json!(0)));
     assert_eq!(ends(second), (json!("error"), json!(1)));
+}
+
+/// The start says who runs it, where and how, and what is asked: also of a run
+/// that is killed before it has an answer.
+#[test]
+fn the_start_says_who_and_how_and_what_is_asked() {
+    let server = Server::start([Reply::nothing().hang()]);
+    let test = sums().endpoint(&server);
+    let running = test
+        .again()
+        .args(["--log", "audit.jsonl", "--confirm", "what is it?"])
+        .spawn();
+    server.wait_for_requests(1);
+    let pid = running.pid();
+    running.kill9();
+    let log = records(&test);
+    assert_eq!(types(&log), ["start"]);
+    let folder = test.path(".").canonicalize().unwrap();
+    // SAFETY: it has no conditions.
+    let user = unsafe { libc::geteuid() };
+    let due = [
+        json!(folder.to_str()),
+        json!(env!("CARGO_PKG_VERSION")),
+        json!(user),
+        json!(pid),
+        json!(false),
+        json!(true),
+        json!(server.url()),
+        json!([folder.join("skills").to_str()]),
+    ];
+    for (field, due) in OWN.iter().zip(due) {
+        assert_eq!(log[0][field], due, "{field}");
+    }
+    assert_eq!(log[0]["prompt"], "what is it?");
+    server.finish();
+
+    let test = sums();
+    let nobody = Server::refused();
+    let question = format!("what is {CANARY}?");
+    test.again()
+        .endpoint(&nobody)
+        .args(["--log", "audit.jsonl", "--timeout", "0.2", &question])
+        .run();
+    let log = records(&test);
+    for record in [&log[0], log.last().unwrap()] {
+        assert_eq!(record["prompt"], "what is [secret]?");
+    }
+
+    let test = sums();
+    test.again()
+        .args(["--log", "audit.jsonl", "--sandbox", "tool", "list_skills"])
+        .run()
+        .success();
+    let start = &records(&test)[0];
+    assert_eq!(
+        (&start["sandbox"], &start["confirm"]),
+        (&json!(true), &json!(false))
+    );
+    assert!(start.get("endpoint").or(start.get("prompt")).is_none());
 }
 
 /// A call names a skill's own script by its path: the log has what ran, also

@@ -14,6 +14,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use crate::error::{Error, Kind, Result};
 use crate::limits;
+use crate::world::output::records::Circumstances;
 use crate::world::output::report::Report;
 use crate::world::scratch::random_name;
 use crate::world::signal::{Interrupt, Signal};
@@ -39,7 +40,7 @@ pub struct Log {
 impl Log {
     /// Opens the file, or makes it. Should writing fail later, it is the
     /// `interrupt` that is raised.
-    pub fn open(path: &Path, folder: &Path, interrupt: Interrupt) -> Result<Log> {
+    pub fn open(path: &Path, circumstances: Circumstances, interrupt: Interrupt) -> Result<Log> {
         let failure = |cause: &dyn std::fmt::Display| {
             let path = path.display();
             Error::new(
@@ -75,7 +76,7 @@ impl Log {
         let mut run = random_name().map_err(|error| failure(&error))?;
         run.truncate(RUN_LETTERS);
         Ok(Log {
-            report: Report::for_log(folder),
+            report: Report::for_log(circumstances),
             path: path.to_path_buf(),
             file,
             is_readable,
@@ -183,7 +184,7 @@ fn open_private(path: &Path) -> io::Result<(File, bool)> {
 }
 
 /// The number of the user that the process acts for.
-fn user() -> u32 {
+pub fn user() -> u32 {
     // SAFETY: it has no conditions, and cannot fail.
     unsafe { libc::geteuid() }
 }
@@ -258,7 +259,7 @@ mod tests {
     fn a_locked_log_is_a_failure_and_not_a_wait_for_ever() {
         let scratch = Scratch::new(&std::env::temp_dir()).unwrap();
         let path = scratch.path().join("log");
-        let mut log = Log::open(&path, Path::new("/"), Interrupt::never()).unwrap();
+        let mut log = Log::open(&path, Circumstances::default(), Interrupt::never()).unwrap();
         let other = File::open(&path).unwrap();
         other.lock().unwrap();
         log.write("{\"a\":1}\n");

@@ -25,6 +25,7 @@ mod stdout;
 mod veil;
 
 use log::Log;
+pub use records::Circumstances;
 use records::{Failure, Fault};
 use report::Report;
 use stdout::Stdout;
@@ -146,10 +147,16 @@ impl Output {
         self.stdout.end_at(deadline);
     }
 
-    /// From now on everything that happens in the user's `folder` is written
-    /// to this file as well, whatever the format.
-    pub fn log_to(&mut self, path: &Path, folder: &Path, interrupt: Interrupt) -> Result<()> {
-        self.log = Some(Log::open(path, folder, interrupt)?);
+    /// From now on everything that happens is written to this file as well,
+    /// whatever the format.
+    pub fn log_to(
+        &mut self,
+        path: &Path,
+        circumstances: Circumstances,
+        interrupt: Interrupt,
+    ) -> Result<()> {
+        let circumstances = circumstances.masked(&self.secrets);
+        self.log = Some(Log::open(path, circumstances, interrupt)?);
         Ok(())
     }
 

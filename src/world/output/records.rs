@@ -11,6 +11,7 @@ use crate::error;
 use crate::event::Event;
 use crate::secret::Secrets;
 use crate::tool::milliseconds;
+use crate::world::output::log::user;
 
 /// One object, masked; its field `type` is its name in small letters.
 #[derive(Debug, PartialEq, Serialize)]
@@ -24,12 +25,12 @@ pub enum Record<'a> {
         model: Option<Cow<'a, str>>,
         /// The names of the skills that can be used.
         skills: Vec<Cow<'a, str>>,
-        /// The user's working folder; in a log only.
+        /// In a log only.
+        #[serde(flatten)]
+        circumstances: Option<&'a Circumstances>,
+        /// What is asked, unless it is a conversation; in a log only.
         #[serde(skip_serializing_if = "Option::is_none")]
-        folder: Option<Cow<'a, str>>,
-        /// The program's version; in a log only.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        version: Option<&'static str>,
+        prompt: Option<&'a str>,
     },
     /// A piece of what the model says.
     Text { delta: &'a str },
@@ -67,6 +68,49 @@ pub enum Record<'a> {
     Error(Fault<'a>),
     /// The turn is over.
     Result(Summary<'a>),
+}
+
+/// Who runs it, where and how.
+#[derive(Debug, Default, PartialEq, Serialize)]
+pub struct Circumstances {
+    /// The user's working folder.
+    pub folder: String,
+    /// The program's version.
+    pub version: &'static str,
+    /// The effective user's number.
+    pub user: u32,
+    /// The process's number.
+    pub pid: u32,
+    /// Scripts run in the sandbox.
+    pub sandbox: bool,
+    /// A person is asked before a script runs.
+    pub confirm: bool,
+    /// The endpoint's address, without its query; none is asked otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<String>,
+    /// Where skills are looked for.
+    pub skills_folders: Vec<String>,
+}
+
+impl Circumstances {
+    /// What is known without being told.
+    pub fn of_process() -> Circumstances {
+        Circumstances {
+            version: env!("CARGO_PKG_VERSION"),
+            user: user(),
+            pid: std::process::id(),
+            ..Circumstances::default()
+        }
+    }
+
+    /// The same without secrets.
+    pub fn masked(mut self, secrets: &Secrets) -> Circumstances {
+        let folders = self.skills_folders.iter_mut();
+        for text in folders.chain(&mut self.endpoint).chain([&mut self.folder]) {
+            *text = secrets.mask(text).into_owned();
+        }
+        self
+    }
 }
 
 /// Why a turn failed.

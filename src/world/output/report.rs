@@ -4,7 +4,6 @@
 //! written here.
 
 use std::borrow::Cow;
-use std::path::Path;
 use std::time::Instant;
 
 use crate::error::{Error, Kind};
@@ -12,15 +11,15 @@ use crate::event::{Event, Tally};
 use crate::secret::Secrets;
 use crate::tool::milliseconds;
 use crate::world::output::Format;
-use crate::world::output::records::{Fault, Record, Summary, Tokens};
+use crate::world::output::records::{Circumstances, Fault, Record, Summary, Tokens};
 use crate::world::output::veil::Veil;
 
 /// What has been told so far.
 #[derive(Debug)]
 pub struct Report {
     format: Format,
-    /// The user's working folder, for a log.
-    folder: Option<String>,
+    /// For a log.
+    circumstances: Option<Circumstances>,
     model: Option<String>,
     turn: Turn,
     /// The last record is a result.
@@ -51,7 +50,7 @@ impl Report {
     pub fn new(format: Format) -> Report {
         Report {
             format,
-            folder: None,
+            circumstances: None,
             model: None,
             turn: Turn::new(),
             is_over: false,
@@ -60,10 +59,10 @@ impl Report {
         }
     }
 
-    /// The same for a log: all of it, and where it happens.
-    pub fn for_log(folder: &Path) -> Report {
+    /// The same for a log: all of it, and who runs it, where and how.
+    pub fn for_log(circumstances: Circumstances) -> Report {
         Report {
-            folder: Some(folder.to_string_lossy().into_owned()),
+            circumstances: Some(circumstances),
             ..Report::new(Format::Jsonl)
         }
     }
@@ -89,14 +88,15 @@ impl Report {
             session: None,
             model: self.masked_model(secrets),
             skills: skills.iter().map(|name| secrets.mask(name)).collect(),
-            folder: self.folder.as_deref().map(|folder| secrets.mask(folder)),
-            version: self.folder.as_ref().map(|_| env!("CARGO_PKG_VERSION")),
+            circumstances: self.circumstances.as_ref(),
+            prompt: self.turn.prompt.as_deref(),
         })
     }
 
-    /// This is asked in the turn; a log says it with the turn's result.
+    /// This is asked in the turn; a log says it with the turn's result, and
+    /// with the start that comes next.
     pub fn ask(&mut self, text: &str, secrets: &Secrets) {
-        if self.folder.is_some() {
+        if self.circumstances.is_some() {
             self.turn.prompt = Some(secrets.mask(text).into_owned());
         }
     }
@@ -121,7 +121,7 @@ impl Report {
             }
             Event::MessageEnd { .. } => self.rest(secrets),
             _ => {
-                let Some(record) = Record::of(event, self.folder.is_some(), secrets) else {
+                let Some(record) = Record::of(event, self.circumstances.is_some(), secrets) else {
                     return String::new();
                 };
                 let lines = self.rest(secrets) + &self.line(&record);
