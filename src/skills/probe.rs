@@ -16,7 +16,7 @@ use crate::skills::python::Interpreter;
 use crate::skills::{Problem, Severity, Skill, venv};
 use crate::text::one_line;
 use crate::world::patience::Patience;
-use crate::world::process::{Ending, Outcome};
+use crate::world::process::{Confine, Ending, Outcome};
 
 mod batch;
 mod files;
@@ -24,6 +24,8 @@ mod files;
 use batch::Batch;
 pub use files::is_material;
 use files::{role, tree};
+
+const IN_SANDBOX: &str = "in the sandbox (SCRIPT_SANDBOX_READ opens more of this machine to it)";
 
 /// What is known of one skill.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -130,14 +132,23 @@ pub fn probe(
     patience: &Patience,
 ) -> Result<Vec<Probed>, String> {
     let until = Instant::now() + limits::PROBE_ALL;
-    probe_until(interpreter, skills, scripts, patience, until)
+    probe_until(interpreter, skills, scripts, None, patience, until)
 }
 
-/// The same where several interpreters share the time that a check may take.
+/// What is known of skills whose interpreter must not be asked.
+pub fn unprobed(skills: &[&Skill], cause: &str) -> Vec<Probed> {
+    let mut probed = vec![Probed::default(); skills.len()];
+    give_up((0..skills.len()).collect(), skills, &mut probed, cause);
+    probed
+}
+
+/// The same where several interpreters share the time that a check may take, and
+/// in a sandbox if need be.
 pub fn probe_until(
     interpreter: &Interpreter,
     skills: &[&Skill],
     scripts: &Scripts,
+    confine: Option<&Confine>,
     patience: &Patience,
     until: Instant,
 ) -> Result<Vec<Probed>, String> {
@@ -163,7 +174,7 @@ pub fn probe_until(
         }
         // A start that would have no time to begin says nothing of its interpreter.
         let limit = limit.clamp(limits::PYTHON_START, limits::PROBE);
-        let answered = batch.answers(interpreter, scripts, patience, limit);
+        let answered = batch.answers(interpreter, scripts, confine, patience, limit);
         patience.check().map_err(|stop| stop.to_string())?;
         let (answers, outcome) = match answered {
             Ok(answered) => answered,
@@ -172,6 +183,8 @@ pub fn probe_until(
                 give_up(left, skills, &mut probed, &cause);
                 break;
             }
+            // It may well start without one.
+            Err(cause) if confine.is_some() => return Err(format!("{cause}, {IN_SANDBOX}")),
             Err(cause) => return Err(interpreter.explain(skills[batch.first()], &cause)),
         };
         has_answered = true;

@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use crate::config::{Python, Scripts, find_program};
 use crate::skills::Skill;
+use crate::skills::grants::Case;
 use crate::skills::venv::{self, BEFORE, SETUP_FOLDER};
 use crate::world::capture::Caps;
 use crate::world::patience::Patience;
@@ -129,6 +130,30 @@ impl Interpreter {
             environment.retain(|(name, _)| name != "PYTHONHOME");
         }
         environment
+    }
+
+    /// The sandbox for a program of our own in this interpreter, which belongs to no
+    /// skill; `None` where scripts run without one. The error says why there can be
+    /// none, and then the interpreter must not be started.
+    pub fn confine(
+        &self,
+        scripts: &Scripts,
+        skills_folders: &[PathBuf],
+        limit: Duration,
+    ) -> Result<Option<Confine>, String> {
+        let Some(confinement) = &scripts.sandbox else {
+            return Ok(None);
+        };
+        let case = Case {
+            folder: None,
+            python: self,
+            scripts,
+            confinement,
+            skills_folders,
+            source: None,
+            temporary: None,
+        };
+        case.confine(limit).map(Some)
     }
 
     /// The environment of a program of our own in this interpreter: it finds

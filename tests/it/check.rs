@@ -35,7 +35,7 @@ fn problems(test: &Test, python: Python, names: &[&str]) -> Vec<Vec<Problem>> {
     let skills: Vec<Skill> = names.iter().map(open).collect();
     let skills: Vec<&Skill> = skills.iter().collect();
     let scripts = scripts(test, python);
-    check::python(&skills, &scripts, &Patience::endless()).expect("nobody interrupts")
+    check::python(&skills, &scripts, &[], &Patience::endless()).expect("nobody interrupts")
 }
 
 /// Each as `file:line rule`.
@@ -340,7 +340,12 @@ fn a_skill_found_by_its_path_is_named_by_it() {
     let skill = skills.find("my skill").expect("it is there");
     let path = test.path("skills/my skill").display().to_string();
     assert_eq!((skill.name.as_str(), &skill.address), ("my skill", &path));
-    let found = check::python(&[&skill], &scripts(&test, real()), &Patience::endless());
+    let found = check::python(
+        &[&skill],
+        &scripts(&test, real()),
+        &[],
+        &Patience::endless(),
+    );
     let found = found.expect("it is looked at").remove(0);
     let fix = format!("`skills-runner skills setup '{path}'");
     assert!(found.iter().any(|problem| problem.rule == "missing-import"));

@@ -38,6 +38,7 @@ mod office;
 mod output;
 mod paths;
 mod probe;
+mod questions;
 mod sandbox;
 mod scripts;
 mod setup;

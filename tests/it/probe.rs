@@ -748,6 +748,7 @@ fn what_takes_too_long_is_called_unprobed() {
         &python,
         &skills,
         &scripts,
+        None,
         &Patience::endless(),
         Instant::now(),
     );

@@ -142,20 +142,26 @@ pub fn python(run: &Run, catalogue: &Catalogue) -> Result<Check> {
             Check::warning(NAME, message, fix)
         }
     };
-    let program = match Interpreter::without_venv(scripts) {
-        Ok(interpreter) => interpreter.program,
+    let python = match Interpreter::without_venv(scripts) {
+        Ok(interpreter) => interpreter,
         Err(cause) => {
             let (message, fix) = cause.split_once(": ").unwrap_or((&cause, SET_PYTHON));
             return Ok(lacking(message, fix));
         }
     };
+    let program = &python.program;
+    let confine = match python.confine(scripts, run.skills.folders(), limits::PYTHON_START) {
+        Ok(confine) => confine,
+        Err(cause) => {
+            let message = format!("{} is not started: {cause}", program.display());
+            return Ok(Check::skipped(NAME, message));
+        }
+    };
+    let set_python = if confine.is_some() { GRANT } else { SET_PYTHON };
     // The first start may only be slow because nothing of it was in memory yet.
-    let mut told = start(&program, scripts, None, &run.patience);
-    if told
-        .as_ref()
-        .is_ok_and(|told| told.duration > limits::PYTHON_START_SLOW)
-    {
-        told = start(&program, scripts, None, &run.patience);
+    let mut told = start(program, scripts, confine.clone(), &run.patience);
+    if matches!(&told, Ok(told) if told.duration > limits::PYTHON_START_SLOW) {
+        told = start(program, scripts, confine, &run.patience);
     }
     match run.patience.check() {
         Err(stop @ Stop::Deadline) => return Ok(Check::failed(NAME, &stop.into())),
@@ -164,7 +170,7 @@ pub fn python(run: &Run, catalogue: &Catalogue) -> Result<Check> {
     let shown = program.display();
     let told = match told {
         Ok(told) => told,
-        Err(cause) => return Ok(lacking(&format!("{shown} {cause}"), SET_PYTHON)),
+        Err(cause) => return Ok(lacking(&format!("{shown} {cause}"), set_python)),
     };
     let took = milliseconds(told.duration);
     let message = format!("{shown}, Python {}, starts in {took} ms", told.version);
@@ -189,6 +195,9 @@ pub fn python(run: &Run, catalogue: &Catalogue) -> Result<Check> {
 }
 
 const SET_PYTHON: &str = "set SCRIPT_PYTHON to a Python 3 interpreter";
+/// The same for one that does not start in the sandbox.
+pub const GRANT: &str =
+    "grant what it lacks with SCRIPT_SANDBOX_READ, or set SCRIPT_PYTHON to another interpreter";
 
 /// Starts the interpreter as scripts start, in a sandbox if need be, and lets it tell what it is.
 pub fn start(

@@ -114,7 +114,13 @@ fn packages(run: &Run, catalogue: &Catalogue) -> Vec<(String, Problem)> {
     let skills: Vec<Skill> = found.filter_map(std::result::Result::ok).collect();
     let opened: Vec<&Skill> = skills.iter().collect();
     // Where no Python answers, that has been told.
-    let found = check::python(&opened, &run.config.scripts, &run.patience).unwrap_or_default();
+    let found = check::python(
+        &opened,
+        &run.config.scripts,
+        run.skills.folders(),
+        &run.patience,
+    )
+    .unwrap_or_default();
     let is_it = |problem: &Problem| ["missing-venv", "missing-import"].contains(&problem.rule);
     let named = skills.iter().map(|skill| skill.name.clone());
     named

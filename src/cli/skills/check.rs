@@ -205,7 +205,12 @@ fn check_python(checked: &mut [Checked], run: &Run) -> Result<()> {
         .iter()
         .filter_map(|one| one.skill.as_ref())
         .collect();
-    let found = check::python(&skills, &run.config.scripts, &run.patience);
+    let found = check::python(
+        &skills,
+        &run.config.scripts,
+        run.skills.folders(),
+        &run.patience,
+    );
     run.patience.check()?;
     let found = found.map_err(|cause| {
         Error::new(

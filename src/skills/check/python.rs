@@ -23,11 +23,13 @@ use crate::world::confined::Refusal;
 use crate::world::patience::Patience;
 
 /// What is wrong with the Python of skills, in their order: every interpreter
-/// is started once for all the skills that it runs. The error says why the run
+/// is started once for all the skills that it runs, and confined as scripts are. The
+/// error says why the run
 /// is to end.
 pub fn python(
     skills: &[&Skill],
     scripts: &Scripts,
+    skills_folders: &[PathBuf],
     patience: &Patience,
 ) -> Result<Vec<Vec<Problem>>, String> {
     // What lies in a folder without a document may be anything.
@@ -41,7 +43,12 @@ pub fn python(
     let until = Instant::now() + limits::PROBE_ALL;
     for group in groups.groups {
         let (python, of_group) = (&group.interpreter, &group.skills);
-        let probed = probe::probe_until(python, of_group, scripts, patience, until);
+        let probed = match python.confine(scripts, skills_folders, limits::PROBE) {
+            Ok(confine) => {
+                probe::probe_until(python, of_group, scripts, confine.as_ref(), patience, until)
+            }
+            Err(cause) => Ok(probe::unprobed(of_group, &cause)),
+        };
         patience.check().map_err(|stop| stop.to_string())?;
         for (at, skill) in group.skills.iter().enumerate() {
             let problems = match &probed {

@@ -20,7 +20,7 @@ use crate::text::one_line;
 use crate::world::capture::Caps;
 use crate::world::confined::read_whole;
 use crate::world::patience::Patience;
-use crate::world::process::Outcome;
+use crate::world::process::{Confine, Outcome};
 
 const PROGRAM: &str = include_str!("../probe.py");
 
@@ -115,10 +115,11 @@ impl Batch {
         &self,
         interpreter: &Interpreter,
         scripts: &Scripts,
+        confine: Option<&Confine>,
         patience: &Patience,
         limit: Duration,
     ) -> Result<(Answers, Outcome), String> {
-        let outcome = self.ask(interpreter, scripts, patience, limit)?;
+        let outcome = self.ask(interpreter, scripts, confine, patience, limit)?;
         match Answers::parse(&outcome) {
             Some(answers) => Ok((answers, outcome)),
             None => Err(no_python(interpreter, &outcome)),
@@ -129,6 +130,7 @@ impl Batch {
         &self,
         interpreter: &Interpreter,
         scripts: &Scripts,
+        confine: Option<&Confine>,
         patience: &Patience,
         limit: Duration,
     ) -> Result<Outcome, String> {
@@ -173,7 +175,7 @@ impl Batch {
                 head_bytes: limits::PROBE_ANSWER_BYTES,
                 tail_bytes: 0,
             },
-            confine: None,
+            confine: confine.cloned(),
         };
         let outcome = question.ask(&interpreter.program, patience);
         patience.check().map_err(|stop| stop.to_string())?;
