@@ -3,7 +3,9 @@
 
 use std::fs;
 
-use crate::harness::{Test, interpreter};
+use serde_json::Value;
+
+use crate::harness::{Outcome, Test, interpreter};
 
 const DOCUMENT: &str = "---\nname: s\ndescription: Runs scripts.\n---\n";
 
@@ -37,6 +39,13 @@ fn is_possible() -> bool {
         println!("skipped: there can be no sandbox");
     }
     is_possible
+}
+
+#[track_caller]
+fn finding<'r>(report: &'r Value, check: &str) -> &'r Value {
+    let checks = report["checks"].as_array().unwrap().iter();
+    let mut named = checks.filter(|one| one["name"] == check);
+    named.next().expect("the check is there")
 }
 
 /// `skills check` and `doctor` start no interpreter outside the sandbox, be it a
@@ -74,4 +83,63 @@ fn answers_are_the_same_in_the_sandbox() {
         assert_eq!(found, check(test.again())["problems"]);
         assert!(found.to_string().contains("nobody_a"), "{found}");
     }
+}
+
+/// Where there can be no sandbox nothing is asked, and the cause is told once with
+/// its own remedy.
+#[test]
+fn without_a_sandbox_nothing_is_asked() {
+    if !is_possible() {
+        return;
+    }
+    let test = evil(bench(), "evil").env("SCRIPT_PYTHON", "evil");
+    let test = test.env("SCRIPT_SANDBOX", "on");
+    let cases = [
+        ("gone", "which does not exist", "make it first"),
+        ("skills/s/a.py", "which is no folder", "name one"),
+        (".", "which scripts must not touch", "name a folder beside"),
+    ];
+    for (folder, cause, fix) in cases {
+        let test = test
+            .again()
+            .dotenv("")
+            .env("SCRIPT_SANDBOX_WRITE", test.path(folder));
+        let run = test.again().args(["skills", "check"]).run();
+        let run = run.stdout_has("its Python files were not looked at: ");
+        run.stdout_has(cause).stdout_has(fix);
+        let report = test.again().args(["doctor", "--json"]).run().stdout_json();
+        let sandbox = finding(&report, "sandbox").to_string();
+        assert!(
+            sandbox.contains(cause) && sandbox.contains(fix),
+            "{sandbox}"
+        );
+        assert!(!sandbox.contains("on: Landlock"), "{sandbox}");
+        assert!(!sandbox.contains("SCRIPT_PYTHON"), "{sandbox}");
+        let python = finding(&report, "python");
+        assert_eq!(python["status"], "skipped", "{python}");
+        assert!(!test.exists("outside/mark"), "it was started");
+    }
+}
+
+/// Grants that grant nothing are told.
+#[test]
+fn doctor_tells_grants_in_vain() {
+    let test = bench().env("SCRIPT_PYTHON", interpreter());
+    let warned = |test: Test, text: &str| {
+        let run: Outcome = test.args(["doctor"]).run();
+        run.stdout_has(text);
+    };
+    let off = test
+        .again()
+        .env("SCRIPT_SANDBOX_WRITE", test.path("outside"));
+    warned(off, "SCRIPT_SANDBOX_WRITE is set, and without a sandbox");
+    let off = test
+        .again()
+        .env("SCRIPT_SANDBOX_READ", test.path("outside"));
+    warned(off, "SCRIPT_SANDBOX_READ is set, and without a sandbox");
+    let on = test.again().env("SCRIPT_SANDBOX", "on");
+    warned(
+        on.env("SCRIPT_SANDBOX_READ", test.path("gone")),
+        "/gone, which is not there",
+    );
 }

@@ -67,7 +67,7 @@ fn examine(typed: Typed, start: &Start, report: &mut Report, output: &mut Output
         Err(stop) => return Err(stop.into()),
     };
     report.add(python, output);
-    report.add(sandbox::sandbox(run), output);
+    report.add(sandbox::sandbox(&examined), output);
     report.add(skills::skills(run, &catalogue), output);
     Ok(())
 }

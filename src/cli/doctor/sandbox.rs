@@ -1,12 +1,14 @@
 //! What `doctor` says of the sandbox of scripts.
 
-use crate::cli::doctor::local;
+use std::path::PathBuf;
+
+use crate::cli::doctor::local::{self, GRANT};
+use crate::cli::doctor::remedy::parted;
 use crate::cli::doctor::report::Check;
-use crate::cli::setup::Run;
+use crate::cli::setup::{Examined, Run};
 use crate::error::Kind;
 use crate::limits;
-use crate::settings::SCRIPT_SANDBOX;
-use crate::skills::grants::Case;
+use crate::settings::{SCRIPT_SANDBOX, SCRIPT_SANDBOX_READ, SCRIPT_SANDBOX_WRITE, Settings};
 use crate::skills::python::Interpreter;
 use crate::tool::milliseconds;
 use crate::world::sandbox;
@@ -15,56 +17,85 @@ const NAME: &str = "sandbox";
 
 /// Whether scripts run in one, whether this machine can have one, and whether
 /// Python starts in it.
-pub fn sandbox(run: &Run) -> Check {
-    let scripts = &run.config.scripts;
+pub fn sandbox(examined: &Examined) -> Check {
+    let run = &examined.run;
     if !run.typed.scripts {
         return Check::skipped(NAME, "--no-scripts: no script is run");
     }
-    let Some(confinement) = &scripts.sandbox else {
-        return match sandbox::available() {
-            Ok(available) => Check::ok(
-                NAME,
-                format!("off; {SCRIPT_SANDBOX}=on is possible here: {available}"),
-            ),
-            Err(cause) => Check::skipped(NAME, format!("off, and impossible here: {cause}")),
-        };
+    let Some(confinement) = &run.config.scripts.sandbox else {
+        return off(&examined.settings);
     };
+    let mut check = on(run);
+    let missing = confinement.read.iter().filter(|path| !path.exists());
+    for path in missing {
+        let path = path.display();
+        check.add_warning(
+            format!("{SCRIPT_SANDBOX_READ} names {path}, which is not there"),
+            format!("correct it in {SCRIPT_SANDBOX_READ}, or take it out"),
+        );
+    }
+    check
+}
+
+fn off(settings: &Settings) -> Check {
+    let mut check = match sandbox::available() {
+        Ok(available) => Check::ok(
+            NAME,
+            format!("off; {SCRIPT_SANDBOX}=on is possible here: {available}"),
+        ),
+        Err(cause) => Check::skipped(NAME, format!("off, and impossible here: {cause}")),
+    };
+    for name in [SCRIPT_SANDBOX_WRITE, SCRIPT_SANDBOX_READ] {
+        if settings.value(name).is_some() {
+            check.add_warning(
+                format!("{name} is set, and without a sandbox it changes nothing"),
+                format!("set {SCRIPT_SANDBOX}=on, or take {name} out"),
+            );
+        }
+    }
+    check
+}
+
+fn on(run: &Run) -> Check {
+    let scripts = &run.config.scripts;
+    let failure = |message: &str, fix| Check::failure(NAME, Kind::Config, message, fix);
     let available = match sandbox::available() {
         Ok(available) => available,
         Err(cause) => {
             let message = format!("{SCRIPT_SANDBOX} is on, and there can be no sandbox: {cause}");
-            return Check::failure(NAME, Kind::Config, message, WITHOUT);
+            return failure(&message, WITHOUT);
+        }
+    };
+    let found = Interpreter::without_venv(scripts);
+    let has_python = found.is_ok();
+    // Skills with a venv have a sandbox without it.
+    let python = found.unwrap_or_else(|_| Interpreter {
+        program: PathBuf::new(),
+        venv: None,
+        search_path: None,
+    });
+    let confine = match python.confine(scripts, run.skills.folders(), limits::PYTHON_START) {
+        Ok(confine) => confine,
+        Err(cause) => {
+            let (message, fix) = parted(&cause).unwrap_or((&cause, WITHOUT));
+            return failure(message, fix);
         }
     };
     let message = format!("on: {available}");
-    let Ok(python) = Interpreter::without_venv(scripts) else {
+    if !has_python {
         return Check::ok(NAME, message);
-    };
-    let started = Case {
-        folder: None,
-        python: &python,
-        scripts,
-        confinement,
-        skills_folders: run.skills.folders(),
-        source: None,
-        temporary: None,
     }
-    .confine(limits::PYTHON_START)
-    .and_then(|confine| {
-        let program = &python.program;
-        local::start(program, scripts, Some(confine), &run.patience)
-            .map_err(|cause| format!("{} {cause}", program.display()))
-    });
-    match started {
+    match local::start(&python.program, scripts, confine, &run.patience) {
         Ok(told) => {
             let took = milliseconds(told.duration);
             Check::ok(NAME, format!("{message}; Python starts in it in {took} ms"))
         }
-        Err(cause) => Check::failure(NAME, Kind::Config, format!("{message}; {cause}"), GRANT),
+        Err(cause) => {
+            let program = python.program.display();
+            failure(&format!("{message}; in it {program} {cause}"), GRANT)
+        }
     }
 }
 
 const WITHOUT: &str =
     "run on Linux 5.13 or newer with Landlock and seccomp, or set SCRIPT_SANDBOX=off";
-const GRANT: &str =
-    "grant what it lacks with SCRIPT_SANDBOX_READ, or set SCRIPT_PYTHON to another interpreter";
