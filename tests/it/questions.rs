@@ -143,3 +143,20 @@ fn doctor_tells_grants_in_vain() {
         "/gone, which is not there",
     );
 }
+
+/// A setup needs the network: the option is wrong there, the setting is not.
+#[test]
+fn a_setup_is_not_confined() {
+    let test = bench().env("SCRIPT_PYTHON", interpreter());
+    let wrong = test
+        .again()
+        .args(["skills", "setup", "s", "--sandbox"])
+        .run();
+    wrong
+        .status(2)
+        .stderr_has("--sandbox does not go with `skills setup`");
+    assert!(!test.exists("skills/s/venv"));
+    let test = test.file("skills/s/a.py", "import json\n");
+    let set = test.env("SCRIPT_SANDBOX", "on");
+    set.args(["skills", "setup", "s"]).run().success();
+}

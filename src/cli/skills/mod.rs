@@ -10,6 +10,7 @@ use crate::cli::setup::{Run, Start, skills_command};
 use crate::config::Needs;
 use crate::error::{Error, Kind, Result};
 use crate::limits;
+use crate::settings::SCRIPT_SANDBOX;
 use crate::skills::{Catalogue, Problem, Skill, Skills};
 use crate::text;
 use crate::world::confined::Refusal;
@@ -52,6 +53,12 @@ fn obey(mut typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
     }
     if typed.fix && word != "check" {
         return Err(usage("--fix belongs to `skills check`"));
+    }
+    let mut typed_settings = typed.settings.iter();
+    if word == "setup" && typed_settings.any(|(name, ..)| *name == SCRIPT_SANDBOX) {
+        let text = "--sandbox does not go with `skills setup`, which needs the network";
+        return Err(usage(text)
+            .with_hint("a setup runs without a sandbox; what it installs is used in one"));
     }
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let is_json = typed.format != Format::Text;
