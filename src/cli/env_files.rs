@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::cli::args::{EnvFiles, Typed};
 use crate::cli::setup::Start;
-use crate::dotenv::{self, Variable};
+use crate::dotenv::{self, Fault, Variable};
 use crate::error::{Error, Kind, Result};
 use crate::limits;
 use crate::settings::{EnvFile, Settings};
@@ -95,6 +95,19 @@ fn read_env_file(
     trusted: bool,
     look_up: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Option<EnvFile>> {
+    let failure = |cause: &str| {
+        let error = Error::new(
+            Kind::Config,
+            format!("failed to read {}: {cause}", shown(name)),
+        );
+        match given {
+            Some(_) => error,
+            None => error.with_hint("--no-env-file reads none, --env-file FILE another"),
+        }
+    };
+    if given.is_some() && path.is_dir() {
+        return Err(failure("it is a folder"));
+    }
     // A folder of that name is somebody's venv, not a file of settings.
     if path.metadata().map_or(true, |meta| meta.is_dir())
         && path
@@ -103,19 +116,23 @@ fn read_env_file(
     {
         return Ok(None);
     }
-    let failure = |cause: &str| {
-        Error::new(
-            Kind::Config,
-            format!("failed to read {}: {cause}", shown(name)),
-        )
-    };
     let bytes = match given {
         None => files::read_whole(path, limits::ENV_FILE_BYTES).map_err(|cause| failure(&cause)),
         Some(patience) => files::read_given(path, limits::ENV_FILE_BYTES, patience)
             .map_err(|error| unread(&error, failure)),
     }?;
-    let contents = dotenv::parse_bytes(&bytes, look_up)
+    let mut contents = dotenv::parse_bytes(&bytes, look_up)
         .map_err(|fault| failure(&format!("line {}: {}", fault.line, fault.message)))?;
+    if given.is_some() {
+        // Most likely a key alone, which must not go unnoticed nor be shown.
+        let bare = contents.variables.iter().filter(|v| v.value.is_none());
+        let bare = bare.map(|variable| Fault {
+            line: variable.line,
+            message: "no `=` after the name",
+        });
+        contents.faults.extend(bare);
+        contents.faults.sort_by_key(|fault| fault.line);
+    }
     // The same without the environment: what differs holds something of it.
     let alone = dotenv::parse_bytes(&bytes, &|_| None)
         .unwrap_or_default()

@@ -160,3 +160,29 @@ fn a_setup_is_not_confined() {
     let set = test.env("SCRIPT_SANDBOX", "on");
     set.args(["skills", "setup", "s"]).run().success();
 }
+
+/// A file of settings that cannot be read is told with a way around it; a line that
+/// is a key and nothing else is not shown.
+#[test]
+fn env_files_that_cannot_be_used() {
+    let test = bench().dotenv("LLM_API_KEY=\u{0}\n");
+    let run = test.args(["hi"]).run().status(78);
+    run.stderr_has("hint: --no-env-file reads none, --env-file FILE another");
+    let folder = bench().args(["--env-file", "outside", "hi"]).run();
+    folder.status(78).stderr_has("outside: it is a folder");
+    let key = "sk-4f1c-very-secret";
+    for line in [
+        key.to_string(),
+        key.replace('-', ""),
+        format!("{key} {key}"),
+    ] {
+        let test = bench().file("in", line + "\n");
+        for command in ["hi", "doctor", "--dry-run hi"] {
+            let shell = format!("bash -c 'exec skills-runner --env-file <(cat in) {command}'");
+            let run = test.again().shell(&shell).run();
+            let run = run.stderr_lacks("very").stdout_lacks("very");
+            let told = run.stdout.contains(" line 1: ") || run.stderr.contains(" line 1: ");
+            run.demand(told, "the line is not told as skipped");
+        }
+    }
+}
