@@ -22,6 +22,7 @@ mod log;
 mod records;
 mod report;
 mod stdout;
+mod tone;
 mod veil;
 
 use log::Log;
@@ -29,6 +30,8 @@ pub use records::Circumstances;
 use records::{Failure, Fault};
 use report::Report;
 use stdout::Stdout;
+pub use tone::Tone;
+use tone::{DIM, PLAIN, RED, YELLOW};
 #[cfg(not(fuzzing))]
 use veil::Veil;
 // `fuzz/` feeds it; it is not public otherwise.
@@ -66,19 +69,6 @@ pub enum Verbosity {
     Verbose,
 }
 
-/// How a line of a report stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tone {
-    /// As it should be.
-    Good,
-    /// Beside the point.
-    Aside,
-    /// Works, and could be better.
-    Doubtful,
-    /// Does not work.
-    Bad,
-}
-
 /// Both output streams and how to treat them.
 #[derive(Debug)]
 #[allow(
@@ -104,12 +94,6 @@ pub struct Output {
     /// Masked in everything that is printed: servers quote what they were sent.
     secrets: Secrets,
 }
-
-const DIM: &str = "\x1b[2m";
-const GREEN: &str = "\x1b[32m";
-const RED: &str = "\x1b[31m";
-const YELLOW: &str = "\x1b[33m";
-const PLAIN: &str = "\x1b[0m";
 
 impl Output {
     /// `color_wanted` is false with `NO_COLOR` or on a dumb terminal. Should
@@ -296,12 +280,7 @@ impl Output {
 
     /// The same with a place in front: `path:line: `.
     pub fn print_located(&mut self, place: &str, mark: &str, tone: Tone, text: &str) {
-        let color = match tone {
-            Tone::Good => GREEN,
-            Tone::Aside => DIM,
-            Tone::Doubtful => YELLOW,
-            Tone::Bad => RED,
-        };
+        let color = tone.color();
         let is_colored = self.color_wanted && self.streams;
         let (on, off) = if is_colored { (color, PLAIN) } else { ("", "") };
         let place = self.masked(place).into_owned();

@@ -104,6 +104,7 @@ impl Circumstances {
     }
 
     /// The same without secrets.
+    #[must_use]
     pub fn masked(mut self, secrets: &Secrets) -> Circumstances {
         let folders = self.skills_folders.iter_mut();
         for text in folders.chain(&mut self.endpoint).chain([&mut self.folder]) {
