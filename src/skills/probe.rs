@@ -25,7 +25,8 @@ use batch::Batch;
 pub use files::is_material;
 use files::{role, tree};
 
-const IN_SANDBOX: &str = "in the sandbox (SCRIPT_SANDBOX_READ opens more of this machine to it)";
+/// What is added where an interpreter does not answer in the sandbox.
+const IN_SANDBOX: &str = ", in the sandbox (SCRIPT_SANDBOX_READ grants it more)";
 
 /// What is known of one skill.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -184,7 +185,7 @@ pub fn probe_until(
                 break;
             }
             // It may well start without one.
-            Err(cause) if confine.is_some() => return Err(format!("{cause}, {IN_SANDBOX}")),
+            Err(cause) if confine.is_some() => return Err(cause + IN_SANDBOX),
             Err(cause) => return Err(interpreter.explain(skills[batch.first()], &cause)),
         };
         has_answered = true;

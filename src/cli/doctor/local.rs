@@ -152,25 +152,23 @@ pub fn python(run: &Run, catalogue: &Catalogue) -> Result<Check> {
     let program = &python.program;
     let confine = match python.confine(scripts, run.skills.folders(), limits::PYTHON_START) {
         Ok(confine) => confine,
-        Err(cause) => {
-            let message = format!("{} is not started: {cause}", program.display());
-            return Ok(Check::skipped(NAME, message));
-        }
+        Err(cause) => return Ok(Check::skipped(NAME, format!("not started: {cause}"))),
     };
-    let set_python = if confine.is_some() { GRANT } else { SET_PYTHON };
-    // The first start may only be slow because nothing of it was in memory yet.
-    let mut told = start(program, scripts, confine.clone(), &run.patience);
-    if matches!(&told, Ok(told) if told.duration > limits::PYTHON_START_SLOW) {
-        told = start(program, scripts, confine, &run.patience);
-    }
+    let start = || start(program, scripts, confine.clone(), &run.patience);
+    let told = match start() {
+        // It may only be slow because nothing of it was in memory yet.
+        Ok(told) if told.duration > limits::PYTHON_START_SLOW => start(),
+        told => told,
+    };
     match run.patience.check() {
         Err(stop @ Stop::Deadline) => return Ok(Check::failed(NAME, &stop.into())),
         checked => checked?,
     }
     let shown = program.display();
+    let fix = confine.as_ref().map_or(SET_PYTHON, |_| GRANT);
     let told = match told {
         Ok(told) => told,
-        Err(cause) => return Ok(lacking(&format!("{shown} {cause}"), set_python)),
+        Err(cause) => return Ok(lacking(&format!("{shown} {cause}"), fix)),
     };
     let took = milliseconds(told.duration);
     let message = format!("{shown}, Python {}, starts in {took} ms", told.version);
