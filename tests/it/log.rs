@@ -194,9 +194,15 @@ fn the_start_says_who_and_how_and_what_is_asked() {
     let question = format!("what is {CANARY}?");
     test.again()
         .endpoint(&nobody)
+        .env(
+            "LLM_API_BASE_URL",
+            format!("{}/{CANARY}?key=of", nobody.url()),
+        )
         .args(["--log", "audit.jsonl", "--timeout", "0.2", &question])
         .run();
     let log = records(&test);
+    let endpoint = format!("{}/[secret]", nobody.url());
+    assert_eq!(log[0]["endpoint"], endpoint);
     for record in [&log[0], log.last().unwrap()] {
         assert_eq!(record["prompt"], "what is [secret]?");
     }
