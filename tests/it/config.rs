@@ -230,9 +230,9 @@ fn a_file_with_the_key_that_others_may_read_is_told() {
     let test = endpoint.again().dotenv(&key).mode(".env", 0o644);
     let run = test.again().args(["doctor"]).run();
     run.stdout_has("warning  configuration: others may read `.env`, which holds LLM_API_KEY\n         fix: chmod 600 .env\n");
-    // Nothing is asked of anybody here.
+    // Also where nobody is asked: scripts run beside it.
     let run = test.again().args(["tool", "list_skills", "{}"]).run();
-    run.success().stderr_is_empty();
+    run.success().stderr_has("others may read `.env`");
     // A folder above keeps others out.
     test.mode("", 0o700)
         .args(["hi"])
