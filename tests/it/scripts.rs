@@ -393,7 +393,7 @@ fn arguments_have_their_limits() {
         (json!({"script": "#".repeat((4 << 20) + 1)}), None, "`script` is larger than 4194304 bytes"),
         (json!({"script": "import sys; sys.exit(len(sys.argv) - 1000)", "args": words}), Some(1), ""),
         (json!({"script": "1", "args": [words.join(" "), words.join(" ")]}), None, "its arguments are too long: give them through `stdin`"),
-        (json!({"script": "1", "args": ["x".repeat(200_000)]}), None, "Argument list too long"),
+        (json!({"script": "1", "args": ["x".repeat(200_000)]}), None, "its arguments are too long: give them through `stdin`"),
         (json!({"script": "1", "args": ["a\0b"]}), None, "NUL"),
         (json!({}), None, "give `script` (Python source) or `file_path`"),
     ];
