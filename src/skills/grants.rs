@@ -100,6 +100,9 @@ const SHARED_MEMORY: &str = "/dev/shm";
 const OF_PYTHON: [&str; 6] = ["bin", "lib", "lib64", "libexec", "ssl", MARK_OF_VENVS];
 const MARK_OF_VENVS: &str = "pyvenv.cfg";
 
+/// The usual names of a skill's document.
+const DOCUMENTS: [&str; 3] = ["SKILL.md", "skill.md", "Skill.md"];
+
 /// Variables with folders of programs and of libraries.
 const SEARCHED: [&str; 3] = ["PATH", "LD_LIBRARY_PATH", "PYTHONPATH"];
 
@@ -246,9 +249,11 @@ impl Case<'_> {
     fn other_skills(&self) -> Vec<PathBuf> {
         let roots = || self.skills_folders.iter().filter_map(real);
         let entries = roots().filter_map(|root| fs::read_dir(root).ok()).flatten();
+        // Links to anything else are no skills, and may lead to all there is.
+        let is_skill = |path: &PathBuf| DOCUMENTS.iter().any(|name| path.join(name).is_file());
         let links = entries.flatten().filter_map(|entry| {
             let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
-            is_link.then(|| real(entry.path()))?
+            is_link.then(|| real(entry.path()).filter(is_skill))?
         });
         let own = self.folder.and_then(real);
         let others = links.filter(|link| Some(link) != own.as_ref());
@@ -268,7 +273,9 @@ impl Case<'_> {
             .filter_map(|name| variable(self.scripts, name));
         // A whole home in a search path is somebody's slip, and too much.
         let searched = lists.flat_map(parts).chain(base).filter_map(real);
-        paths.extend(searched.filter(|path| !self.holds_home(path)));
+        let user = &self.scripts.user_folder;
+        let is_broad = |path: &PathBuf| self.holds_home(path) || user.starts_with(path);
+        paths.extend(searched.filter(|path| !is_broad(path)));
         let above = self.folder.into_iter().flat_map(Path::ancestors);
         paths.extend(above.flat_map(|folder| OF_MANAGERS.map(|name| folder.join(name))));
         let more = self.confinement.read.iter();
@@ -326,11 +333,13 @@ impl Case<'_> {
         variable(self.scripts, "HOME").map(Path::new)
     }
 
-    /// Whether the user's home or working folder is in it.
+    /// Whether the user's home is in it.
     fn holds_home(&self, path: &Path) -> bool {
-        let user = Some(self.scripts.user_folder.as_path());
-        let mut own = [self.home(), user].into_iter().flatten();
-        own.any(|own| own.starts_with(path) || real(own).is_some_and(|own| own.starts_with(path)))
+        let home = self.home();
+        home.is_some_and(|home| home.starts_with(path))
+            || home
+                .and_then(real)
+                .is_some_and(|home| home.starts_with(path))
     }
 
     /// What a script that was refused something should be told.

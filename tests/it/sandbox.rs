@@ -474,6 +474,30 @@ fn links_of_a_skill_grant_nothing() {
     linked.status(1).stdout_lacks(SECRET);
 }
 
+/// Who works in the skill's folder has its sandbox; a link in the skills folder to
+/// all there is does not take it away.
+#[test]
+fn odd_places_have_their_sandbox() {
+    if !is_possible() {
+        return;
+    }
+    let test = bench().file("elsewhere/SKILL.md", DOCUMENT);
+    symlink("/", test.path("skills/all")).unwrap();
+    symlink(test.path("elsewhere"), test.path("skills/linked")).unwrap();
+    for (folder, skills, name) in [
+        ("skills/s", "..", "s"),
+        (".", "skills", "linked"),
+        ("elsewhere", "../skills", "linked"),
+    ] {
+        let arguments = json!({"skill_name": name, "script": "open('own', 'w'); print(1)"});
+        let command = ["--skills", skills, "tool", "run_python_script"];
+        let within = test.again().args(command).args([arguments.to_string()]);
+        let run = within.cwd(folder).run();
+        let result = run.stdout_json();
+        run.demand(result["stdout"] == "1\n", folder);
+    }
+}
+
 /// Another skill in the skill's folder, temporary files where scripts write, and what
 /// no name grants.
 #[test]
