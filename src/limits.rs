@@ -407,5 +407,7 @@ pub const SANDBOX_PROCESSOR_BYTES: u64 = 256 << 20;
 pub const SANDBOX_SPARE_SECONDS: u64 = 10;
 /// Largest `pyvenv.cfg` that is read.
 pub const VENV_SETTINGS_BYTES: usize = 64 << 10;
+/// Links that a path may lead over, as for the kernel.
+pub const LINKS: u32 = 40;
 /// Files of a venv that are looked at for changes after a run.
 pub const VENV_FILES: usize = 100_000;

@@ -126,7 +126,7 @@ impl Config {
         let scripts = Scripts {
             limit: reader.seconds(settings::SCRIPT_TIMEOUT_SECONDS, limits::SCRIPT_SECONDS),
             python: reader.python(),
-            keep_leftovers: reader.choice(settings::SCRIPT_LEFTOVERS, &["kill", "keep"]) == Some(1),
+            keep_leftovers: reader.keeps_leftovers(),
             sandbox: reader.sandbox(),
             environment: script_environment(settings, &credentials),
             user_folder: user_folder.to_path_buf(),
@@ -209,6 +209,16 @@ impl Reader<'_> {
                 if found.is_empty() { vec![here] } else { found }
             }
         }
+    }
+
+    /// In a sandbox not for a stranger's asking: what lives on changes the skill
+    /// when nobody looks any more.
+    fn keeps_leftovers(&mut self) -> bool {
+        let keeps = self.choice(settings::SCRIPT_LEFTOVERS, &["kill", "keep"]) == Some(1);
+        let source = self.settings.value(settings::SCRIPT_LEFTOVERS);
+        let is_foreign = source.is_some_and(|(_, source)| source.is_foreign());
+        let sandbox = self.settings.value(settings::SCRIPT_SANDBOX);
+        keeps && !(is_foreign && sandbox.is_some_and(|(value, _)| value != "off"))
     }
 
     fn python(&mut self) -> Python {

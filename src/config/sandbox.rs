@@ -73,6 +73,9 @@ impl Reader<'_> {
 fn lies_openly_in(path: &Path, folder: &Path) -> bool {
     let real = |path: &Path| path.canonicalize().unwrap_or(path.to_path_buf());
     let place = real(path);
+    if place.join(".git").exists() {
+        return false;
+    }
     place.strip_prefix(real(folder)).is_ok_and(|rest| {
         rest.components().all(|part| match part {
             Component::Normal(name) => !name.as_encoded_bytes().starts_with(b"."),

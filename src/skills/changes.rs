@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use crate::limits;
 use crate::skills::Skill;
 use crate::skills::skill::is_document;
+use crate::skills::venv::SETUP_FOLDER;
 use crate::world::files;
 
 /// A moment, by the clock of the files.
@@ -44,7 +45,16 @@ enum State {
 
 /// Whether this name in a skill's folder decides about later runs.
 fn is_watched(name: &str) -> bool {
-    let others = ["venv", ".venv", "pyproject.toml", ".git"];
+    // The last two make a repository of the folder itself.
+    let others = [
+        "venv",
+        ".venv",
+        SETUP_FOLDER,
+        "pyproject.toml",
+        ".git",
+        "HEAD",
+        "config",
+    ];
     is_document(name) || name.starts_with("requirements") || others.contains(&name)
 }
 

@@ -7,7 +7,7 @@
 //! read, what lies around it is granted entry by entry; where it lies in a tree to
 //! be written in, there can be no sandbox, and that is said.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -38,7 +38,7 @@ const SYSTEM: [&str; 9] = [
 
 /// Settings of the system that programs read: names, fonts, time zones, and of
 /// certificates the public part only.
-const SETTINGS: [&str; 33] = [
+const SETTINGS: [&str; 34] = [
     "/etc/ImageMagick-6",
     "/etc/ImageMagick-7",
     "/etc/R",
@@ -46,6 +46,7 @@ const SETTINGS: [&str; 33] = [
     "/etc/crypto-policies",
     "/etc/debian_version",
     "/etc/fonts",
+    "/etc/gitconfig",
     "/etc/ghostscript",
     "/etc/group",
     "/etc/host.conf",
@@ -83,7 +84,16 @@ const REST: [&str; 4] = [
 ];
 
 /// What is granted by no name: processes, devices, the hashes of passwords.
-const NEVER: [&str; 4] = ["/proc", "/dev", "/etc/shadow", "/etc/gshadow"];
+const NEVER: [&str; 8] = [
+    "/proc",
+    "/dev",
+    "/etc/shadow",
+    "/etc/shadow-",
+    "/etc/gshadow",
+    "/etc/gshadow-",
+    "/etc/security/opasswd",
+    "/etc/ssl/private",
+];
 
 /// By what version managers choose a Python, in a folder or one above it.
 const OF_MANAGERS: [&str; 4] = [
@@ -97,7 +107,16 @@ const OF_MANAGERS: [&str; 4] = [
 const SHARED_MEMORY: &str = "/dev/shm";
 
 /// What belongs to a Python beside its program, in its prefix.
-const OF_PYTHON: [&str; 6] = ["bin", "lib", "lib64", "libexec", "ssl", MARK_OF_VENVS];
+const OF_PYTHON: [&str; 8] = [
+    "bin",
+    "etc",
+    "lib",
+    "lib64",
+    "libexec",
+    "share",
+    "ssl",
+    MARK_OF_VENVS,
+];
 const MARK_OF_VENVS: &str = "pyvenv.cfg";
 
 /// The usual names of a skill's document.
@@ -145,8 +164,9 @@ impl Case<'_> {
         let private = self.private();
         let hidden: Vec<PathBuf> = private.into_iter().chain(self.other_skills()).collect();
         let mut write: Vec<PathBuf> = self.own(&hidden)?.into_iter().collect();
+        let places = self.places();
         for folder in &self.confinement.write {
-            write.push(self.checked(folder, &hidden)?);
+            write.push(checked(folder, &hidden, &places)?);
         }
         write.extend(real(SHARED_MEMORY));
         let source = self.source.and_then(real);
@@ -160,9 +180,10 @@ impl Case<'_> {
         }
         write.extend(self.temporary.and_then(real));
         let mut read: Vec<PathBuf> = source.into_iter().collect();
-        for path in self.to_read() {
+        for path in self.to_read(&places)? {
             grant_around(&path, &hidden, &mut read);
         }
+        read.extend(self.choices());
         // Not `hidden`: it lies in a folder of skills.
         read.extend(self.venv());
         Ok(Grants { read, write })
@@ -189,52 +210,13 @@ impl Case<'_> {
         Ok(Some(own))
     }
 
-    /// A folder of `SCRIPT_SANDBOX_WRITE`, if all of it may be granted.
-    fn checked(&self, folder: &Path, hidden: &[PathBuf]) -> Result<PathBuf, String> {
-        let shown = folder.display();
-        let Some(real) = real(folder) else {
-            return Err(format!(
-                "{SCRIPT_SANDBOX_WRITE} names {shown}, which does not exist: make it first"
-            ));
-        };
-        if !real.is_dir() {
-            return Err(format!(
-                "{SCRIPT_SANDBOX_WRITE} names {shown}, which is no folder: name one"
-            ));
-        }
-        if !self.is_steady(folder, &real) {
-            return Err(format!(
-                "{SCRIPT_SANDBOX_WRITE} names {shown}, which leads over a link where scripts write: \
-                 name {} if you mean that",
-                real.display()
-            ));
-        }
-        match held_in(&real, hidden) {
-            Some(held) => Err(format!(
-                "{SCRIPT_SANDBOX_WRITE} names {shown}, and {}, which scripts must not touch, is in it: \
-                 name a folder beside that",
-                held.display()
-            )),
-            None => Ok(real),
-        }
-    }
-
-    /// Whether what is named is where its name says, as far as scripts could have put
-    /// a link on the way.
-    fn is_steady(&self, named: &Path, found: &Path) -> bool {
-        let places = self.skills_folders.iter().chain(&self.confinement.write);
-        let mut places = places.filter(|place| place.as_path() != named);
-        places.all(|place| {
-            let Some(real_place) = real(place) else {
-                return true;
-            };
-            if let Ok(rest) = named.strip_prefix(place) {
-                return real_place.join(rest) == found;
-            }
-            let parent = named.parent().and_then(real);
-            let is_inside = parent.is_some_and(|parent| parent.starts_with(&real_place));
-            !is_inside || plain(named).as_deref() == Some(found)
-        })
+    /// Where scripts, of this skill and of others, may put links.
+    fn places(&self) -> Vec<PathBuf> {
+        let own = self.folder.and_then(real);
+        let granted = self.confinement.write.iter().filter_map(real);
+        let shared = real(SHARED_MEMORY);
+        let skills = self.other_skills().into_iter().chain(own);
+        skills.chain(granted).chain(shared).collect()
     }
 
     /// Settings and credentials, also where they are still missing, and what is never
@@ -260,10 +242,10 @@ impl Case<'_> {
         roots().chain(others).collect()
     }
 
-    fn to_read(&self) -> Vec<PathBuf> {
+    fn to_read(&self, places: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
         let fixed = SYSTEM.iter().chain(&SETTINGS).chain(&REST);
         let mut paths: Vec<PathBuf> = fixed.map(PathBuf::from).collect();
-        paths.extend(self.interpreter());
+        paths.extend(self.interpreter(places));
         // What a user has installed by `pip install --user`.
         let base = variable(self.scripts, "PYTHONUSERBASE").map(PathBuf::from);
         let base = base.or_else(|| Some(self.home()?.join(".local")));
@@ -271,24 +253,36 @@ impl Case<'_> {
         let lists = SEARCHED
             .iter()
             .filter_map(|name| variable(self.scripts, name));
+        let searched = lists.flat_map(parts).chain(base);
         // A whole home in a search path is somebody's slip, and too much.
-        let searched = lists.flat_map(parts).chain(base).filter_map(real);
         let user = &self.scripts.user_folder;
         let is_broad = |path: &PathBuf| self.holds_home(path) || user.starts_with(path);
+        let searched = searched.filter_map(|path| steady(&path, places));
         paths.extend(searched.filter(|path| !is_broad(path)));
+        for path in self.confinement.read.iter().filter(|path| path.exists()) {
+            let found = steady(path, places);
+            paths.push(found.ok_or_else(|| unsteady(SCRIPT_SANDBOX_READ, path))?);
+        }
+        Ok(paths)
+    }
+
+    /// By what version managers choose a Python for the skill's folder. Not links, which
+    /// may lead anywhere.
+    fn choices(&self) -> Vec<PathBuf> {
         let above = self.folder.into_iter().flat_map(Path::ancestors);
-        paths.extend(above.flat_map(|folder| OF_MANAGERS.map(|name| folder.join(name))));
-        let more = self.confinement.read.iter();
-        let is_steady = |path: &&PathBuf| real(path).is_some_and(|it| self.is_steady(path, &it));
-        paths.extend(more.filter(is_steady).cloned());
-        paths
+        let files = above.flat_map(|folder| OF_MANAGERS.map(|name| folder.join(name)));
+        let is_file = |path: &PathBuf| path.symlink_metadata().is_ok_and(|meta| meta.is_file());
+        files.filter(is_file).filter_map(plain).collect()
     }
 
     /// What the interpreter consists of, and what it leads to: a venv's base, a version
     /// manager. A venv of the skill is not trusted to say where that is: a prefix
     /// counts only if it looks like a Python's.
-    fn interpreter(&self) -> Vec<PathBuf> {
+    fn interpreter(&self, places: &[PathBuf]) -> Vec<PathBuf> {
         let program = &self.python.program;
+        if self.python.venv.is_none() && steady(program, places).is_none() {
+            return Vec::new();
+        }
         let folder = program.parent().unwrap_or(program);
         let prefix = folder.parent().unwrap_or(folder);
         let mut found = Vec::new();
@@ -356,6 +350,69 @@ impl Case<'_> {
              network; the user can grant more with {SCRIPT_SANDBOX_WRITE} and {SCRIPT_SANDBOX_READ}"
         )
     }
+}
+
+/// A folder of `SCRIPT_SANDBOX_WRITE`, if all of it may be granted.
+fn checked(folder: &Path, hidden: &[PathBuf], places: &[PathBuf]) -> Result<PathBuf, String> {
+    let shown = folder.display();
+    if !folder.exists() {
+        return Err(format!(
+            "{SCRIPT_SANDBOX_WRITE} names {shown}, which does not exist: make it first"
+        ));
+    }
+    if !folder.is_dir() {
+        return Err(format!(
+            "{SCRIPT_SANDBOX_WRITE} names {shown}, which is no folder: name one"
+        ));
+    }
+    let found = steady(folder, places);
+    let found = found.ok_or_else(|| unsteady(SCRIPT_SANDBOX_WRITE, folder))?;
+    match held_in(&found, hidden) {
+        Some(held) => Err(format!(
+            "{SCRIPT_SANDBOX_WRITE} names {shown}, and {}, which scripts must not touch, is in it: \
+             name a folder beside that",
+            held.display()
+        )),
+        None => Ok(found),
+    }
+}
+
+fn unsteady(name: &str, path: &Path) -> String {
+    format!(
+        "{name} names {}, which leads over a link where scripts write: name what it leads to, if \
+         you mean that",
+        path.display()
+    )
+}
+
+/// Where an absolute path leads, if it leads over no link in one of these places.
+fn steady(path: &Path, places: &[PathBuf]) -> Option<PathBuf> {
+    let words = |path: &Path| -> Vec<OsString> {
+        let parts = path.components().rev();
+        parts.map(|part| part.as_os_str().to_owned()).collect()
+    };
+    let mut left = words(path);
+    let mut at = PathBuf::from("/");
+    let mut links = 0;
+    while let Some(word) = left.pop() {
+        if word == ".." {
+            at.pop();
+            continue;
+        }
+        // The root begins anew, as `join` does.
+        let next = at.join(&word);
+        match fs::read_link(&next) {
+            Ok(target) => {
+                links += 1;
+                if links > limits::LINKS || places.iter().any(|place| at.starts_with(place)) {
+                    return None;
+                }
+                left.extend(words(&target));
+            }
+            Err(_) => at = next,
+        }
+    }
+    real(&at).filter(|real| *real == at)
 }
 
 /// The interpreter that a venv with copied programs was made from.

@@ -72,8 +72,6 @@ const PROBES: &[(&str, &str, Due)] = &[
     ("a device", "os.mknod('device', 0o20600, os.makedev(1, 1))", No),
     ("signals to strangers", "os.kill(1, 0)", No),
     ("limits of strangers", "import resource; resource.prlimit(os.getppid(), resource.RLIMIT_CORE)", No),
-    ("priorities of strangers", "os.setpriority(os.PRIO_PROCESS, os.getppid(), 5)", No),
-    ("processors of strangers", "os.sched_setaffinity(os.getppid(), [0])", No),
     ("attributes of files outside", "os.setxattr(cwd + '/victim', 'user.x', b'1')", No),
     ("what others do", "watch = libc.inotify_init1(0); assert libc.inotify_add_watch(watch, b'/tmp', 2) >= 0", No),
     ("a file of 2 GiB", "open('large', 'wb').truncate(2 << 30)", No),
@@ -98,6 +96,9 @@ if __name__ == '__main__':
     with multiprocessing.get_context('spawn').Pool(2) as pool: assert pool.map(abs, [-1, 2]) == [1, 2]", Works),
     ("shared memory", "from multiprocessing import shared_memory
 m = shared_memory.SharedMemory(create=True, size=9); m.close(); m.unlink()", Works),
+    ("advice about processors", "parent, before = os.getppid(), os.sched_getaffinity(os.getppid())
+os.sched_setaffinity(os.getpid(), [0]); os.sched_setaffinity(parent, [0]); os.setpriority(os.PRIO_PROCESS, parent, 5)
+assert os.sched_getaffinity(parent) == before and os.getpriority(os.PRIO_PROCESS, parent) == 0", Works),
     ("threads", "from concurrent.futures import ThreadPoolExecutor
 assert list(ThreadPoolExecutor(4).map(abs, [-1])) == [1]", Works),
     ("asyncio", "import asyncio
@@ -463,6 +464,36 @@ fn links_of_a_skill_grant_nothing() {
         let (result, run) = run(&test, &spy);
         run.demand(result["returncode"] != 0, name);
     }
+    // What chooses a Python is a file; what is searched leads over no link of a script's.
+    let test = fresh().env("SCRIPT_PYTHON", interpreter());
+    symlink(test.path("home"), test.path("skills/s/.python-version")).unwrap();
+    symlink(test.path("home"), test.path("skills/s/lib")).unwrap();
+    let test = test
+        .clone()
+        .env("PYTHONPATH", test.path("skills/s/lib/private"));
+    let (result, chosen) = run(&test, &spy);
+    chosen.demand(result["returncode"] == 1, "a version, a search path");
+    // The user's own link is followed; one in what it leads to is not.
+    let test = fresh()
+        .env("SCRIPT_PYTHON", interpreter())
+        .folder("data/out");
+    symlink(test.path("data"), test.path("mine")).unwrap();
+    let test = test.clone().env("SCRIPT_SANDBOX_WRITE", test.path("mine"));
+    let (result, own) = run(&test, &format!("{BEFORE}\nwrite(cwd + '/data/out/x')"));
+    own.demand(result["returncode"] == 0, "the user's own link");
+    let both = format!(
+        "{}:{}",
+        test.path("mine").display(),
+        test.path("mine/out/x").display()
+    );
+    fs::remove_file(test.path("data/out/x")).unwrap();
+    symlink(test.path("home"), test.path("data/out/x")).unwrap();
+    let (result, swapped) = run(&test.clone().env("SCRIPT_SANDBOX_WRITE", both), &spy);
+    let message = result["error"].as_str().unwrap_or_default();
+    swapped.demand(
+        message.contains("leads over a link where scripts write"),
+        "swapped",
+    );
     // What is a link to no skill is none.
     let test = fresh().env("SCRIPT_PYTHON", interpreter());
     symlink(test.path("home/private"), test.path("skills/linked")).unwrap();

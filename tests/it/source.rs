@@ -12,7 +12,7 @@ use std::thread;
 
 use serde_json::{Value, json};
 
-use crate::harness::{Test, interpreter};
+use crate::harness::{Test, forget_signals, interpreter};
 
 const DOCUMENT: &str = "---\nname: s\ndescription: Runs scripts.\n---\n";
 
@@ -323,9 +323,12 @@ fn by_the_tool(test: &Test, path: &str) -> (Value, String, String) {
 
 /// The same by the interpreter itself.
 fn by_python(test: &Test, words: &[String]) -> (Value, String, String) {
-    use std::os::unix::process::ExitStatusExt;
+    use std::os::unix::process::{CommandExt, ExitStatusExt};
     let folder = test.path("skills/s");
-    let output = Command::new(interpreter())
+    let mut command = Command::new(interpreter());
+    // SAFETY: it makes only calls that are safe between fork and exec.
+    unsafe { command.pre_exec(forget_signals) };
+    let output = command
         .args(words)
         .args(["a", "-x", "ü"])
         .current_dir(&folder)

@@ -20,22 +20,24 @@ pub struct Confined {
     /// What a script that was refused something should know.
     pub advice: Option<String>,
     temporary: Option<PathBuf>,
+    /// What the user grants.
+    granted: Vec<PathBuf>,
 }
 
-/// Variables that name the folder for temporary files, and those in which programs
-/// keep things in a home: they take a folder that they may not enter for broken.
-const TEMPORARY: [&str; 7] = [
-    "TMPDIR",
-    "TMP",
-    "TEMP",
-    "XDG_CACHE_HOME",
-    "XDG_CONFIG_HOME",
-    "XDG_DATA_HOME",
-    "XDG_STATE_HOME",
+/// Variables that name the folder for temporary files.
+const TEMPORARY: [&str; 3] = ["TMPDIR", "TMP", "TEMP"];
+
+/// Variables that name folders in a home, and which: programs take one that they may
+/// not enter for broken.
+const OF_HOME: [(&str, &str); 4] = [
+    ("XDG_CACHE_HOME", ".cache"),
+    ("XDG_CONFIG_HOME", ".config"),
+    ("XDG_DATA_HOME", ".local/share"),
+    ("XDG_STATE_HOME", ".local/state"),
 ];
 
 /// The same for git's settings, which may hold passwords besides.
-const GIT_SETTINGS: (&str, &str) = ("GIT_CONFIG_GLOBAL", "/dev/null");
+const GIT_SETTINGS: (&str, &str) = ("GIT_CONFIG_GLOBAL", ".gitconfig");
 
 /// How a refusal shows in a traceback, or in what a program says.
 const REFUSALS: [&str; 3] = [
@@ -73,19 +75,38 @@ impl Confined {
             confine: Some(case.confine(limit)?),
             advice: Some(case.explain()),
             temporary: Some(temporary),
+            granted: [&confinement.read[..], &confinement.write].concat(),
         })
     }
 
-    /// Tells the script where it may put things.
+    /// Tells the script where it may put things, and where it finds what else it would
+    /// look for in a home, unless that is granted.
     pub fn add_to(&self, environment: &mut Vec<(OsString, OsString)>) {
         let Some(folder) = &self.temporary else {
             return;
         };
-        let (git, none) = GIT_SETTINGS;
-        let is_own = |name: &OsString| name == git || TEMPORARY.iter().any(|own| name == own);
-        environment.retain(|(name, _)| !is_own(name));
-        environment.extend(TEMPORARY.map(|name| (name.into(), folder.clone().into())));
-        environment.push((git.into(), none.into()));
+        let before = environment.clone();
+        let value = |name: &str| {
+            let (_, value) = before.iter().find(|(known, _)| known == name)?;
+            Some(PathBuf::from(value))
+        };
+        let home = value("HOME").unwrap_or_default();
+        let mut set = |name: &str, value: PathBuf| {
+            environment.retain(|(known, _)| known != name);
+            environment.push((name.into(), value.into()));
+        };
+        for name in TEMPORARY {
+            set(name, folder.clone());
+        }
+        let git = (GIT_SETTINGS, folder.join("gitconfig"));
+        let of_home = OF_HOME.map(|names| (names, folder.clone()));
+        for ((name, usual), instead) in of_home.into_iter().chain([git]) {
+            let place = value(name).unwrap_or_else(|| home.join(usual));
+            let is_granted = |path: &PathBuf| path.starts_with(&place) || place.starts_with(path);
+            if !self.granted.iter().any(is_granted) {
+                set(name, instead);
+            }
+        }
     }
 
     /// The advice for a script that failed, if its last words tell of a refusal.

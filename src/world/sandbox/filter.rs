@@ -47,6 +47,8 @@ const TRUNCATING_READ: Masked = Masked(
     (libc::O_TRUNC | libc::O_ACCMODE).cast_unsigned(),
     libc::O_TRUNC.cast_unsigned(),
 );
+/// No error.
+const GRANTED: c_int = 0;
 /// One process, to `setpriority(2)` and to `ioprio_set(2)`; then 0 is the own one.
 const PROCESS: Masked = Masked(u32::MAX, 0);
 const IO_PROCESS: Masked = Masked(u32::MAX, 1);
@@ -74,14 +76,16 @@ const RULES: &[Rule] = &[
     Never(libc::SYS_pidfd_getfd, libc::EPERM),
     Never(libc::SYS_kcmp, libc::EPERM),
     Unless(libc::SYS_prlimit64, 0, OWN, libc::EPERM),
-    Unless(libc::SYS_sched_setaffinity, 0, OWN, libc::EPERM),
-    Unless(libc::SYS_sched_setscheduler, 0, OWN, libc::EPERM),
-    Unless(libc::SYS_sched_setparam, 0, OWN, libc::EPERM),
-    Unless(libc::SYS_sched_setattr, 0, OWN, libc::EPERM),
-    Unless(libc::SYS_setpriority, 0, PROCESS, libc::EPERM),
-    Unless(libc::SYS_setpriority, 1, OWN, libc::EPERM),
-    Unless(libc::SYS_ioprio_set, 0, IO_PROCESS, libc::EPERM),
-    Unless(libc::SYS_ioprio_set, 1, OWN, libc::EPERM),
+    // Their processors and priorities. Threads set their own by a number that nobody
+    // can tell from others': it is only advice, so nothing is done, and no error told.
+    Unless(libc::SYS_sched_setaffinity, 0, OWN, GRANTED),
+    Unless(libc::SYS_sched_setscheduler, 0, OWN, GRANTED),
+    Unless(libc::SYS_sched_setparam, 0, OWN, GRANTED),
+    Unless(libc::SYS_sched_setattr, 0, OWN, GRANTED),
+    Unless(libc::SYS_setpriority, 0, PROCESS, GRANTED),
+    Unless(libc::SYS_setpriority, 1, OWN, GRANTED),
+    Unless(libc::SYS_ioprio_set, 0, IO_PROCESS, GRANTED),
+    Unless(libc::SYS_ioprio_set, 1, OWN, GRANTED),
     // What others do with their files.
     Never(libc::SYS_inotify_add_watch, libc::EACCES),
     Never(libc::SYS_fanotify_mark, libc::EACCES),

@@ -372,7 +372,7 @@ impl Drop for Running {
 
 /// Signals are part of the environment: a test suite that a shell runs in the
 /// background, or under `nohup`, ignores some, and programs inherit that.
-fn forget_signals() -> io::Result<()> {
+pub fn forget_signals() -> io::Result<()> {
     const LAST: libc::c_int = 31;
     // SAFETY: safe between fork and exec; the set is made before it is used.
     unsafe {

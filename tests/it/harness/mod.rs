@@ -41,7 +41,7 @@ mod workspace;
 
 use std::time::Duration;
 
-pub use command::Running;
+pub use command::{Running, forget_signals};
 pub use filter::{LANDLOCK, OPENAT2, Refused, SECCOMP, without, without_in};
 pub use outcome::Outcome;
 pub use processes::{family_of, is_alive, processes_with_marker, wait_until};
