@@ -7,6 +7,8 @@
 //! read, what lies around it is granted entry by entry; where it lies in a tree to
 //! be written in, there can be no sandbox, and that is said.
 
+mod system;
+
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -22,86 +24,7 @@ use crate::skills::skill::is_document;
 use crate::world::files;
 use crate::world::process::Confine;
 use crate::world::sandbox::{Grants, Sandbox};
-
-/// Programs, libraries and their data.
-const SYSTEM: [&str; 9] = [
-    "/usr",
-    "/bin",
-    "/sbin",
-    "/lib",
-    "/lib32",
-    "/lib64",
-    "/nix/store",
-    "/gnu/store",
-    "/home/linuxbrew/.linuxbrew",
-];
-
-/// Settings of the system that programs read: names, fonts, time zones, and of
-/// certificates the public part only.
-const SETTINGS: [&str; 34] = [
-    "/etc/ImageMagick-6",
-    "/etc/ImageMagick-7",
-    "/etc/R",
-    "/etc/alternatives",
-    "/etc/crypto-policies",
-    "/etc/debian_version",
-    "/etc/fonts",
-    "/etc/gitconfig",
-    "/etc/ghostscript",
-    "/etc/group",
-    "/etc/host.conf",
-    "/etc/hostname",
-    "/etc/hosts",
-    "/etc/java-17-openjdk",
-    "/etc/java-21-openjdk",
-    "/etc/ld.so.cache",
-    "/etc/ld.so.conf",
-    "/etc/ld.so.conf.d",
-    "/etc/libreoffice",
-    "/etc/locale.alias",
-    "/etc/localtime",
-    "/etc/magic",
-    "/etc/mime.types",
-    "/etc/nsswitch.conf",
-    "/etc/os-release",
-    "/etc/papersize",
-    "/etc/passwd",
-    "/etc/pki/tls/certs",
-    "/etc/pki/tls/openssl.cnf",
-    "/etc/ssl/certs",
-    "/etc/ssl/openssl.cnf",
-    "/etc/terminfo",
-    "/etc/texmf",
-    "/etc/timezone",
-];
-
-/// What programs look up elsewhere: the number of processors, fonts.
-const REST: [&str; 4] = [
-    "/sys/devices/system/cpu",
-    "/var/cache/fontconfig",
-    "/var/lib/ghostscript",
-    "/var/lib/texmf",
-];
-
-/// What is granted by no name: processes, devices, the hashes of passwords.
-const NEVER: [&str; 8] = [
-    "/proc",
-    "/dev",
-    "/etc/shadow",
-    "/etc/shadow-",
-    "/etc/gshadow",
-    "/etc/gshadow-",
-    "/etc/security/opasswd",
-    "/etc/ssl/private",
-];
-
-/// By what version managers choose a Python, in a folder or one above it.
-const OF_MANAGERS: [&str; 4] = [
-    ".python-version",
-    ".tool-versions",
-    "mise.toml",
-    ".mise.toml",
-];
+use system::{NEVER, OF_MANAGERS, REST, SETTINGS, SYSTEM};
 
 /// What `multiprocessing` cannot do without: locks and shared memory.
 const SHARED_MEMORY: &str = "/dev/shm";
