@@ -123,11 +123,12 @@ impl Config {
             Needs::Skills => None,
         };
         let skills_folders = reader.skills_folders();
+        let sandbox = reader.sandbox();
         let scripts = Scripts {
             limit: reader.seconds(settings::SCRIPT_TIMEOUT_SECONDS, limits::SCRIPT_SECONDS),
             python: reader.python(),
-            keep_leftovers: reader.keeps_leftovers(),
-            sandbox: reader.sandbox(),
+            keep_leftovers: reader.keeps_leftovers(sandbox.is_some()),
+            sandbox,
             environment: script_environment(settings, &credentials),
             user_folder: user_folder.to_path_buf(),
             temporary_folder: settings
@@ -211,14 +212,13 @@ impl Reader<'_> {
         }
     }
 
-    /// In a sandbox not for a stranger's asking: what lives on changes the skill
-    /// when nobody looks any more.
-    fn keeps_leftovers(&mut self) -> bool {
+    /// In a sandbox not because a stranger's file asks for it: what lives on changes
+    /// the skill when nobody looks any more.
+    fn keeps_leftovers(&mut self, is_sandboxed: bool) -> bool {
         let keeps = self.choice(settings::SCRIPT_LEFTOVERS, &["kill", "keep"]) == Some(1);
         let source = self.settings.value(settings::SCRIPT_LEFTOVERS);
         let is_foreign = source.is_some_and(|(_, source)| source.is_foreign());
-        let sandbox = self.settings.value(settings::SCRIPT_SANDBOX);
-        keeps && !(is_foreign && sandbox.is_some_and(|(value, _)| value != "off"))
+        keeps && !(is_sandboxed && is_foreign)
     }
 
     fn python(&mut self) -> Python {
@@ -309,6 +309,12 @@ impl Reader<'_> {
     }
 }
 
+/// The parts of a list as in `PATH`.
+pub fn parts(list: &OsStr) -> impl Iterator<Item = &OsStr> {
+    let parts = list.as_bytes().split(|&byte| byte == b':');
+    parts.map(OsStr::from_bytes)
+}
+
 /// The first executable regular file of that name in the search path.
 pub fn find_program(name: &OsStr, search_path: Option<&OsStr>) -> Option<PathBuf> {
     use std::os::unix::fs::PermissionsExt;
@@ -316,10 +322,8 @@ pub fn find_program(name: &OsStr, search_path: Option<&OsStr>) -> Option<PathBuf
         path.metadata()
             .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
     };
-    search_path?
-        .as_bytes()
-        .split(|&byte| byte == b':')
-        .map(|folder| Path::new(OsStr::from_bytes(folder)).join(name))
+    parts(search_path?)
+        .map(|folder| Path::new(folder).join(name))
         .filter(|path| path.is_absolute())
         .find(is_executable)
 }

@@ -9,18 +9,19 @@
 
 mod system;
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::config::{Confinement, Scripts};
+use crate::config::{Confinement, Scripts, parts};
 use crate::limits;
 use crate::settings::{SCRIPT_SANDBOX, SCRIPT_SANDBOX_READ, SCRIPT_SANDBOX_WRITE};
 use crate::skills::python::{Interpreter, is_executable, variable};
 use crate::skills::skill::is_document;
+use crate::world::confined::MARK_OF_VENVS;
 use crate::world::files;
 use crate::world::process::Confine;
 use crate::world::sandbox::{Grants, Sandbox};
@@ -40,10 +41,6 @@ const OF_PYTHON: [&str; 8] = [
     "ssl",
     MARK_OF_VENVS,
 ];
-const MARK_OF_VENVS: &str = "pyvenv.cfg";
-
-/// The usual names of a skill's document.
-const DOCUMENTS: [&str; 3] = ["SKILL.md", "skill.md", "Skill.md"];
 
 /// Variables with folders of programs and of libraries.
 const SEARCHED: [&str; 3] = ["PATH", "LD_LIBRARY_PATH", "PYTHONPATH"];
@@ -125,9 +122,7 @@ impl Case<'_> {
             ));
         }
         let is_link = self.folder.and_then(plain).as_ref() != Some(&own);
-        let names = fs::read_dir(&own).into_iter().flatten().flatten();
-        let mut names = names.filter_map(|entry| entry.file_name().into_string().ok());
-        if self.holds_home(&own) || is_link && !names.any(|name| is_document(&name)) {
+        if self.holds_home(&own) || is_link && !is_skill(&own) {
             return Err(format!("the skill is a link to {shown}, which is none"));
         }
         Ok(Some(own))
@@ -155,10 +150,9 @@ impl Case<'_> {
         let roots = || self.skills_folders.iter().filter_map(real);
         let entries = roots().filter_map(|root| fs::read_dir(root).ok()).flatten();
         // Links to anything else are no skills, and may lead to all there is.
-        let is_skill = |path: &PathBuf| DOCUMENTS.iter().any(|name| path.join(name).is_file());
         let links = entries.flatten().filter_map(|entry| {
             let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
-            is_link.then(|| real(entry.path()).filter(is_skill))?
+            is_link.then(|| real(entry.path()).filter(|path| is_skill(path)))?
         });
         let own = self.folder.and_then(real);
         let others = links.filter(|link| Some(link) != own.as_ref());
@@ -176,7 +170,8 @@ impl Case<'_> {
         let lists = SEARCHED
             .iter()
             .filter_map(|name| variable(self.scripts, name));
-        let searched = lists.flat_map(parts).chain(base);
+        let searched = lists.flat_map(parts).map(PathBuf::from);
+        let searched = searched.filter(|path| path.is_absolute()).chain(base);
         // A whole home in a search path is somebody's slip, and too much.
         let user = &self.scripts.user_folder;
         let is_broad = |path: &PathBuf| self.holds_home(path) || user.starts_with(path);
@@ -273,6 +268,13 @@ impl Case<'_> {
              network; the user can grant more with {SCRIPT_SANDBOX_WRITE} and {SCRIPT_SANDBOX_READ}"
         )
     }
+}
+
+/// Whether a skill's document lies in this folder.
+fn is_skill(folder: &Path) -> bool {
+    let names = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut names = names.filter_map(|entry| entry.file_name().into_string().ok());
+    names.any(|name| is_document(&name))
 }
 
 /// A folder of `SCRIPT_SANDBOX_WRITE`, if all of it may be granted.
@@ -393,11 +395,4 @@ fn plain(path: impl AsRef<Path>) -> Option<PathBuf> {
 
 fn real(path: impl AsRef<Path>) -> Option<PathBuf> {
     path.as_ref().canonicalize().ok()
-}
-
-/// The absolute paths of a list as in `PATH`.
-fn parts(list: &OsStr) -> impl Iterator<Item = PathBuf> {
-    let parts = list.as_bytes().split(|&byte| byte == b':');
-    let parts = parts.map(|part| PathBuf::from(OsStr::from_bytes(part)));
-    parts.filter(|path| path.is_absolute())
 }

@@ -598,6 +598,49 @@ fn a_strangers_file_does_not_open_the_sandbox() {
     own.demand(result["returncode"] == 0, "its own folder is its to grant");
 }
 
+/// What a stranger's file wants to live on does not, but what the user's does.
+#[test]
+fn a_stranger_keeps_no_leftovers() {
+    if !is_possible() {
+        return;
+    }
+    let leave = "import subprocess; subprocess.Popen(['sleep', '3'], start_new_session=True)";
+    for (file, fate) in [
+        (".env", "was ended"),
+        ("home/.config/skills-runner/.env", "lives on"),
+    ] {
+        let test = bench()
+            .file(file, "SCRIPT_LEFTOVERS=keep\n")
+            .mode(file, 0o600);
+        let (result, run) = run(&test, leave);
+        let hint = result["hint"].as_str().unwrap_or_default();
+        run.demand(hint.contains(fate), file);
+    }
+}
+
+/// Programs find their folders where they may write, unless their own are granted.
+#[test]
+fn programs_have_their_folders() {
+    if !is_possible() {
+        return;
+    }
+    let show = "import os
+print(*(os.environ.get(name, '').replace(os.environ['TMPDIR'], 'T') for name in
+      ['XDG_CACHE_HOME', 'XDG_CONFIG_HOME', 'GIT_CONFIG_GLOBAL']))";
+    let (result, usual) = run(&bench(), show);
+    usual.demand(
+        result["stdout"] == "T T T/gitconfig\n",
+        "they are elsewhere",
+    );
+    let test = bench().folder("home/.cache/models");
+    let cache = test.path("home/.cache/models");
+    let (result, granted) = run(&test.env("SCRIPT_SANDBOX_READ", cache), show);
+    granted.demand(
+        result["stdout"] == " T T/gitconfig\n",
+        "the cache is not its own",
+    );
+}
+
 /// A script that is refused something is told why; the user as well.
 #[test]
 fn a_refusal_is_explained() {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::config::Scripts;
 use crate::skills::grants::Case;
-use crate::skills::python::Interpreter;
+use crate::skills::python::{Interpreter, variable};
 use crate::skills::{Skill, Skills};
 use crate::world::process::Confine;
 use crate::world::scratch::Scratch;
@@ -81,16 +81,12 @@ impl Confined {
 
     /// Tells the script where it may put things, and where it finds what else it would
     /// look for in a home, unless that is granted.
-    pub fn add_to(&self, environment: &mut Vec<(OsString, OsString)>) {
+    pub fn add_to(&self, environment: &mut Vec<(OsString, OsString)>, scripts: &Scripts) {
         let Some(folder) = &self.temporary else {
             return;
         };
-        let before = environment.clone();
-        let value = |name: &str| {
-            let (_, value) = before.iter().find(|(known, _)| known == name)?;
-            Some(PathBuf::from(value))
-        };
-        let home = value("HOME").unwrap_or_default();
+        let home = variable(scripts, "HOME").map(PathBuf::from);
+        let home = home.unwrap_or_default();
         let mut set = |name: &str, value: PathBuf| {
             environment.retain(|(known, _)| known != name);
             environment.push((name.into(), value.into()));
@@ -101,7 +97,8 @@ impl Confined {
         let git = (GIT_SETTINGS, folder.join("gitconfig"));
         let of_home = OF_HOME.map(|names| (names, folder.clone()));
         for ((name, usual), instead) in of_home.into_iter().chain([git]) {
-            let place = value(name).unwrap_or_else(|| home.join(usual));
+            let place = variable(scripts, name).map(PathBuf::from);
+            let place = place.unwrap_or_else(|| home.join(usual));
             let is_granted = |path: &PathBuf| path.starts_with(&place) || place.starts_with(path);
             if !self.granted.iter().any(is_granted) {
                 set(name, instead);

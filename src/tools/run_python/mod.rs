@@ -188,7 +188,7 @@ fn execute(
         Ok(confined) => confined,
         Err(cause) => return ToolResult::failure(format!("the script was not run: {cause}")),
     };
-    confined.add_to(&mut environment);
+    confined.add_to(&mut environment, scripts);
     let job = Job {
         program: &python.program,
         args: &command,

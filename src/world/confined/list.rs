@@ -24,7 +24,7 @@ const FILLED_BY_TOOLS: [&str; 6] = [
 ];
 
 /// What every venv holds, whatever its name (PEP 405).
-const MARK_OF_VENVS: &str = "pyvenv.cfg";
+pub const MARK_OF_VENVS: &str = "pyvenv.cfg";
 
 /// What kind of thing an entry is. A link is not followed to find out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -35,7 +35,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use list::read_entries;
-pub use list::{Entries, Entry, Kind};
+pub use list::{Entries, Entry, Kind, MARK_OF_VENVS};
 pub use open::Mechanism;
 use open::{Found, LOOK, Purpose, look, open_folder, open_name};
 use path::{Below, strip};
