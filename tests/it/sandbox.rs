@@ -686,6 +686,11 @@ fn a_changed_document_or_venv_is_told() {
                 Some(".git of the skill changed"),
             ),
             (
+                "import os; os.mkdir('.skills-runner-setup')",
+                Some(".skills-runner-setup of the skill changed"),
+            ),
+            ("open('HEAD', 'w')", Some("HEAD of the skill changed")),
+            (
                 "open('SKILL.md', 'a').write('x')",
                 Some("SKILL.md of the skill changed"),
             ),
