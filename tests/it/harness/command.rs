@@ -51,8 +51,6 @@ pub(super) struct Ended {
     pub(super) status: i32,
     pub(super) elapsed: Duration,
     pub(super) peak_memory_kib: u64,
-    pub(super) peak_memory_bound_kib: u64,
-    pub(super) memory_was_seen: bool,
 }
 
 impl Test {
@@ -329,11 +327,8 @@ impl Running {
             .unwrap_or_default()
             .max(self.seen_kib);
         let mut status = 0;
-        // SAFETY: plain numbers, for which zero is a valid value.
-        let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-        // SAFETY: both outlive the call; the child is ours and nobody else waits for it.
-        let waited =
-            unsafe { libc::wait4(self.pid, &raw mut status, libc::WNOHANG, &raw mut usage) };
+        // SAFETY: it outlives the call; the child is ours and nobody else waits for it.
+        let waited = unsafe { libc::waitpid(self.pid, &raw mut status, libc::WNOHANG) };
         if waited == 0 {
             return;
         }
@@ -343,7 +338,6 @@ impl Running {
             "failed to wait: {}",
             io::Error::last_os_error()
         );
-        let bound_kib = u64::try_from(usage.ru_maxrss).unwrap_or_default();
         self.ended = Some(Ended {
             status: if libc::WIFSIGNALED(status) {
                 -libc::WTERMSIG(status)
@@ -351,13 +345,7 @@ impl Running {
                 libc::WEXITSTATUS(status)
             },
             elapsed: self.started.elapsed(),
-            peak_memory_kib: if self.seen_kib == 0 {
-                bound_kib
-            } else {
-                self.seen_kib
-            },
-            peak_memory_bound_kib: bound_kib,
-            memory_was_seen: self.seen_kib > 0,
+            peak_memory_kib: self.seen_kib,
         });
     }
 }
