@@ -2,6 +2,7 @@
 //! the characters that command a terminal.
 
 use std::borrow::Cow;
+use std::path::Path;
 
 /// White space folded into single blanks, cut after `most_bytes` at a
 /// character's boundary.
@@ -186,6 +187,17 @@ fn edit_distance(a: &str, b: &str) -> usize {
         }
     }
     row[b.len()]
+}
+
+/// A path as a shell takes it.
+pub fn quoted(path: &Path) -> String {
+    let text = path.to_string_lossy();
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-+@%:,".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        text.into_owned()
+    } else {
+        format!("'{}'", text.replace('\'', "'\\''"))
+    }
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use crate::dotenv::Variable;
 use crate::limits;
 use crate::secret::{Secret, Secrets};
 use crate::settings::{self, NO_KEY, Settings, Source};
-use crate::skills::python::quoted;
+use crate::text::quoted;
 use crate::world::files;
 
 /// What is sent with every request to prove who asks.

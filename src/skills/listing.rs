@@ -9,9 +9,9 @@ use std::io::{Error, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use crate::limits;
-use crate::skills::python::quoted;
 use crate::skills::skill::is_document;
 use crate::skills::{Problem, Severity, is_skill_name};
+use crate::text::quoted;
 
 /// Folders that tools make wherever they run.
 const MADE_BY_TOOLS: [&str; 3] = ["__pycache__", "node_modules", "venv"];

@@ -17,6 +17,7 @@ use crate::config::{Python, Scripts, find_program};
 use crate::skills::Skill;
 use crate::skills::grants::Case;
 use crate::skills::venv::{self, BEFORE, SETUP_FOLDER};
+use crate::text::quoted;
 use crate::world::capture::Caps;
 use crate::world::patience::Patience;
 use crate::world::process::{self, Confine, Job, Leftovers, Outcome};
@@ -312,17 +313,6 @@ pub fn setup_command(address: &str, packages: &[&str]) -> String {
         command.push_str(&quoted(Path::new(word)));
     }
     command
-}
-
-/// A path as a shell takes it.
-pub fn quoted(path: &Path) -> String {
-    let text = path.to_string_lossy();
-    let is_plain = |c: char| c.is_alphanumeric() || "/._-+@%:,".contains(c);
-    if !text.is_empty() && text.chars().all(is_plain) {
-        text.into_owned()
-    } else {
-        format!("'{}'", text.replace('\'', "'\\''"))
-    }
 }
 
 /// Whether it is a file that somebody may run.

@@ -9,9 +9,9 @@ use crate::cli::doctor::remedy::remedy;
 use crate::cli::doctor::report::Check;
 use crate::cli::setup::Run;
 use crate::limits;
-use crate::skills::python::{Interpreter, quoted};
+use crate::skills::python::Interpreter;
 use crate::skills::{Catalogue, Problem, Skill, Summary, check, venv};
-use crate::text;
+use crate::text::{self, quoted};
 
 /// Whether the skill's own environment works; `None`: it has none.
 pub fn venv(run: &Run, skill: &Summary) -> Option<std::result::Result<(), String>> {

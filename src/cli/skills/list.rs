@@ -7,9 +7,8 @@ use crate::cli::skills::print_json;
 use crate::cli::skills::view::{ProblemView, View};
 use crate::error::Result;
 use crate::limits;
-use crate::skills::python::quoted;
 use crate::skills::{Catalogue, check};
-use crate::text;
+use crate::text::{self, quoted};
 use crate::world::output::Output;
 
 /// The list for programs.

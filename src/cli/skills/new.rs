@@ -7,9 +7,8 @@ use crate::cli::setup::{Run, skills_command};
 use crate::cli::skills::{near, print_json};
 use crate::error::{Error, Result};
 use crate::limits;
-use crate::skills::python::quoted;
 use crate::skills::skeleton;
-use crate::text;
+use crate::text::{self, quoted};
 use crate::world::output::Output;
 
 /// What the document of a new skill is called.

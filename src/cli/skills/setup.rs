@@ -10,8 +10,8 @@ use crate::cli::skills::lossy;
 use crate::cli::skills::{Place, near, print_json};
 use crate::error::{Error, Kind, Result};
 use crate::skills::Skill;
-use crate::skills::python::quoted;
 use crate::skills::setup::{Done, Import, Order, Outcome, Progress, setup};
+use crate::text::quoted;
 use crate::world::output::Output;
 
 /// What has come of it, for programs.

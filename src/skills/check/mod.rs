@@ -13,9 +13,9 @@ use std::path::{Path, PathBuf};
 use crate::limits;
 use crate::skills::frontmatter::{self, Frontmatter};
 use crate::skills::nested;
-use crate::skills::python::quoted;
 use crate::skills::yaml::fence::line_number;
 use crate::skills::{Catalogue, Problem, Severity, Skill};
+use crate::text::quoted;
 
 mod document;
 mod fields;

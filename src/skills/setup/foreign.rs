@@ -6,8 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Kind};
-use crate::skills::python::quoted;
-use crate::text::one_name;
+use crate::text::{one_name, quoted};
 
 /// The first place that is not in the skill.
 pub(super) fn outside<'p>(skill: &Path, places: &'p [PathBuf]) -> Option<&'p Path> {

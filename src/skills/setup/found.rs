@@ -6,8 +6,9 @@ use super::Setup;
 use super::foreign::{foreign, outside};
 use crate::config::{Python, Scripts};
 use crate::error::{Error, Kind};
-use crate::skills::python::{Interpreter, quoted, setup_command};
+use crate::skills::python::{Interpreter, setup_command};
 use crate::skills::venv::Record;
+use crate::text::quoted;
 
 /// The venv that a skill has.
 pub(super) enum Found {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::secret::without_logins;
 use crate::skills::Problem;
-use crate::skills::python::quoted;
+use crate::text::quoted;
 
 /// One thing that a person who waits wants to know; `Display` is a line.
 #[derive(Clone, Copy, Debug)]
