@@ -236,11 +236,8 @@ impl Reader<'_> {
 
     /// Several paths, separated as in `PATH`.
     fn paths(&self, value: &OsStr) -> Vec<PathBuf> {
-        let parts = value.as_bytes().split(|&byte| byte == b':');
-        let parts = parts.filter(|part| !part.is_empty());
-        parts
-            .map(|part| self.path(OsStr::from_bytes(part)))
-            .collect()
+        let named = parts(value).filter(|part| !part.is_empty());
+        named.map(|part| self.path(part)).collect()
     }
 
     fn path(&self, value: &OsStr) -> PathBuf {

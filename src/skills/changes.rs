@@ -15,7 +15,7 @@ use crate::limits;
 use crate::skills::Skill;
 use crate::skills::skill::is_document;
 use crate::skills::venv::SETUP_FOLDER;
-use crate::world::files;
+use crate::world::confined::{Root, read_whole};
 
 /// A moment, by the clock of the files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,7 +39,7 @@ pub struct Before {
 enum State {
     /// A small file with these bytes.
     File(Vec<u8>),
-    /// A folder that lies here; a large file.
+    /// A folder that lies here; a large file, or one behind a link that leads out.
     Other(Option<PathBuf>),
 }
 
@@ -95,16 +95,23 @@ impl Before {
     }
 }
 
+/// Through the confined door, as everything of a skill; a folder that has taken the
+/// place of another is opened anew.
 fn watched(folder: &Path) -> BTreeMap<PathBuf, State> {
+    let root = Root::open(folder);
+    let small = |name: &str| {
+        let file = root.as_ref().ok()?.file(name).ok()?;
+        let piece = read_whole(&file, limits::DOCUMENT_BYTES).ok()?;
+        (!piece.more).then_some(piece.bytes)
+    };
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
     let names = names.filter(|name| is_watched(name));
     names
         .map(|name| {
-            let path = folder.join(&name);
-            let state = match files::read_whole(&path, limits::DOCUMENT_BYTES) {
-                Ok(bytes) => State::File(bytes),
-                Err(_) => State::Other(path.canonicalize().ok()),
+            let state = match small(&name) {
+                Some(bytes) => State::File(bytes),
+                None => State::Other(folder.join(&name).canonicalize().ok()),
             };
             (PathBuf::from(name), state)
         })
