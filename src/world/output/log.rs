@@ -5,7 +5,7 @@
 //! more is tried. Several runners may share a file: every record is one write,
 //! under a lock, and what a crash left of a line stays a line of its own.
 
-use std::fs::{File, OpenOptions, Permissions, TryLockError};
+use std::fs::{File, Metadata, OpenOptions, Permissions, TryLockError};
 use std::io::{self, Write};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -49,15 +49,17 @@ impl Log {
             )
         };
         // Looked at first: opening a device may do something.
-        if let Ok(meta) = path.symlink_metadata() {
-            if meta.is_symlink() {
-                return Err(failure(&"it is a link").with_hint("name the file itself"));
-            }
-            if !meta.is_file() {
-                return Err(failure(&"it is no regular file"));
-            }
+        let is_special = |meta: &Metadata| !meta.is_file() && !meta.is_symlink();
+        if path.symlink_metadata().is_ok_and(|meta| is_special(&meta)) {
+            return Err(failure(&"it is no regular file"));
         }
-        let (file, is_readable) = open_private(path).map_err(|error| failure(&error))?;
+        let (file, is_readable) = open_private(path).map_err(|error| {
+            if path.is_symlink() {
+                failure(&"it is a link").with_hint("name the file itself")
+            } else {
+                failure(&error)
+            }
+        })?;
         let meta = file.metadata().map_err(|error| failure(&error))?;
         if !meta.is_file() {
             return Err(failure(&"it is no regular file"));
