@@ -127,7 +127,7 @@ fn list(folder: &Root, page: &Page) -> ToolResult {
         match (entry.kind, entry.size) {
             (Kind::Folder, _) => text.push('/'),
             (Kind::File, Some(size)) => text.push_str(&format!(" ({size} bytes)")),
-            (Kind::File, None) => {}
+            (Kind::File, None) => text.push_str(" (size unknown)"),
             (Kind::Link, _) => text.push_str(" (link)"),
             (Kind::Other, _) => text.push_str(" (special file)"),
         }

@@ -46,7 +46,7 @@ pub struct Entry {
     pub name: OsString,
     /// What it is.
     pub kind: Kind,
-    /// The size of a regular file in bytes.
+    /// The size of a regular file in bytes, where it may be seen.
     pub size: Option<u64>,
 }
 
