@@ -23,6 +23,8 @@ A run is good when
   `wait-timeout` cannot have its handler or its socket;
 - with status 0 all of the answer is on standard output;
 - every file of the working folder is as before, or as after the undisturbed run;
+- a script in the sandbox is confined, whatever fails, and what ran with a log is
+  in the log, in whole lines;
 - no process and no temporary folder is left, but where the calls that remove
   folders fail themselves.
 
@@ -75,7 +77,6 @@ ERRORS = {
     "mmap": "ENOMEM",
     "mremap": "ENOMEM",
     "munmap": "ENOMEM",
-    "brk": "ENOMEM",
     "rename": "EIO ENOSPC EACCES EXDEV",
     "renameat": "EIO ENOSPC EACCES EXDEV",
     "renameat2": "EINVAL ENOSYS EIO EXDEV",
@@ -109,16 +110,17 @@ REMOVING = set(
 UNFAIR = set(
     "exit exit_group rt_sigreturn arch_prctl set_tid_address getpid gettid getppid getuid "
     "geteuid getgid getegid restart_syscall sched_yield uname futex close".split()
+    # It fails by the place that it gives, which glibc relies on and strace cannot play.
+    + ["brk"]
 )
 
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "skills"
 # The ends that Rust's library makes itself: no memory, no signal stack, no SIGPIPE
 # to ignore, and an impossible error of a socket of its own; the same of the crate
-# `wait-timeout`, which demands of `sigaction` and its own socket that they work; or
-# the loader's.
+# `wait-timeout`, which demands of `sigaction` and its own socket that they work.
 RUSTS_OWN = re.compile(
     r"memory allocation of|panicked at \S*/library/std/src/sys/|fatal runtime error"
-    r"|panicked at \S*/wait-timeout-[0-9.]+/|error while loading shared libraries")
+    r"|panicked at \S*/wait-timeout-[0-9.]+/")
 # What a listing or a report says of something that it could not look into.
 TOLD = re.compile(r"cannot be|could not|failed|denied|refused|warning|unknown|error")
 
@@ -128,6 +130,14 @@ SCRIPT = "import os, time\nif os.fork() == 0: time.sleep(30)\nprint('x' * 1000 +
 UV = '#!/bin/sh\n[ "$1" = venv ] || exit 0\nfor last; do :; done\nmkdir -p "$last/bin"\n' \
      'ln -sf "$(command -v python3)" "$last/bin/python"\n: > "$last/pyvenv.cfg"\n'
 CALL = json.dumps({"skill_name": "calc", "script": SCRIPT})
+# What a script in the sandbox must not get at.
+SETTINGS = "LLM_MODEL_NAME=m\n"
+PEEK = "import os\ntry: print(open(os.environ['USER_CWD'] + '/.env').read())\n" \
+       "except OSError: print('refused')\n"
+PEEKING = json.dumps({"skill_name": "calc", "script": PEEK + SCRIPT})
+LOG = "audit.jsonl"
+# Scenarios that print the result of a script.
+SCRIPTS = ("script", "file", "sandbox", "log")
 
 # Name, arguments, standard input.
 SCENARIOS = [
@@ -137,6 +147,8 @@ SCENARIOS = [
     ("chat", ["chat"], "one\ntwo\n/exit\n"),
     ("script", ["tool", "run_python_script", "-"], CALL),
     ("file", ["tool", "run_python_script", '{"skill_name":"calc","file_path":"main.py"}'], None),
+    ("sandbox", ["--sandbox", "tool", "run_python_script", "-"], PEEKING),
+    ("log", ["--log", LOG, "tool", "run_python_script", "-"], CALL),
     ("read", ["tool", "read_file_in_skill", '{"skill_name":"calc","file_path":"."}'], None),
     ("list", ["skills", "list", "--json"], None),
     ("check", ["skills", "check"], None),
@@ -222,7 +234,7 @@ class Place:
             "skills/calc/requirements.txt": "beta>=1\n",
             "skills/crooked/SKILL.md": CROOKED,
             "bin/uv": UV,
-            ".env": "LLM_MODEL_NAME=m\n",
+            ".env": SETTINGS,
         }
         for name, text in files.items():
             path = self.work / name
@@ -312,11 +324,14 @@ class Undisturbed:
             sys.exit(f"torture: {scenario[0]} fails without faults ({self.status}):\n{out}{err}")
         self.out = levelled(out, place)
         self.after = place.tree()
-        # The most calls of one process.
-        self.calls = collections.Counter()
+        # The most calls of one process, and those of the loader: a program's own
+        # begin where Rust's library looks at the standard streams.
+        self.calls, self.of_loader = collections.Counter(), {}
         counts = collections.Counter()
         for line in trace.read_text(errors="replace").splitlines():
             if match := re.match(r"(\d+) +([a-z_0-9]+)\(", line):
+                if match[2] == "poll" and not self.of_loader:
+                    self.of_loader = {name: count for (_, name), count in counts.items()}
                 counts[match.groups()] += 1
         for (_, name), count in counts.items():
             self.calls[name] = max(self.calls[name], count)
@@ -346,11 +361,16 @@ def is_fair(case):
     return not (case.number.endswith("+") and case.error in PASSING)
 
 
+def is_of_loader(case, base):
+    """Whether the call fails that brings the program itself into memory."""
+    return int(case.number.rstrip("+")) <= base.of_loader.get(case.syscall, 0)
+
+
 def is_same_answer(case, base, out, err):
-    if case.scenario in ("ask-lines", "ask-json", "script", "file"):
+    if case.scenario in ("ask-lines", "ask-json", *SCRIPTS):
         lines = [json.loads(line) for line in out.splitlines()]
         last = lines[-1]
-        if case.scenario in ("script", "file"):
+        if case.scenario in SCRIPTS:
             expected = json.loads(base.out)
             return all(last.get(key) == expected[key] for key in ("returncode", "stdout", "stderr"))
         return last["status"] == "ok" and last["answer"] == "The answer is 42."
@@ -383,7 +403,9 @@ def faults(case, base, place, run):
     is_rusts = RUSTS_OWN.search(err)
     if status is None:
         yield f"hangs for {took:.0f} s"
-    elif status not in STATUSES and not (status in (-signal.SIGABRT, 101, 127) and is_rusts):
+    elif is_of_loader(case, base) and status in (-signal.SIGSEGV, 127) and not out:
+        return  # of glibc's: the program had not begun
+    elif status not in STATUSES and not (status in (-signal.SIGABRT, 101) and is_rusts):
         yield f"status {status}"
     if "panicked" in err and not is_rusts:
         yield "panics"
@@ -405,7 +427,24 @@ def faults(case, base, place, run):
     is_aborted = status == -signal.SIGABRT
     if any(place.tmp.iterdir()) and case.syscall not in REMOVING and not is_aborted:
         yield f"left in the temporary folder: {sorted(os.listdir(place.tmp))}"
-    yield from damage(base, place.tree())
+    if case.scenario == "sandbox" and SETTINGS.strip() in out:
+        yield "a script was not confined"
+    tree = place.tree()
+    log = tree.pop(LOG, b"")
+    if case.scenario == "log":
+        yield from gaps(log, out)
+    yield from damage(base, tree)
+
+
+def gaps(log, out):
+    """What is wrong with a log beside what was printed."""
+    try:
+        kinds = [json.loads(line)["type"] for line in log.splitlines()]
+    except (ValueError, KeyError):
+        yield "a line of the log is broken"
+    else:
+        if '"returncode"' in out and "tool_call" not in kinds:
+            yield "what ran is not in the log"
 
 
 def damage(base, tree):
@@ -415,7 +454,7 @@ def damage(base, tree):
             # What a killed or hindered setup or writer leaves has a name of its own.
             if known or not re.search(r"(^|/)\.[^/]*(tmp|skills-runner|venv|old|new|\.\d+\.\d+$)", name):
                 yield f"file {name} is {'damaged' if known else 'unknown'}"
-    for name in base.before.keys() & base.after.keys():
+    for name in base.before.keys() & base.after.keys() - {LOG}:
         if name not in tree:
             yield f"file {name} is lost"
 
