@@ -59,6 +59,14 @@ pub struct ProblemView {
     pub fix: Option<String>,
 }
 
+/// Rules whose breach leaves a skill without a document.
+const UNUSABLE: [&str; 4] = [
+    "no-document",
+    "unreadable-document",
+    "unreadable-file",
+    "name-not-utf8",
+];
+
 impl View {
     /// Looks at one skill of a catalogue.
     pub fn of(summary: &Summary, skills: &Skills, run: &Run) -> View {
@@ -66,7 +74,7 @@ impl View {
         let mut venv = None;
         let mut python = None;
         let mut is_broken = summary.fault.is_some();
-        let problems = match skills.find(&summary.name) {
+        let mut problems = match skills.find(&summary.name) {
             Ok(skill) => {
                 let mut problems = check::check(&skill);
                 match skill.document_name() {
@@ -99,6 +107,14 @@ impl View {
                 vec![unopened(summary, fault)]
             }
         };
+        // What kept the catalogue from it may have passed: it is told all the same.
+        if let Some(fault) = &summary.fault
+            && !problems
+                .iter()
+                .any(|problem| UNUSABLE.contains(&problem.rule))
+        {
+            problems.push(unopened(summary, fault.clone()));
+        }
         View {
             name: summary.name.clone(),
             description: summary.description.clone(),
