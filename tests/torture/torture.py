@@ -302,6 +302,17 @@ class Place:
         return found
 
 
+def picture(pid):
+    """A process: its name, parent and state, and what it waits for in the kernel."""
+    try:
+        folder = pathlib.Path("/proc", str(pid))
+        name, rest = (folder / "stat").read_text().rsplit(")", 1)
+        state, parent = rest.split()[:2]
+        return f"{name}) of {parent}, {state}, {(folder / 'wchan').read_text()}"
+    except OSError:
+        return f"{pid}, gone"
+
+
 def levelled(text, place):
     """Without what differs from run to run."""
     text = text.replace(str(place.root), "PLACE")
@@ -421,7 +432,7 @@ def faults(case, base, place, run):
     while (place.family() or any(place.tmp.iterdir())) and time.monotonic() < end:
         time.sleep(0.01)
     if family := place.family():
-        yield f"{len(family)} processes are left"
+        yield f"{len(family)} processes are left: {', '.join(map(picture, family))}"
         place.end_family()
     # Aborted before its guardian was there, it leaves what it had just made.
     is_aborted = status == -signal.SIGABRT
