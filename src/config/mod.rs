@@ -22,6 +22,7 @@ mod network;
 mod no_proxy;
 mod proxy;
 mod sandbox;
+mod storage;
 #[cfg(test)]
 mod tests;
 mod trust;
@@ -29,6 +30,7 @@ mod trust;
 pub use endpoint::Endpoint;
 pub use network::{Network, Proxy, ProxyScheme, RootFile};
 pub use sandbox::Confinement;
+pub use storage::Storage;
 
 /// Which interpreter runs the scripts of a skill that has no venv.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,6 +79,14 @@ pub struct Config {
     pub endpoint: Option<Endpoint>,
     /// Folders of skills; the first wins a name.
     pub skills_folders: Vec<PathBuf>,
+    /// Tokens that the model reads at most, where that is set.
+    pub context_window: Option<u64>,
+    /// Whether the model is shown images.
+    pub vision: bool,
+    /// A file of instructions instead of the built-in ones.
+    pub prompt_file: Option<PathBuf>,
+    /// Where conversations, facts and notes are kept.
+    pub storage: Storage,
     /// How scripts run.
     pub scripts: Scripts,
     /// The key and all else that is masked wherever it would show.
@@ -138,6 +148,10 @@ impl Config {
         let config = Config {
             endpoint,
             skills_folders,
+            context_window: reader.number(settings::LLM_CONTEXT_WINDOW),
+            vision: reader.choice(settings::LLM_VISION, &["on", "off"]) != Some(1),
+            prompt_file: reader.place(settings::SYSTEM_PROMPT_PATH),
+            storage: reader.storage(),
             scripts,
             secrets,
             warnings: reader.warnings,
@@ -240,6 +254,12 @@ impl Reader<'_> {
         named.map(|part| self.path(part)).collect()
     }
 
+    /// The path that a setting names.
+    fn place(&self, name: &'static str) -> Option<PathBuf> {
+        let (value, _) = self.settings.value(name)?;
+        Some(self.path(&value))
+    }
+
     fn path(&self, value: &OsStr) -> PathBuf {
         self.settings.path(value, self.user_folder)
     }
@@ -258,6 +278,20 @@ impl Reader<'_> {
                     limits::MAX_SECONDS
                 ));
                 Duration::from_secs(default)
+            }
+        }
+    }
+
+    /// A count from 1 on.
+    fn number(&mut self, name: &'static str) -> Option<u64> {
+        let (text, Source { origin, .. }) = self.text(name)?;
+        match text.parse::<u64>() {
+            Ok(number) if number > 0 => Some(number),
+            _ => {
+                self.problems.push(format!(
+                    "{name}={text} ({origin}) is no whole number from 1 on"
+                ));
+                None
             }
         }
     }

@@ -64,7 +64,10 @@ impl Reader<'_> {
         // One that is not there is nobody's: what it says wins over nothing.
         let usual =
             Some(self.user_folder.join(".env")).filter(|path| path.is_symlink() || path.exists());
-        files.chain(usual).chain(home).chain(keys).collect()
+        let storage = self.storage();
+        let kept = storage.paths().cloned();
+        let own = files.chain(usual).chain(home).chain(keys);
+        own.chain(kept).collect()
     }
 }
 
