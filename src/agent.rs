@@ -55,6 +55,7 @@ pub fn turn(
         listener(Event::MessageEnd { calls: calls.len() });
         let text = reply.message.content.clone();
         conversation.answer(with_valid_arguments(reply.message));
+        tell_fault(conversation, listener);
         if calls.is_empty() {
             return Ok(Answer {
                 text,
@@ -73,6 +74,7 @@ pub fn turn(
             if told.is_ok() {
                 run(call, conversation, tools, tally, listener);
             }
+            tell_fault(conversation, listener);
             if let Err(stop) = told.and_then(|()| bounds.patience.check()) {
                 conversation.close();
                 return Err(stop.into());
@@ -121,6 +123,13 @@ fn ask(
             }
             other => return other,
         }
+    }
+}
+
+/// Tells once that the conversation is not kept any more, and goes on.
+fn tell_fault(conversation: &mut Conversation, listener: &mut Listener<'_>) {
+    if let Some(fault) = conversation.take_fault() {
+        listener(Event::Warning(&fault.to_string()));
     }
 }
 

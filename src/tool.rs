@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
+use crate::message::Image;
+
 /// A tool as a model sees it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolDefinition {
@@ -41,6 +43,8 @@ pub struct ToolResult {
     /// How many bytes at the beginning of the content are a skill's document:
     /// they are told once, and are the last to go when room is needed.
     pub document_bytes: Option<usize>,
+    /// A picture for the model, beside the content.
+    pub image: Option<Image>,
     /// The skill's own script as it ran, for a log: the call has only its path.
     pub ran: Option<String>,
     /// What a person said when asked about the script: `once` or `all`.
@@ -55,6 +59,7 @@ impl ToolResult {
             ok: true,
             summary: summary.into(),
             document_bytes: None,
+            image: None,
             ran: None,
             allowed: None,
         }
@@ -69,6 +74,7 @@ impl ToolResult {
             ok: false,
             summary: format!("error: {message}"),
             document_bytes: None,
+            image: None,
             ran: None,
             allowed: None,
         }

@@ -203,11 +203,7 @@ impl Run {
             ));
         }
         self.tell_problems(&catalogue, is_usable, output);
-        let tools = if is_usable {
-            Tools::offered(self.bench(), &catalogue)
-        } else {
-            Tools::new(self.bench())
-        };
+        let tools = Tools::offered(self.bench(), &catalogue);
         let runs_scripts = tools.offers_scripts();
         if is_usable && !runs_scripts && self.typed.scripts {
             let why = Interpreter::without_venv(&self.config.scripts).err();

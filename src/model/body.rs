@@ -139,9 +139,9 @@ impl Serialize for WireMessage<'_> {
                 map.serialize_entry("role", "system")?;
                 map.serialize_entry("content", text)?;
             }
-            Message::User(text) => {
+            Message::User(said) => {
                 map.serialize_entry("role", "user")?;
-                map.serialize_entry("content", &sendable(text))?;
+                map.serialize_entry("content", &sendable(&said.text))?;
             }
             Message::Assistant(said) => self.serialize_assistant(&mut map, said)?,
             Message::Tool {
@@ -260,7 +260,7 @@ mod tests {
         };
         [
             Message::System("s".into()),
-            Message::User("u".into()),
+            Message::user("u"),
             Message::Assistant(Assistant {
                 calls: vec![call],
                 opaque: Map::from_iter([("reasoning_content".to_string(), json!("r"))]),
@@ -271,6 +271,7 @@ mod tests {
                 name: "t".into(),
                 content: "r\u{1b}[31m\0\r\n".into(),
                 document_bytes: None,
+                image: None,
             },
             Message::assistant("done"),
         ]
@@ -384,7 +385,7 @@ mod tests {
         if let Message::Assistant(said) = &mut messages[2] {
             said.opaque.insert("reasoning_details".into(), json!([1]));
         }
-        messages.push(Message::User("next".into()));
+        messages.push(Message::user("next"));
         let (extra, dialect) = (Map::new(), Dialect::default());
         let value = serde_json::to_value(body(&messages, false, &extra, &dialect)).unwrap();
         let said = &value["messages"][2];

@@ -34,8 +34,8 @@ impl Tool for GetSkill {
         })
     }
 
-    fn is_offered(&self, _bench: &Workbench<'_>) -> bool {
-        true
+    fn is_offered(&self, _bench: &Workbench<'_>, has_skills: bool) -> bool {
+        has_skills
     }
 
     fn summary(&self, arguments: &Arguments) -> String {

@@ -53,17 +53,17 @@ pub struct Workbench<'w> {
 /// A tool.
 pub trait Tool: Sync {
     /// Matches `^[a-z_][a-z0-9_]*$`.
-    fn name(&self) -> &'static str;
+    fn name(&self) -> &str;
 
     /// What it does and when to use it, for the model.
-    fn description(&self) -> &'static str;
+    fn description(&self) -> &str;
 
     /// JSON Schema of the arguments: an object of flat properties. The names
     /// of `skills`, if any, stand in it as an `enum`: advice for the model.
     fn parameters(&self, skills: &[&str]) -> Value;
 
-    /// Whether it can work at all on this bench.
-    fn is_offered(&self, bench: &Workbench<'_>) -> bool;
+    /// Whether it can work at all on this bench, and with skills or without.
+    fn is_offered(&self, bench: &Workbench<'_>, has_skills: bool) -> bool;
 
     /// The arguments in one line, for a person.
     fn summary(&self, arguments: &Arguments) -> String;
@@ -112,7 +112,9 @@ impl<'w> Tools<'w> {
             left -= if advised == plain { 0 } else { cost };
             advised
         };
-        let rows = TABLE.iter().filter(|tool| tool.is_offered(&bench));
+        let has_skills = catalogue.usable().next().is_some();
+        let rows = TABLE.iter();
+        let rows = rows.filter(|tool| tool.is_offered(&bench, has_skills));
         let definitions = rows.map(|tool| ToolDefinition {
             name: tool.name().to_string(),
             description: tool.description().to_string(),

@@ -44,8 +44,8 @@ impl Tool for ReadFile {
         })
     }
 
-    fn is_offered(&self, _bench: &Workbench<'_>) -> bool {
-        true
+    fn is_offered(&self, _bench: &Workbench<'_>, has_skills: bool) -> bool {
+        has_skills
     }
 
     fn summary(&self, arguments: &Arguments) -> String {

@@ -358,7 +358,8 @@ fn lines_that_invoke_nothing_are_told() {
         ("/Acrobt a", "did you mean /acrobat a?", 1),
         ("/skill fix a b", "did you mean /fix a b?", 1),
         ("/Skills fix", "did you mean /fix?", 1),
-        ("/HELP me", "did you mean /help?", 1),
+        ("/HELP me", "did you mean /help me?", 1),
+        ("/Clear me", "did you mean /clear?", 1),
         (
             "/latin x",
             "failed to invoke skill `latin`: SKILL.md of the skill `latin` is not UTF-8 text",

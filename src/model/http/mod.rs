@@ -345,7 +345,7 @@ fn answer_broken_call(failure: &Failure, changes: &mut Changes) -> Option<String
             let generation = failed_generation(&answer.body);
             changes.aside = vec![
                 Message::assistant(generation),
-                Message::User(BROKEN_CALL_NOTE.into()),
+                Message::user(BROKEN_CALL_NOTE),
             ];
             Some("the model is told".into())
         }

@@ -61,10 +61,11 @@ impl Tool for RunPython {
         })
     }
 
-    fn is_offered(&self, bench: &Workbench<'_>) -> bool {
-        bench.scripts.is_some_and(|scripts| {
-            Interpreter::without_venv(scripts).is_ok() || bench.skills.any_venv()
-        })
+    fn is_offered(&self, bench: &Workbench<'_>, has_skills: bool) -> bool {
+        has_skills
+            && bench.scripts.is_some_and(|scripts| {
+                Interpreter::without_venv(scripts).is_ok() || bench.skills.any_venv()
+            })
     }
 
     fn summary(&self, arguments: &Arguments) -> String {

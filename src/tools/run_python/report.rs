@@ -131,6 +131,7 @@ impl<'r> Report<'r> {
             content: serde_json::to_string(&self).unwrap_or_default(),
             ok,
             document_bytes: None,
+            image: None,
             ran: None,
             allowed: None,
         }

@@ -3,9 +3,16 @@
 //! directly after the message that made it. Endpoints refuse everything else,
 //! so nothing else can be built here, whatever is interrupted when.
 
+use std::time::SystemTime;
+
+use crate::error::Error;
 use crate::limits;
-use crate::message::{Assistant, Message};
+use crate::message::{Assistant, Message, User};
 use crate::tool::ToolResult;
+
+mod journal;
+
+pub use journal::{Change, Journal};
 
 /// What closes a turn that ended without an answer.
 const NO_ANSWER: &str = "(no answer: the turn was interrupted)";
@@ -17,22 +24,51 @@ const ALREADY_TOLD: &str = "[unchanged: the whole text is above in this conversa
 const NO_FILES: &str = "\n\nThis skill has no other files any more.";
 
 /// Messages in their order.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Conversation {
     messages: Vec<Message>,
+    started: SystemTime,
+    last_activity: SystemTime,
+    journal: Option<Box<dyn Journal>>,
+    fault: Option<Error>,
 }
 
 impl Conversation {
     /// A conversation under these instructions; none if they are empty.
     pub fn new(instructions: &str) -> Conversation {
         let system = Message::System(instructions.to_string());
+        let now = SystemTime::now();
         Conversation {
             messages: if system.is_valid() {
                 vec![system]
             } else {
                 Vec::new()
             },
+            started: now,
+            last_activity: now,
+            journal: None,
+            fault: None,
         }
+    }
+
+    /// From now on every change is told to this journal first.
+    pub fn keep_in(&mut self, journal: Box<dyn Journal>) {
+        self.journal = Some(journal);
+    }
+
+    /// Why the conversation is not kept any more; told once.
+    pub fn take_fault(&mut self) -> Option<Error> {
+        self.fault.take()
+    }
+
+    /// When it began.
+    pub fn started(&self) -> SystemTime {
+        self.started
+    }
+
+    /// When it last changed.
+    pub fn last_activity(&self) -> SystemTime {
+        self.last_activity
     }
 
     /// What has been said.
@@ -42,16 +78,14 @@ impl Conversation {
 
     /// Adds the person's next message. A question that got no answer is
     /// replaced by it.
-    pub fn ask(&mut self, prompt: impl Into<String>) {
+    pub fn ask(&mut self, prompt: impl Into<User>) {
         match self.messages.last() {
-            Some(Message::User(_)) => {
-                self.messages.pop();
-            }
+            Some(Message::User(_)) => self.cut(self.messages.len() - 1),
             // No user may speak right after a tool: close the turn first.
             Some(Message::Tool { .. }) => self.close(),
             _ => {}
         }
-        self.messages.push(Message::User(prompt.into()));
+        self.add(Message::User(prompt.into()));
     }
 
     /// Whether a request would have something to answer: a question, or
@@ -67,7 +101,7 @@ impl Conversation {
     pub fn answer(&mut self, said: Assistant) {
         let message = Message::Assistant(said);
         if message.is_valid() {
-            self.messages.push(message);
+            self.add(message);
         }
     }
 
@@ -77,11 +111,12 @@ impl Conversation {
         let Some((call_id, name)) = self.next_open_call() else {
             return;
         };
-        self.messages.push(Message::Tool {
+        self.add(Message::Tool {
             call_id,
             name,
             content: result.content,
             document_bytes: result.document_bytes,
+            image: result.image,
         });
     }
 
@@ -111,7 +146,7 @@ impl Conversation {
                     ..
                 } if begins_alike(content, document) => Some(None),
                 // A person invoked the skill.
-                Message::User(text) if text.contains(&format!("{base}\n")) => {
+                Message::User(User { text, .. }) if text.contains(&format!("{base}\n")) => {
                     Some(text.ends_with(&result.content).then_some(files))
                 }
                 _ => None,
@@ -137,14 +172,35 @@ impl Conversation {
     pub fn close(&mut self) {
         self.abandon_calls("interrupted by the user");
         if self.awaits_answer() {
-            self.messages.push(Message::assistant(NO_ANSWER));
+            self.add(Message::assistant(NO_ANSWER));
         }
     }
 
     /// Forgets everything but the instructions.
     pub fn clear(&mut self) {
-        self.messages
-            .retain(|message| matches!(message, Message::System(_)));
+        self.cut(self.instructions());
+    }
+
+    /// How many messages are instructions: one, or none.
+    fn instructions(&self) -> usize {
+        usize::from(matches!(self.messages.first(), Some(Message::System(_))))
+    }
+
+    /// Everything that is said goes through here.
+    fn add(&mut self, message: Message) {
+        self.note(Change::Added(&message));
+        self.messages.push(message);
+    }
+
+    /// Everything that is taken back goes through here.
+    fn cut(&mut self, length: usize) {
+        self.note(Change::Cut(length - self.instructions()));
+        self.messages.truncate(length);
+    }
+
+    fn note(&mut self, change: Change<'_>) {
+        self.last_activity = SystemTime::now();
+        note_in(&mut self.journal, &mut self.fault, change);
     }
 
     /// Cuts the results of tools that are longer than `most` bytes down to their
@@ -181,6 +237,10 @@ impl Conversation {
                 count += 1;
             }
         }
+        if count > 0 {
+            let said = &self.messages[self.instructions()..];
+            note_in(&mut self.journal, &mut self.fault, Change::Replaced(said));
+        }
         count
     }
 
@@ -196,6 +256,14 @@ impl Conversation {
         said.calls
             .get(answered)
             .map(|call| (call.id.clone(), call.name.clone()))
+    }
+}
+
+/// A journal that fails is not asked again.
+fn note_in(journal: &mut Option<Box<dyn Journal>>, fault: &mut Option<Error>, change: Change<'_>) {
+    if let Some(Err(error)) = journal.as_mut().map(|journal| journal.note(change)) {
+        *fault = Some(error);
+        *journal = None;
     }
 }
 
@@ -240,7 +308,7 @@ mod tests {
         conversation.ask("one");
         conversation.ask("two");
         assert_eq!(shape(&conversation), "su");
-        assert_eq!(conversation.messages()[1], Message::User("two".into()));
+        assert_eq!(conversation.messages()[1], Message::user("two"));
     }
 
     #[test]
@@ -314,6 +382,7 @@ mod tests {
                 name: "t".into(),
                 content: "short".into(),
                 document_bytes: None,
+                image: None,
             }
         );
     }

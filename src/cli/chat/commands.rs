@@ -1,0 +1,187 @@
+//! The conversation's own commands: one table, from which a line is
+//! understood, the list of them is made, and a slip is told.
+
+use crate::cli::chat::{Chat, Line};
+use crate::error::{Error, Kind};
+use crate::text;
+use crate::world::output::Output;
+
+/// What may stand behind a command on its line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Takes {
+    /// Nothing.
+    Nothing,
+    /// Words, or nothing.
+    Optional,
+    /// Words.
+    Words,
+}
+
+/// A row of the table of commands.
+pub struct Row {
+    /// The word, and the other words for the same.
+    names: &'static [&'static str],
+    /// What stands behind it, as the list shows it.
+    usage: &'static str,
+    about: &'static str,
+    takes: Takes,
+    /// Does it. What stands behind the word comes trimmed.
+    run: fn(&mut Chat<'_>, &str, &mut Output) -> Line,
+}
+
+/// Every command, in the order of the list. A command of several words has its
+/// own file here.
+static COMMANDS: &[Row] = &[
+    Row {
+        names: &["help"],
+        usage: "[NAME]",
+        about: "this list, or one line of it",
+        takes: Takes::Optional,
+        run: |_, name, output| {
+            help(name, output);
+            Line::Nothing
+        },
+    },
+    Row {
+        names: &["clear"],
+        usage: "",
+        about: "forget the conversation",
+        takes: Takes::Nothing,
+        run: |chat, _, output| {
+            chat.conversation.clear();
+            output.note("the conversation is forgotten");
+            Line::Nothing
+        },
+    },
+    Row {
+        names: &["retry"],
+        usage: "",
+        about: "send the last request again",
+        takes: Takes::Nothing,
+        run: |chat, _, output| {
+            if chat.conversation.awaits_answer() {
+                return Line::Turn;
+            }
+            output.note("there is nothing to send again");
+            Line::Nothing
+        },
+    },
+    Row {
+        names: &["skills"],
+        usage: "",
+        about: "the skills",
+        takes: Takes::Nothing,
+        run: |chat, _, output| {
+            chat.list_skills(output);
+            Line::Nothing
+        },
+    },
+    Row {
+        names: &["exit", "quit"],
+        usage: "",
+        about: "leave (also Ctrl+D)",
+        takes: Takes::Nothing,
+        run: |_, _, _| Line::Leave,
+    },
+];
+
+/// The names of all commands.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    COMMANDS.iter().flat_map(|row| row.names.iter().copied())
+}
+
+/// Whether the command of this name takes words.
+pub fn takes_words(name: &str) -> bool {
+    find(name).is_some_and(|row| row.takes != Takes::Nothing)
+}
+
+fn find(name: &str) -> Option<&'static Row> {
+    COMMANDS.iter().find(|row| row.names.contains(&name))
+}
+
+fn help(name: &str, output: &mut Output) {
+    let one = find(name.trim_start_matches('/'));
+    let is_meant = |row: &&Row| one.is_none_or(|one| std::ptr::eq(*row, one));
+    for row in COMMANDS.iter().filter(is_meant) {
+        let names: Vec<String> = row.names.iter().map(|name| format!("/{name}")).collect();
+        let blank = if row.usage.is_empty() { "" } else { " " };
+        let names = names.join(" or ");
+        output.note(&format!("{names}{blank}{}: {}", row.usage, row.about));
+    }
+    if one.is_none() {
+        output
+            .note("/SKILL [arguments]: follow the skill of this name, with what stands behind it");
+        output.note("a line that begins with a blank is a question, whatever it says");
+    }
+}
+
+impl Chat<'_> {
+    /// What a line asks for; a command is done.
+    pub fn take_line(&mut self, line: &str, output: &mut Output) -> Line {
+        let is_question = line.starts_with(char::is_whitespace);
+        let line = line.trim();
+        // What a terminal sends for an arrow key says nothing.
+        if text::sendable(line).trim().is_empty() {
+            return Line::Nothing;
+        }
+        let Some(command) = line.strip_prefix('/').filter(|_| !is_question) else {
+            return self.question(line);
+        };
+        let (word, rest) = match command.split_once(char::is_whitespace) {
+            Some((word, rest)) => (word, rest.trim_start()),
+            None => (command, ""),
+        };
+        match find(word) {
+            Some(row) if row.takes == Takes::Nothing && !rest.is_empty() => {
+                self.refuse(format!("/{word} stands alone on its line"), true, output)
+            }
+            Some(row) if row.takes == Takes::Words && rest.is_empty() => {
+                let message = format!("/{word} needs what it is for: /{word} {}", row.usage);
+                self.refuse(message, false, output)
+            }
+            Some(row) => (row.run)(self, rest, output),
+            // A path such as /etc/hosts is a question.
+            None if word.contains('/') => self.question(line),
+            None => self.take_name(word, line, rest, output),
+        }
+    }
+
+    /// Tells that a line is a slip, of which nothing is sent. A person types
+    /// it anew; for a script it is a turn that failed, which must not be green.
+    pub fn refuse(&mut self, message: String, may_be_sent: bool, output: &mut Output) -> Line {
+        let mut error = Error::new(Kind::Io, message);
+        if may_be_sent {
+            error = error.with_hint("with a blank in front the line is sent as a question");
+        }
+        if self.is_terminal {
+            output.error(&error);
+        } else {
+            self.fail(error, output);
+        }
+        Line::Nothing
+    }
+
+    /// A turn that fails before anything is sent.
+    pub fn fail(&mut self, error: Error, output: &mut Output) {
+        output.begin_turn();
+        output.end_turn(Some(&error));
+        self.failure = Some(error);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_name_stands_twice_in_the_table() {
+        let mut all: Vec<&str> = names().collect();
+        let count = all.len();
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), count);
+        for row in COMMANDS {
+            assert_eq!(row.usage.is_empty(), row.takes == Takes::Nothing);
+        }
+    }
+}
