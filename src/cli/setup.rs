@@ -24,6 +24,7 @@ use crate::world::files;
 use crate::world::harden::IsSecret;
 use crate::world::output::{Circumstances, Output};
 use crate::world::patience::Patience;
+use crate::world::random;
 use crate::world::signal::Interrupt;
 
 /// What the program was started with.
@@ -63,6 +64,9 @@ pub struct Run {
     pub skills: Skills,
     /// The user's folder.
     pub folder: PathBuf,
+    /// What the run's conversation is called where something of it is kept: its
+    /// session's name, or else its id.
+    pub source: String,
     /// Signals and the deadline.
     pub patience: Patience,
 }
@@ -159,6 +163,8 @@ impl Run {
             config,
             skills,
             folder,
+            // Without random bytes a conversation has no name.
+            source: random::uuid().unwrap_or_default(),
             patience,
         }
     }
@@ -184,6 +190,7 @@ impl Run {
             scripts: self.typed.scripts.then_some(&self.config.scripts),
             consent: self.typed.confirm.then(Consent::default),
             shims: Shims::default(),
+            source: &self.source,
             secrets: &self.config.secrets,
             patience: &self.patience,
         }

@@ -44,6 +44,8 @@ pub struct Workbench<'w> {
     pub consent: Option<Consent>,
     /// What is behind the `python3` that runs them.
     pub shims: Shims,
+    /// The conversation that calls: its session's name, or else its id.
+    pub source: &'w str,
     /// What is masked in every result.
     pub secrets: &'w Secrets,
     /// Signals and the deadline of the run.

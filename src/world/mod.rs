@@ -12,6 +12,7 @@ pub mod net;
 pub mod output;
 pub mod patience;
 pub mod process;
+pub mod random;
 pub mod sandbox;
 pub mod scratch;
 pub mod signal;

@@ -16,6 +16,7 @@ pub(super) use clearing::Folder;
 
 use super::guardian::close_from;
 use super::process::{Leftovers, prepare_adoption};
+use super::random;
 use crate::limits;
 
 /// Where to go when the usual place cannot be written: in memory, and there
@@ -55,7 +56,7 @@ impl Scratch {
             parent = parent.try_clone()?;
         }
         let mut name = [0; NAME_BYTES + 1];
-        let letters = random_name()?.into_bytes();
+        let letters = random::name()?.into_bytes();
         for (place, letter) in name.iter_mut().zip(PREFIX.iter().chain(&letters)) {
             *place = *letter;
         }
@@ -157,22 +158,6 @@ fn clear_behind(folder: Folder) {
             }
         }
     }
-}
-
-/// Sixteen letters that nobody can guess; `mkdirat` would fail on a folder
-/// that is there already, so a collision does no harm.
-pub fn random_name() -> io::Result<String> {
-    let mut bytes = [0u8; 16];
-    // Not /dev/urandom: an empty chroot has none.
-    // SAFETY: fills at most `bytes.len()` bytes of `bytes`.
-    let count = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
-    if usize::try_from(count) != Ok(bytes.len()) {
-        return Err(io::Error::last_os_error());
-    }
-    Ok(bytes
-        .iter()
-        .map(|byte| char::from(b'a' + byte % 26))
-        .collect())
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use crate::error::{Error, Kind, Result};
 use crate::limits;
 use crate::world::output::records::Circumstances;
 use crate::world::output::report::Report;
-use crate::world::scratch::random_name;
+use crate::world::random;
 use crate::world::signal::{Interrupt, Signal};
 
 /// Letters that tell a run from others.
@@ -75,7 +75,7 @@ impl Log {
             file.set_permissions(Permissions::from_mode(0o600))
                 .map_err(|error| failure(&format!("others have access to it: {error}")))?;
         }
-        let mut run = random_name().map_err(|error| failure(&error))?;
+        let mut run = random::name().map_err(|error| failure(&error))?;
         run.truncate(RUN_LETTERS);
         Ok(Log {
             report: Report::for_log(circumstances),

@@ -1,0 +1,53 @@
+//! What nobody can guess.
+
+use std::io;
+
+/// Random bytes of the kernel.
+fn bytes() -> io::Result<[u8; 16]> {
+    let mut bytes = [0u8; 16];
+    // Not /dev/urandom: an empty chroot has none.
+    // SAFETY: fills at most `bytes.len()` bytes of `bytes`.
+    let count = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
+    if usize::try_from(count) == Ok(bytes.len()) {
+        Ok(bytes)
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+/// Sixteen letters, for a name that must be nobody else's.
+pub fn name() -> io::Result<String> {
+    let letter = |byte| char::from(b'a' + byte % 26);
+    Ok(bytes()?.into_iter().map(letter).collect())
+}
+
+/// A random UUID (RFC 9562, version 4).
+pub fn uuid() -> io::Result<String> {
+    let mut bytes = bytes()?;
+    bytes[6] = bytes[6] & 0x0f | 0x40;
+    bytes[8] = bytes[8] & 0x3f | 0x80;
+    let mut text = String::new();
+    for (index, byte) in bytes.iter().enumerate() {
+        if [4, 6, 8, 10].contains(&index) {
+            text.push('-');
+        }
+        text.push_str(&format!("{byte:02x}"));
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_uuid_has_its_form_and_is_another_each_time() {
+        let (one, other) = (uuid().unwrap(), uuid().unwrap());
+        assert_ne!(one, other);
+        for uuid in [one, other] {
+            let lengths: Vec<usize> = uuid.split('-').map(str::len).collect();
+            assert_eq!(lengths, [8, 4, 4, 4, 12], "{uuid}");
+            assert!(uuid.as_bytes()[14] == b'4' && b"89ab".contains(&uuid.as_bytes()[19]));
+        }
+    }
+}
