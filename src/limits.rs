@@ -56,6 +56,8 @@ pub const SHORTENED_RESULT_BYTES: usize = 2 << 10;
 pub const CUT_NOTE_BYTES: usize = 64;
 /// A tool's name, as the strictest endpoints bound it.
 pub const TOOL_NAME_CHARS: usize = 64;
+/// Schemas within schemas of a tool's arguments; endpoints take five to ten.
+pub const SCHEMA_DEPTH: usize = 64;
 /// The arguments of all calls of one message.
 pub const ALL_ARGUMENTS_BYTES: usize = 4 << 20;
 /// JSON values in one piece of a reply; as many again may be kept to be echoed.

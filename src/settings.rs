@@ -145,6 +145,14 @@ impl Settings {
         }
     }
 
+    /// The same of names and values, for a program that reads no environment.
+    pub fn of<N: Into<OsString>, V: Into<OsString>>(
+        pairs: impl IntoIterator<Item = (N, V)>,
+    ) -> Settings {
+        let pairs = pairs.into_iter();
+        Settings::new(pairs.map(|(n, v)| (n.into(), v.into())).collect())
+    }
+
     /// Sets `name` by the option `flag`; the last one wins.
     pub fn set_flag(&mut self, name: &'static str, value: OsString, flag: &'static str) {
         self.flags.push((name, value, flag));

@@ -3,7 +3,9 @@
 
 use serde_json::{Map, Value};
 use skills_runner::tool::parse_arguments;
-use skills_runner::tools::{TABLE, check_arguments, describe_schema};
+use skills_runner::tools::{
+    TABLE, advise_names, check_arguments, describe_schema, validate_schema,
+};
 
 /// See the module. A second line is a schema of its own.
 pub fn check(data: &[u8]) {
@@ -17,6 +19,9 @@ pub fn check(data: &[u8]) {
         return;
     };
     describe_schema(&schema);
+    if let Err(fault) = validate_schema(&schema) {
+        assert!(!fault.is_empty());
+    }
     check_against(&arguments, &schema);
 }
 
@@ -34,7 +39,9 @@ fn check_tools(text: &str) {
     for tool in TABLE {
         tool.summary(&arguments);
         for skills in [&[][..], &["a", "b"]] {
-            let schema = tool.parameters(skills);
+            let mut schema = tool.parameters();
+            assert_eq!(validate_schema(&schema), Ok(()));
+            advise_names(&mut schema, skills);
             assert!(!describe_schema(&schema).is_empty());
             if let Some(accepted) = check_against(&arguments, &schema) {
                 tool.summary(&accepted);
@@ -46,7 +53,8 @@ fn check_tools(text: &str) {
 /// The value in the place of each argument, and nothing beside it.
 fn check_alone(value: &Value) {
     for tool in TABLE {
-        let mut schema = tool.parameters(&["a", "b"]);
+        let mut schema = tool.parameters();
+        advise_names(&mut schema, &["a", "b"]);
         schema["required"].take();
         let properties = schema["properties"].as_object();
         for name in properties.into_iter().flat_map(Map::keys) {
@@ -104,12 +112,40 @@ fn fits_object(fields: &Map<String, Value>, schema: &Value) -> Result<(), String
 }
 
 fn fits(value: &Value, schema: &Value) -> Result<(), String> {
-    let Some(wanted) = schema["type"].as_str() else {
-        return Ok(());
+    let is_same = |choice: &Value| {
+        choice == value || (choice.is_number() && choice.as_f64() == value.as_f64())
     };
+    if schema["enum"]
+        .as_array()
+        .is_some_and(|choices| !choices.iter().any(is_same))
+    {
+        return Err("is none of the choices".into());
+    }
+    let forms = schema["anyOf"].as_array().or(schema["oneOf"].as_array());
+    if let Some(forms) = forms.filter(|forms| !forms.is_empty())
+        && !forms.iter().any(|form| fits(value, form).is_ok())
+    {
+        return Err("is none of the alternatives".into());
+    }
+    match &schema["type"] {
+        Value::String(one) => fits_type(value, schema, one),
+        Value::Array(several) => {
+            let mut names = several.iter().filter_map(Value::as_str).peekable();
+            let is_any = names.peek().is_none();
+            match is_any || names.any(|name| fits_type(value, schema, name).is_ok()) {
+                true => Ok(()),
+                false => Err("is of none of the types".into()),
+            }
+        }
+        _ => Ok(()),
+    }
+}
+
+fn fits_type(value: &Value, schema: &Value, wanted: &str) -> Result<(), String> {
     match (wanted, value) {
         ("string", Value::String(_))
         | ("boolean", Value::Bool(_))
+        | ("null", Value::Null)
         | ("number", Value::Number(_)) => Ok(()),
         ("integer", Value::Number(number)) if !number.is_f64() => Ok(()),
         ("array", Value::Array(items)) => match &schema["items"] {
@@ -117,7 +153,7 @@ fn fits(value: &Value, schema: &Value) -> Result<(), String> {
             _ => Ok(()),
         },
         ("object", Value::Object(fields)) => fits_object(fields, schema),
-        ("string" | "boolean" | "number" | "integer" | "array" | "object", _) => {
+        ("string" | "boolean" | "number" | "integer" | "array" | "object" | "null", _) => {
             Err(format!("is no {wanted}"))
         }
         _ => Ok(()),

@@ -16,7 +16,6 @@ use crate::limits;
 use crate::secret::Names;
 use crate::settings::Settings;
 use crate::skills::python::Interpreter;
-use crate::skills::shim::Shims;
 use crate::skills::{Catalogue, Problem, Skills};
 use crate::text::{self, quoted};
 use crate::tools::{Consent, Tools, Workbench};
@@ -186,13 +185,10 @@ impl Run {
     /// What tools work with.
     pub fn bench(&self) -> Workbench<'_> {
         Workbench {
-            skills: &self.skills,
             scripts: self.typed.scripts.then_some(&self.config.scripts),
             consent: self.typed.confirm.then(Consent::default),
-            shims: Shims::default(),
             source: &self.source,
-            secrets: &self.config.secrets,
-            patience: &self.patience,
+            ..Workbench::new(&self.config, &self.skills, &self.patience)
         }
     }
 

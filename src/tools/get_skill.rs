@@ -9,7 +9,7 @@ use crate::limits;
 use crate::skills::{Fault, Skill, Skills, frontmatter, invocation};
 use crate::text::one_name;
 use crate::tool::ToolResult;
-use crate::tools::{Arguments, Tool, Workbench, schema, text_of};
+use crate::tools::{Arguments, Tool, Workbench, text_of};
 
 /// The tool.
 pub struct GetSkill;
@@ -23,11 +23,11 @@ impl Tool for GetSkill {
         "Read a skill's instructions before you use it; `arguments` fill its $ARGUMENTS."
     }
 
-    fn parameters(&self, skills: &[&str]) -> Value {
+    fn parameters(&self) -> Value {
         json!({
             "type": "object",
             "properties": {
-                "skill_name": schema::skill_name(skills),
+                "skill_name": {"type": "string"},
                 "arguments": {"type": "string"}
             },
             "required": ["skill_name"],

@@ -20,7 +20,7 @@ impl Tool for ListSkills {
         "List the skills with descriptions; with `query`, those that mention all its words."
     }
 
-    fn parameters(&self, _skills: &[&str]) -> Value {
+    fn parameters(&self) -> Value {
         json!({
             "type": "object",
             "properties": {"query": {"type": "string"}},

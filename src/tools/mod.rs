@@ -1,15 +1,15 @@
 //! The tools a model may call.
 //!
 //! One table: a new tool is one file and one row. The API, `tool NAME`, the
-//! help and the tests read the same table. A failure is a result that the
-//! model can mend, never an error that ends the run. Nothing here knows which
-//! model asks.
+//! help and the tests read the same table. A program that uses the crate adds
+//! tools of its own ([`Tools::with`]). A failure is a result that the model can
+//! mend, never an error that ends the run. Nothing here knows which model asks.
 
 use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use crate::config::Scripts;
+use crate::config::{Config, Scripts};
 use crate::limits;
 use crate::secret::Secrets;
 use crate::skills::shim::Shims;
@@ -21,6 +21,7 @@ use crate::world::patience::Patience;
 mod get_skill;
 mod list_skills;
 mod read_file;
+mod registry;
 mod run_python;
 mod schema;
 
@@ -28,7 +29,10 @@ pub use run_python::Consent;
 
 // What `fuzz/` feeds: nothing of it is public otherwise.
 #[cfg(fuzzing)]
-pub use schema::{check as check_arguments, describe as describe_schema};
+pub use schema::{
+    advise as advise_names, check as check_arguments, describe as describe_schema,
+    validate as validate_schema,
+};
 
 /// The arguments of a call, checked against the tool's schema.
 pub type Arguments = Map<String, Value>;
@@ -52,30 +56,52 @@ pub struct Workbench<'w> {
     pub patience: &'w Patience,
 }
 
-/// A tool.
-pub trait Tool: Sync {
+impl<'w> Workbench<'w> {
+    /// As configured: scripts run, nobody is asked, no conversation is named.
+    pub fn new(config: &'w Config, skills: &'w Skills, patience: &'w Patience) -> Workbench<'w> {
+        Workbench {
+            skills,
+            scripts: Some(&config.scripts),
+            consent: None,
+            shims: Shims::default(),
+            source: "",
+            secrets: &config.secrets,
+            patience,
+        }
+    }
+}
+
+/// A tool. What it says of itself stays the same.
+pub trait Tool {
     /// Matches `^[a-z_][a-z0-9_]*$`.
     fn name(&self) -> &str;
 
     /// What it does and when to use it, for the model.
     fn description(&self) -> &str;
 
-    /// JSON Schema of the arguments: an object of flat properties. The names
-    /// of `skills`, if any, stand in it as an `enum`: advice for the model.
-    fn parameters(&self, skills: &[&str]) -> Value;
+    /// JSON Schema of the arguments: an object. Arguments are checked against
+    /// type, required, enum, items, properties and alternatives before the tool
+    /// runs; what else it says is for the model.
+    fn parameters(&self) -> Value;
 
     /// Whether it can work at all on this bench, and with skills or without.
-    fn is_offered(&self, bench: &Workbench<'_>, has_skills: bool) -> bool;
+    fn is_offered(&self, bench: &Workbench<'_>, has_skills: bool) -> bool {
+        let _ = (bench, has_skills);
+        true
+    }
 
     /// The arguments in one line, for a person.
-    fn summary(&self, arguments: &Arguments) -> String;
+    fn summary(&self, arguments: &Arguments) -> String {
+        // A map of strings and values always has a JSON form.
+        serde_json::to_string(arguments).unwrap_or_default()
+    }
 
-    /// Does what is asked.
+    /// Does what is asked. What takes long asks `bench.patience` whether to go on.
     fn run(&self, arguments: &Arguments, bench: &Workbench<'_>) -> ToolResult;
 }
 
-/// Every tool there is.
-pub static TABLE: &[&dyn Tool] = &[
+/// Every tool of our own.
+pub static TABLE: &[&(dyn Tool + Sync)] = &[
     &list_skills::ListSkills,
     &get_skill::GetSkill,
     &read_file::ReadFile,
@@ -87,13 +113,20 @@ pub static TABLE: &[&dyn Tool] = &[
 pub struct Tools<'w> {
     bench: Workbench<'w>,
     definitions: Vec<ToolDefinition>,
+    has_skills: bool,
+    /// Those of the program that uses the crate.
+    own: Vec<Box<dyn Tool + 'w>>,
 }
 
 impl<'w> Tools<'w> {
     /// All tools can be called, and none is offered.
     pub fn new(bench: Workbench<'w>) -> Tools<'w> {
-        let definitions = Vec::new();
-        Tools { bench, definitions }
+        Tools {
+            bench,
+            definitions: Vec::new(),
+            has_skills: false,
+            own: Vec::new(),
+        }
     }
 
     /// The model is told of the tools that can work here, and of these skills.
@@ -105,25 +138,27 @@ impl<'w> Tools<'w> {
         let is_whole = schema::is_whole(catalogue);
         let is_advised = |tool: &dyn Tool| is_whole || tool.name() == get_skill::GetSkill.name();
         let mut left = limits::ENUM_BYTES;
-        let mut parameters = |tool: &dyn Tool| {
-            let plain = tool.parameters(&[]);
-            if cost > left || !is_advised(tool) {
-                return plain;
+        let mut tools = Tools::new(bench);
+        tools.has_skills = catalogue.usable().next().is_some();
+        for tool in TABLE {
+            if !tool.is_offered(&tools.bench, tools.has_skills) {
+                continue;
             }
-            let advised = tool.parameters(&names);
-            left -= if advised == plain { 0 } else { cost };
-            advised
-        };
-        let has_skills = catalogue.usable().next().is_some();
-        let rows = TABLE.iter();
-        let rows = rows.filter(|tool| tool.is_offered(&bench, has_skills));
-        let definitions = rows.map(|tool| ToolDefinition {
+            let mut parameters = tool.parameters();
+            if cost <= left && is_advised(*tool) && schema::advise(&mut parameters, &names) {
+                left -= cost;
+            }
+            tools.offer(*tool, parameters);
+        }
+        tools
+    }
+
+    fn offer(&mut self, tool: &dyn Tool, parameters: Value) {
+        self.definitions.push(ToolDefinition {
             name: tool.name().to_string(),
             description: tool.description().to_string(),
-            parameters: parameters(*tool),
+            parameters,
         });
-        let definitions = definitions.collect();
-        Tools { bench, definitions }
     }
 
     /// What the model is offered.
@@ -139,7 +174,7 @@ impl<'w> Tools<'w> {
 
     /// The call in one line, for a person: the tool's arguments.
     pub fn summary(&self, call: &ToolCall) -> String {
-        let line = match (find(&call.name), parse_arguments(&call.arguments)) {
+        let line = match (self.find(&call.name), parse_arguments(&call.arguments)) {
             (Some(tool), Ok(arguments)) => tool.summary(&arguments),
             _ => call.arguments.clone(),
         };
@@ -150,7 +185,7 @@ impl<'w> Tools<'w> {
 
     /// Runs a call. Whatever is wrong with it is told in the result.
     pub fn call(&self, call: &ToolCall) -> ToolResult {
-        let result = match prepare(call, self.bench.skills) {
+        let result = match self.prepare(call) {
             Ok((tool, arguments)) => tool.run(&arguments, &self.bench),
             Err(message) => ToolResult::failure(message),
         };
@@ -181,35 +216,21 @@ impl<'w> Tools<'w> {
     }
 }
 
-/// The tool with this name.
+/// The tool of our own with this name.
 pub fn find(name: &str) -> Option<&'static dyn Tool> {
-    TABLE.iter().copied().find(|tool| tool.name() == name)
-}
-
-fn prepare(call: &ToolCall, skills: &Skills) -> Result<(&'static dyn Tool, Arguments), String> {
-    let tool = find(&call.name).ok_or_else(|| unknown(&call.name))?;
-    let parameters = tool.parameters(&[]);
-    // A number is a skill's name only where there is such a skill.
-    let is_name = |number: &str| skills.find(number).is_ok();
-    let arguments = parse_arguments(&call.arguments)
-        .and_then(|arguments| schema::check_name(arguments, &is_name))
-        .and_then(|arguments| schema::check(arguments, &parameters))
-        .map_err(|fault| {
-            format!(
-                "the arguments of {} are wrong: {fault}; {}",
-                tool.name(),
-                schema::describe(&parameters)
-            )
-        })?;
-    Ok((tool, arguments))
+    let tool = TABLE.iter().copied().find(|tool| tool.name() == name)?;
+    Some(tool)
 }
 
 /// The message for a name that is no tool's.
 pub fn unknown(name: &str) -> String {
-    let names = || TABLE.iter().map(|tool| tool.name());
+    not_among(name, TABLE.iter().map(|tool| tool.name()))
+}
+
+fn not_among<'n>(name: &str, names: impl Iterator<Item = &'n str> + Clone) -> String {
     let shown = text::one_line(name, limits::SUMMARY_CHARS);
-    let all = names().collect::<Vec<_>>().join(", ");
-    match text::nearest(name, names(), 1).first() {
+    let all = names.clone().collect::<Vec<_>>().join(", ");
+    match text::nearest(name, names, 1).first() {
         Some(near) => {
             format!("there is no tool `{shown}`; did you mean `{near}`? The tools are: {all}")
         }
@@ -247,19 +268,18 @@ mod tests {
                 tool.name()
             );
             assert!(!tool.description().is_empty());
-            let schema = tool.parameters(&["a"]);
-            assert_eq!(schema["type"], "object");
+            let mut schema = tool.parameters();
+            assert_eq!(schema::validate(&schema), Ok(()));
+            assert!(!schema.to_string().contains("enum"));
             let properties = schema["properties"].as_object().unwrap();
             assert!(
                 !properties.is_empty(),
                 "some endpoints refuse empty properties"
             );
-            let skill = properties.get("skill_name");
-            assert!(skill.is_none_or(|skill| skill["enum"] == serde_json::json!(["a"])));
-            assert!(!tool.parameters(&[]).to_string().contains("enum"));
-            for required in schema["required"].as_array().into_iter().flatten() {
-                assert!(properties.contains_key(required.as_str().unwrap()));
-            }
+            let has_skill = properties.contains_key("skill_name");
+            assert_eq!(schema::advise(&mut schema, &["a"]), has_skill);
+            let advised = &schema["properties"]["skill_name"]["enum"];
+            assert!(!has_skill || *advised == serde_json::json!(["a"]));
         }
     }
 

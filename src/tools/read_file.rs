@@ -15,7 +15,7 @@ use crate::skills::Skill;
 use crate::skills::venv::SETUP_FOLDER;
 use crate::text::one_name;
 use crate::tool::ToolResult;
-use crate::tools::{Arguments, Tool, Workbench, schema, text_of};
+use crate::tools::{Arguments, Tool, Workbench, text_of};
 use crate::world::confined::{Kind, Node, Refusal, Root};
 
 /// The tool.
@@ -31,11 +31,11 @@ impl Tool for ReadFile {
          come in pages: `limit` lines from line `offset` on."
     }
 
-    fn parameters(&self, skills: &[&str]) -> Value {
+    fn parameters(&self) -> Value {
         json!({
             "type": "object",
             "properties": {
-                "skill_name": schema::skill_name(skills),
+                "skill_name": {"type": "string"},
                 "file_path": {"type": "string"},
                 "offset": {"type": "integer"},
                 "limit": {"type": "integer"}

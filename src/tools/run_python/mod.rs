@@ -15,7 +15,7 @@ use crate::skills::Skill;
 use crate::skills::changes::Before;
 use crate::skills::python::Interpreter;
 use crate::tool::ToolResult;
-use crate::tools::{Arguments, Tool, Workbench, schema, text_of};
+use crate::tools::{Arguments, Tool, Workbench, text_of};
 use crate::world::capture::Caps;
 use crate::world::patience::Stop;
 use crate::world::process::{Job, Leftovers, run};
@@ -46,11 +46,11 @@ impl Tool for RunPython {
          scripts (`file_path` with `args`). Print what you need to see."
     }
 
-    fn parameters(&self, skills: &[&str]) -> Value {
+    fn parameters(&self) -> Value {
         json!({
             "type": "object",
             "properties": {
-                "skill_name": schema::skill_name(skills),
+                "skill_name": {"type": "string"},
                 "script": {"type": "string"},
                 "file_path": {"type": "string"},
                 "args": {"type": "array", "items": {"type": "string"}},

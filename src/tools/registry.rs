@@ -1,0 +1,255 @@
+//! Tools that a program adds to ours: checked when they are added, and their
+//! arguments with every call.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+use crate::error::{Error, Kind, Result};
+use crate::limits;
+use crate::text;
+use crate::tool::{ToolCall, parse_arguments};
+use crate::tools::{Arguments, TABLE, Tool, Tools, find, not_among, schema};
+
+impl<'w> Tools<'w> {
+    /// Adds a tool and offers it to the model. Refused with [`Kind::Usage`]: a
+    /// name that does not match `^[a-z_][a-z0-9_]*$`, is longer than
+    /// [`limits::TOOL_NAME_CHARS`] or stands for a tool already, an empty
+    /// description, and a schema that is wrong.
+    pub fn with(mut self, tool: Box<dyn Tool + 'w>) -> Result<Tools<'w>> {
+        let parameters = tool.parameters();
+        self.examine(&*tool, &parameters).map_err(|cause| {
+            let name = text::one_line(tool.name(), limits::SUMMARY_CHARS);
+            Error::new(
+                Kind::Usage,
+                format!("failed to add the tool `{name}`: {cause}"),
+            )
+        })?;
+        if tool.is_offered(&self.bench, self.has_skills) {
+            self.offer(&*tool, parameters);
+        }
+        self.own.push(tool);
+        Ok(self)
+    }
+
+    fn examine(&self, tool: &dyn Tool, parameters: &Value) -> std::result::Result<(), String> {
+        let name = tool.name();
+        let is_first = |c: char| c.is_ascii_lowercase() || c == '_';
+        let is_next = |c: char| is_first(c) || c.is_ascii_digit();
+        if !name.starts_with(is_first) || !name.chars().all(is_next) {
+            return Err(
+                "a name is of a to z, 0 to 9 and _, and does not begin with a digit".into(),
+            );
+        }
+        if name.len() > limits::TOOL_NAME_CHARS {
+            let most = limits::TOOL_NAME_CHARS;
+            return Err(format!("a name has at most {most} characters"));
+        }
+        if self.find(name).is_some() {
+            return Err("there is a tool of this name".into());
+        }
+        if tool.description().trim().is_empty() {
+            return Err("its description is empty".into());
+        }
+        schema::validate(parameters).map_err(|fault| format!("its schema is wrong: {fault}"))
+    }
+
+    /// The tool with this name.
+    pub(super) fn find(&self, name: &str) -> Option<&dyn Tool> {
+        let own = self.own.iter().find(|tool| tool.name() == name);
+        own.map(|tool| &**tool as &dyn Tool).or_else(|| find(name))
+    }
+
+    /// The tool of a call and its arguments, or what is wrong with it.
+    pub(super) fn prepare(
+        &self,
+        call: &ToolCall,
+    ) -> std::result::Result<(&dyn Tool, Arguments), String> {
+        let tool = self.find(&call.name).ok_or_else(|| {
+            let own = self.own.iter().map(|tool| tool.name());
+            not_among(&call.name, TABLE.iter().map(|tool| tool.name()).chain(own))
+        })?;
+        let parameters = tool.parameters();
+        // A number is a skill's name only where there is such a skill.
+        let is_name = |number: &str| self.bench.skills.find(number).is_ok();
+        let arguments = parse_arguments(&call.arguments)
+            .and_then(|arguments| schema::check_name(arguments, &is_name))
+            .and_then(|arguments| schema::check(arguments, &parameters))
+            .map_err(|fault| {
+                format!(
+                    "the arguments of {} are wrong: {fault}; {}",
+                    tool.name(),
+                    schema::describe(&parameters)
+                )
+            })?;
+        Ok((tool, arguments))
+    }
+
+    /// What the model is offered as a Markdown list, for a prompt: each tool with
+    /// its arguments below it.
+    pub fn markdown(&self) -> String {
+        let line = |text: &str| text::one_line(text, limits::LINE_BYTES);
+        let mut list = String::new();
+        for tool in &self.definitions {
+            let _ = writeln!(list, "- `{}`: {}", tool.name, line(&tool.description));
+            for (name, property, is_required) in schema::arguments(&tool.parameters) {
+                let kind = schema::shown_types(property);
+                let need = if is_required { "" } else { ", optional" };
+                let _ = write!(list, "  - `{}` ({kind}{need})", line(name));
+                match property["description"].as_str() {
+                    Some(about) => list.push_str(&format!(": {}\n", line(about))),
+                    None => list.push('\n'),
+                }
+            }
+        }
+        list
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::path::Path;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::config::{Config, Needs};
+    use crate::settings::Settings;
+    use crate::skills::Skills;
+    use crate::tool::ToolResult;
+    use crate::tools::Workbench;
+    use crate::world::patience::Patience;
+
+    /// Keeps what it is called with, in what belongs to the program.
+    struct Own<'o> {
+        name: &'static str,
+        description: &'static str,
+        parameters: Value,
+        told: &'o RefCell<Vec<Value>>,
+    }
+
+    impl Tool for Own<'_> {
+        fn name(&self) -> &str {
+            self.name
+        }
+
+        fn description(&self) -> &str {
+            self.description
+        }
+
+        fn parameters(&self) -> Value {
+            self.parameters.clone()
+        }
+
+        fn run(&self, arguments: &Arguments, _bench: &Workbench<'_>) -> ToolResult {
+            self.told.borrow_mut().push(arguments.clone().into());
+            ToolResult::success("done", "done")
+        }
+    }
+
+    fn config() -> Config {
+        let settings = Settings::of([("LLM_API_KEY", "canary-1")]);
+        Config::resolve(&settings, Path::new("/nowhere"), Needs::Skills).unwrap()
+    }
+
+    fn call(name: &str, arguments: &str) -> ToolCall {
+        ToolCall {
+            name: name.into(),
+            arguments: arguments.into(),
+            ..ToolCall::default()
+        }
+    }
+
+    /// R-REG-1.
+    #[test]
+    fn a_tool_that_is_wrong_is_refused_with_its_name_and_the_reason() {
+        let (config, skills) = (config(), Skills::new(Vec::new()));
+        let (patience, told) = (Patience::endless(), RefCell::default());
+        let add = |name, description, parameters| {
+            let tool = |name, description, parameters| {
+                let told = &told;
+                Box::new(Own {
+                    name,
+                    description,
+                    parameters,
+                    told,
+                })
+            };
+            let good = json!({"type": "object", "properties": {}});
+            let tools = Tools::new(Workbench::new(&config, &skills, &patience));
+            let tools = tools.with(tool("taken", "d", good)).unwrap();
+            let error = tools.with(tool(name, description, parameters)).err()?;
+            assert_eq!(error.kind(), Kind::Usage);
+            Some(error.message().to_string())
+        };
+        let good = || json!({"type": "object", "properties": {}});
+        let long = Box::leak("x".repeat(limits::TOOL_NAME_CHARS + 1).into_boxed_str());
+        let name_rule = "a name is of a to z, 0 to 9 and _, and does not begin with a digit";
+        let table = [
+            ("", "d", good(), name_rule),
+            ("Roll", "d", good(), name_rule),
+            ("1st", "d", good(), name_rule),
+            ("a-b", "d", good(), name_rule),
+            ("würfel", "d", good(), name_rule),
+            (long, "d", good(), "a name has at most 64 characters"),
+            ("taken", "d", good(), "there is a tool of this name"),
+            ("get_skill", "d", good(), "there is a tool of this name"),
+            ("roll", " \n", good(), "its description is empty"),
+            (
+                "roll",
+                "d",
+                json!({"type": "object", "properties": {"n": {"type": "int"}}}),
+                "its schema is wrong: `properties.n.type` is \"int\", which is none of string, integer, number, boolean, array, object, null",
+            ),
+        ];
+        for (name, description, parameters, cause) in table {
+            let expected = format!("failed to add the tool `{name}`: {cause}");
+            assert_eq!(add(name, description, parameters), Some(expected));
+        }
+        for name in ["_", "roll_2", &long[1..]] {
+            assert_eq!(add(Box::leak(name.into()), "d", good()), None);
+        }
+    }
+
+    /// R-REG-2 and R-REG-3.
+    #[test]
+    fn a_tool_of_ones_own_is_offered_listed_and_called_as_ours_are() {
+        let (config, skills) = (config(), Skills::new(Vec::new()));
+        let (patience, told) = (Patience::endless(), RefCell::default());
+        let tools = Tools::new(Workbench::new(&config, &skills, &patience));
+        let parameters = json!({
+            "type": "object",
+            "properties": {
+                "how": {"type": "string", "enum": ["fair", "loaded"], "description": "Which\ndie."},
+                "sides": {"type": ["integer", "null"]},
+            },
+            "required": ["how"],
+        });
+        let own = Own {
+            name: "roll",
+            description: "Rolls a die.",
+            parameters,
+            told: &told,
+        };
+        let tools = tools.with(Box::new(own)).unwrap();
+        assert_eq!(tools.definitions()[0].name, "roll");
+        assert_eq!(
+            tools.markdown(),
+            "- `roll`: Rolls a die.\n  - `how` (string): Which die.\n  - `sides` (integer or null, optional)\n"
+        );
+        let wrong = tools.call(&call("roll", r#"{"how": "odd"}"#));
+        assert!(!wrong.ok && told.borrow().is_empty());
+        let message = r#"the arguments of roll are wrong: `how` must be one of "fair", "loaded", not "odd"; expected: how (string), sides (integer or null, optional)"#;
+        assert_eq!(wrong.content, json!({ "error": message }).to_string());
+        let good = call("roll", r#"{"how": "fair", "sides": "6"}"#);
+        assert_eq!(tools.summary(&good), r#"{"how":"fair","sides":"6"}"#);
+        assert!(tools.call(&good).ok);
+        assert_eq!(*told.borrow(), [json!({"how": "fair", "sides": 6})]);
+        let unknown = tools.call(&call("rol", "{}")).content;
+        assert!(
+            unknown.contains("did you mean `roll`?") && unknown.contains("run_python_script, roll"),
+            "{unknown}"
+        );
+    }
+}
