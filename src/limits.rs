@@ -137,8 +137,12 @@ pub const HELP_COLUMNS: usize = 90;
 pub const REPORT_COLUMNS: usize = 80;
 /// What a terminal takes of one line, as the kernel bounds it.
 pub const TERMINAL_LINE_BYTES: usize = 4095;
-/// A line of a conversation.
+/// A line of a conversation, or the lines of one message.
 pub const CHAT_LINE_BYTES: usize = 4 << 20;
+/// How soon the second line of a paste is there: nobody types so fast.
+pub const PASTE_BEGINS: Duration = Duration::from_millis(50);
+/// How soon each line after it: the terminal hands a long paste on in pieces.
+pub const PASTE_GOES_ON: Duration = Duration::from_millis(250);
 /// Keys shorter than this are no secrets but words such as `ollama`, which
 /// would be masked in every text.
 pub const SECRET_BYTES: usize = 7;

@@ -16,6 +16,7 @@ mod demo;
 mod doctor;
 mod env_files;
 pub mod help;
+mod listed;
 mod setup;
 mod skills;
 mod table;

@@ -97,6 +97,12 @@ impl Conversation {
         )
     }
 
+    /// Whether anything was asked.
+    pub fn has_question(&self) -> bool {
+        let mut said = self.messages.iter();
+        said.any(|message| matches!(message, Message::User(_)))
+    }
+
     /// Adds what the model said. Its calls wait for their results.
     pub fn answer(&mut self, said: Assistant) {
         let message = Message::Assistant(said);
@@ -174,6 +180,32 @@ impl Conversation {
         if self.awaits_answer() {
             self.add(Message::assistant(NO_ANSWER));
         }
+    }
+
+    /// Takes back that a turn ended without an answer: it waits for one again,
+    /// with the results that its calls had. Returns whether it ended so.
+    pub fn reopen(&mut self) -> bool {
+        let is_closed = match self.messages.last() {
+            Some(Message::Assistant(said)) => said.content == NO_ANSWER && said.calls.is_empty(),
+            _ => false,
+        };
+        if is_closed {
+            self.cut(self.messages.len() - 1);
+        }
+        is_closed
+    }
+
+    /// Takes back the last question with everything that came of it, and gives
+    /// the question. `None` if nothing was asked.
+    pub fn undo(&mut self) -> Option<String> {
+        let is_question = |message: &Message| matches!(message, Message::User(_));
+        let at = self.messages.iter().rposition(is_question)?;
+        let question = match &self.messages[at] {
+            Message::User(said) => said.text.clone(),
+            _ => return None,
+        };
+        self.cut(at);
+        Some(question)
     }
 
     /// Forgets everything but the instructions.
@@ -345,6 +377,28 @@ mod tests {
         assert_eq!(shape(&conversation), "suctau");
         conversation.clear();
         assert_eq!(shape(&conversation), "s");
+    }
+
+    #[test]
+    fn a_turn_can_be_opened_again_and_taken_back() {
+        let mut conversation = Conversation::new("s");
+        assert_eq!(conversation.undo(), None);
+        conversation.ask("one");
+        conversation.answer(calls(&["a"]));
+        conversation.close();
+        assert_eq!(shape(&conversation), "sucta");
+        assert!(conversation.reopen() && conversation.awaits_answer());
+        assert_eq!(shape(&conversation), "suct");
+        conversation.answer(calls(&[]));
+        assert!(!conversation.reopen());
+        conversation.close();
+        conversation.ask("two");
+        assert!(!conversation.reopen());
+        assert_eq!(conversation.undo().as_deref(), Some("two"));
+        assert_eq!(shape(&conversation), "sucta");
+        assert_eq!(conversation.undo().as_deref(), Some("one"));
+        assert_eq!(shape(&conversation), "s");
+        assert_eq!(conversation.undo(), None);
     }
 
     #[test]

@@ -34,6 +34,26 @@ pub enum Whole {
     TooLarge,
 }
 
+/// A line, or why there is none.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Line {
+    /// Without its end. What is not UTF-8 is replaced.
+    Text(String),
+    /// One that is longer than the bound.
+    TooLong,
+    /// The end of the input.
+    End,
+}
+
+impl Line {
+    fn of(bytes: &[u8], is_too_long: bool) -> Line {
+        if is_too_long {
+            return Line::TooLong;
+        }
+        Line::Text(String::from_utf8_lossy(bytes).into_owned())
+    }
+}
+
 /// Standard input, unbuffered below us.
 #[derive(Debug)]
 pub struct Input {
@@ -100,35 +120,48 @@ impl Input {
         }
     }
 
-    /// The next line without its end; `None` at the end of the input.
-    pub fn read_line(
-        &mut self,
-        most: usize,
-        patience: &Patience,
-    ) -> Result<Option<String>, ReadError> {
+    /// The next line without its end. Of one that is longer than `most` bytes
+    /// nothing is kept.
+    pub fn read_line(&mut self, most: usize, patience: &Patience) -> Result<Line, ReadError> {
         let mut searched = 0;
+        let mut is_too_long = false;
         loop {
-            if let Some(end) = self.rest[searched..].iter().position(|&byte| byte == b'\n') {
+            let end = self.rest[searched..].iter().position(|&byte| byte == b'\n');
+            is_too_long |= end.unwrap_or(self.rest.len() - searched) + searched > most;
+            if let Some(end) = end {
                 let mut line: Vec<u8> = self.rest.drain(..=searched + end).collect();
                 line.pop();
                 if line.last() == Some(&b'\r') {
                     line.pop();
                 }
-                return Ok(Some(String::from_utf8_lossy(&line).into_owned()));
+                return Ok(Line::of(&line, is_too_long));
+            }
+            if is_too_long {
+                self.rest.clear();
             }
             searched = self.rest.len();
-            if self.rest.len() > most {
-                let text = format!("a line is longer than {most} bytes");
-                return Err(ReadError::Io(io::Error::new(
-                    io::ErrorKind::InvalidData,
-                    text,
-                )));
-            }
             if self.at_end {
+                // After Ctrl+D a terminal goes on.
+                self.at_end = self.source != Source::Terminal;
                 let line = std::mem::take(&mut self.rest);
-                return Ok((!line.is_empty()).then(|| String::from_utf8_lossy(&line).into_owned()));
+                if line.is_empty() && !is_too_long {
+                    return Ok(Line::End);
+                }
+                return Ok(Line::of(&line, is_too_long));
             }
             self.fill(patience)?;
+        }
+    }
+
+    /// Whether something more is there to read, or comes within `limit`.
+    pub fn has_more(&self, limit: Duration, patience: &Patience) -> Result<bool, ReadError> {
+        if !self.rest.is_empty() {
+            return Ok(true);
+        }
+        match patience.wait(Some((self.file.as_fd(), Readiness::Read)), Some(limit)) {
+            Ok(()) => Ok(true),
+            Err(Stop::Silence(_)) => Ok(false),
+            Err(stop) => Err(ReadError::Stop(stop)),
         }
     }
 

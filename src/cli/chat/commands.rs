@@ -56,15 +56,23 @@ static COMMANDS: &[Row] = &[
     Row {
         names: &["retry"],
         usage: "",
-        about: "send the last request again",
+        about: "send a request that failed or was interrupted again",
         takes: Takes::Nothing,
-        run: |chat, _, output| {
-            if chat.conversation.awaits_answer() {
-                return Line::Turn;
-            }
-            output.note("there is nothing to send again");
-            Line::Nothing
-        },
+        run: |chat, _, output| chat.retry(output),
+    },
+    Row {
+        names: &["undo"],
+        usage: "",
+        about: "take the last question back, with its answer",
+        takes: Takes::Nothing,
+        run: |chat, _, output| chat.undo(output),
+    },
+    Row {
+        names: &["model"],
+        usage: "[NAME]",
+        about: "the model, or another one from here on",
+        takes: Takes::Optional,
+        run: |chat, name, output| chat.choose_model(name, output),
     },
     Row {
         names: &["skills"],
@@ -75,6 +83,13 @@ static COMMANDS: &[Row] = &[
             chat.list_skills(output);
             Line::Nothing
         },
+    },
+    Row {
+        names: &["tools"],
+        usage: "",
+        about: "what the model may call",
+        takes: Takes::Nothing,
+        run: |chat, _, output| chat.list_tools(output),
     },
     Row {
         names: &["exit", "quit"],
@@ -95,6 +110,12 @@ pub fn takes_words(name: &str) -> bool {
     find(name).is_some_and(|row| row.takes != Takes::Nothing)
 }
 
+/// Whether the line is one of the table's.
+pub fn is_command(line: &str) -> bool {
+    let word = line.split_whitespace().next().unwrap_or_default();
+    line.starts_with('/') && find(&word[1..]).is_some()
+}
+
 fn find(name: &str) -> Option<&'static Row> {
     COMMANDS.iter().find(|row| row.names.contains(&name))
 }
@@ -111,7 +132,15 @@ fn help(name: &str, output: &mut Output) {
     if one.is_none() {
         output
             .note("/SKILL [arguments]: follow the skill of this name, with what stands behind it");
-        output.note("a line that begins with a blank is a question, whatever it says");
+        for line in [
+            "a line that begins with a blank is a question, whatever it says",
+            "a line that ends with \\ goes on in the next one; a blank behind it, or a second \\, ends the line",
+            "\"\"\" begins a block of lines, and \"\"\" at the end of a line closes it",
+            "lines that are pasted at once are one message; commands in front of it are done first",
+            "Ctrl+C cancels what is going on, at the prompt a second one leaves",
+        ] {
+            output.note(line);
+        }
     }
 }
 
@@ -119,7 +148,11 @@ impl Chat<'_> {
     /// What a line asks for; a command is done.
     pub fn take_line(&mut self, line: &str, output: &mut Output) -> Line {
         let is_question = line.starts_with(char::is_whitespace);
-        let line = line.trim();
+        // The indentation of a text's first line is a part of it.
+        let line = match line.trim() {
+            text if text.contains('\n') => line.trim_end().trim_start_matches('\n'),
+            text => text,
+        };
         // What a terminal sends for an arrow key says nothing.
         if text::sendable(line).trim().is_empty() {
             return Line::Nothing;

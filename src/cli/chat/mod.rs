@@ -1,8 +1,8 @@
 //! A conversation: read a line, run the turn, print the answer, repeat.
 //!
 //! On a terminal and from a pipe alike; a failure is told and the
-//! conversation goes on. Ctrl+C cancels the turn, at an empty prompt it says
-//! how to leave, and the second one leaves.
+//! conversation goes on. Ctrl+C cancels the turn or what is being typed, at an
+//! empty prompt it says how to leave, and the second one leaves.
 
 use crate::agent;
 use crate::cli::args::{Typed, usage};
@@ -14,17 +14,21 @@ use crate::error::{Error, Kind, Result};
 use crate::event::Tally;
 use crate::limits;
 use crate::message::Message;
-use crate::model::Model;
+use crate::model::Model as _;
+use crate::model::http::HttpModel;
 use crate::tools::Tools;
-use crate::world::input::{Input, ReadError, Source};
+use crate::world::input::{Input, ReadError};
 use crate::world::output::Output;
 use crate::world::patience::Stop;
 use crate::world::signal::Signal;
 
 mod commands;
+mod endpoint;
+mod lines;
 mod skills;
+mod turns;
 
-const PROMPT: &str = "> ";
+use lines::{Lines, Said};
 
 /// What a line asks for.
 enum Line {
@@ -33,10 +37,32 @@ enum Line {
     Leave,
 }
 
+/// Where a conversation stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// The endpoint is looked at.
+    Initializing,
+    /// A line is waited for.
+    Ready,
+    /// A turn runs.
+    Processing,
+    /// It ends.
+    Terminating,
+    /// It has ended.
+    Closed,
+}
+
+impl State {
+    /// Tells that it is reached, with `-v`.
+    fn tell(self, output: &mut Output) {
+        output.detail(&format!("state: {self:?}").to_lowercase());
+    }
+}
+
 /// The parts of a conversation that its turns share.
 struct Chat<'c> {
     conversation: Conversation,
-    model: &'c dyn Model,
+    model: HttpModel,
     tools: &'c Tools<'c>,
     run: &'c Run,
     /// The last failure of a turn, for the exit status of a piped conversation.
@@ -47,7 +73,7 @@ struct Chat<'c> {
 /// Holds a conversation until its end.
 pub fn run(typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
     let io_error = |error| Error::new(Kind::Io, format!("failed to read standard input: {error}"));
-    let mut input = Input::open().map_err(io_error)?;
+    let mut lines = Lines::new(Input::open().map_err(io_error)?);
     let run = Run::new(typed, start, Needs::Endpoint, output)?;
     let first = ask::words(&run.typed.words)?;
     let model = ask::model(&run)?;
@@ -58,58 +84,65 @@ pub fn run(typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
     let (instructions, tools) = run.equip(output)?;
     let mut chat = Chat {
         conversation: Conversation::new(&instructions),
-        model: &model,
+        model,
         tools: &tools,
         run: &run,
         failure: None,
-        is_terminal: input.source() == Source::Terminal,
+        is_terminal: lines.is_terminal(),
     };
     if run.typed.dry_run {
         if matches!(chat.take_first(&first, output), Line::Turn) {
-            ask::preview(&chat.conversation, &model, &tools, output)?;
+            ask::preview(&chat.conversation, &chat.model, &tools, output)?;
         }
         return Ok(chat.status());
     }
-    if chat.is_terminal {
-        output.note(&format!(
-            "{}; /help lists the commands, Ctrl+D leaves",
-            model.name()
-        ));
-    }
-    match chat.take_first(&first, output) {
-        Line::Leave => return Ok(0),
-        Line::Nothing => {}
-        Line::Turn => chat.turn(output)?,
-    }
-    if run.typed.stdin {
-        chat.read_lines(&mut input, output)?;
-    }
-    Ok(chat.status())
+    State::Initializing.tell(output);
+    let ended = chat.hold(&first, &mut lines, output);
+    State::Terminating.tell(output);
+    State::Closed.tell(output);
+    ended.map(|()| chat.status())
 }
 
 impl Chat<'_> {
-    fn read_lines(&mut self, input: &mut Input, output: &mut Output) -> Result<()> {
+    /// The whole conversation.
+    fn hold(&mut self, first: &str, lines: &mut Lines, output: &mut Output) -> Result<()> {
+        if self.is_terminal {
+            if self.run.typed.stdin {
+                self.check_endpoint(output)?;
+            }
+            output.note(&format!(
+                "{}; /help lists the commands, Ctrl+D leaves",
+                self.model.name()
+            ));
+        }
+        match self.take_first(first, output) {
+            Line::Leave => return Ok(()),
+            Line::Nothing => {}
+            Line::Turn => {
+                self.turn(output)?;
+            }
+        }
+        if self.run.typed.stdin {
+            self.read_lines(lines, output)?;
+        }
+        Ok(())
+    }
+
+    fn read_lines(&mut self, lines: &mut Lines, output: &mut Output) -> Result<()> {
         let mut warned = false;
         loop {
-            if self.is_terminal {
-                output.prompt(PROMPT);
-            }
-            let line = match input.read_line(limits::CHAT_LINE_BYTES, &self.run.patience) {
-                Ok(Some(line)) => line,
-                Ok(None) => {
-                    if self.is_terminal {
-                        output.end_prompt();
-                    }
-                    return Ok(());
-                }
+            State::Ready.tell(output);
+            let said = match lines.next(&self.run.patience, output) {
                 Err(ReadError::Stop(Stop::Interrupted(signal))) if self.goes_on(signal) => {
                     self.run.patience.interrupt.take();
-                    input.discard_line();
                     output.end_prompt();
-                    if std::mem::replace(&mut warned, true) {
+                    if lines.forget() {
+                        output.note("what was begun is forgotten");
+                    } else if std::mem::replace(&mut warned, true) {
                         return Ok(());
+                    } else {
+                        output.note("press Ctrl+C again or Ctrl+D to leave");
                     }
-                    output.note("press Ctrl+C again or Ctrl+D to leave");
                     continue;
                 }
                 Err(ReadError::Stop(stop)) => return Err(stop.into()),
@@ -119,17 +152,39 @@ impl Chat<'_> {
                         format!("failed to read standard input: {error}"),
                     ));
                 }
+                Ok(said) => said,
             };
             warned = false;
-            if self.is_terminal && line.len() >= limits::TERMINAL_LINE_BYTES {
-                output.warn(
-                    "the terminal takes no longer line: its end is missing (use a file or a pipe)",
-                );
-            }
-            match self.take_line(&line, output) {
+            let line = match said {
+                Said::Line(line) => self.take_line(&line, output),
+                Said::Block(text) if text.trim().is_empty() => Line::Nothing,
+                Said::Block(text) => self.question(&text),
+                Said::TooLong => {
+                    let most = limits::CHAT_LINE_BYTES;
+                    let message = format!("a message is longer than {most} bytes: it is not sent");
+                    self.refuse(message, false, output)
+                }
+                Said::Unfinished => {
+                    output.end_prompt();
+                    output.note("typing ended in the middle of a message: it is not sent");
+                    Line::Nothing
+                }
+                Said::End => {
+                    if self.is_terminal {
+                        output.end_prompt();
+                    }
+                    return Ok(());
+                }
+            };
+            match line {
                 Line::Leave => return Ok(()),
                 Line::Nothing => {}
-                Line::Turn => self.turn(output)?,
+                Line::Turn => {
+                    if !self.turn(output)? {
+                        // Whoever interrupts does not want what was to come next.
+                        lines.forget();
+                    }
+                }
             }
         }
     }
@@ -160,8 +215,11 @@ impl Chat<'_> {
         Line::Turn
     }
 
-    /// One turn. Only what ends the whole conversation is an error.
-    fn turn(&mut self, output: &mut Output) -> Result<()> {
+    /// One turn; whether it was not interrupted. Only what ends the whole
+    /// conversation is an error.
+    fn turn(&mut self, output: &mut Output) -> Result<bool> {
+        let mut is_uninterrupted = true;
+        State::Processing.tell(output);
         output.begin_turn();
         if let Some(Message::User(said)) = self.conversation.messages().last() {
             output.ask(&said.text);
@@ -169,7 +227,7 @@ impl Chat<'_> {
         let mut tally = Tally::default();
         let answer = agent::turn(
             &mut self.conversation,
-            self.model,
+            &self.model,
             self.tools,
             &self.run.bounds(),
             &mut tally,
@@ -181,9 +239,10 @@ impl Chat<'_> {
             Err(error) => match error.kind() {
                 Kind::Interrupted(signal) if self.goes_on(signal) => {
                     self.run.patience.interrupt.take();
+                    is_uninterrupted = false;
                     self.conversation.close();
                     output.end_turn(Some(&error));
-                    output.warn("interrupted; the conversation goes on");
+                    output.warn("interrupted; the conversation goes on (/retry asks again)");
                 }
                 Kind::Interrupted(_) => return Err(error),
                 Kind::Limit if self.run.patience.check().is_err() => return Err(error),
@@ -196,6 +255,6 @@ impl Chat<'_> {
                 }
             },
         }
-        output.outcome()
+        output.outcome().map(|()| is_uninterrupted)
     }
 }

@@ -6,6 +6,7 @@ use std::time::Instant;
 use crate::address::Address;
 use crate::cli::doctor::report::{Check, Report};
 use crate::cli::doctor::trial;
+use crate::cli::listed::{Unlisted, names};
 use crate::cli::setup::Run;
 use crate::config::Endpoint;
 use crate::error::{Error, Kind, Result};
@@ -220,12 +221,6 @@ fn model_fix(told: &Told<'_>, error: &Error) -> Option<String> {
     Some(format!("set LLM_MODEL_NAME to `{near}`"))
 }
 
-/// Ollama takes a name for its latest version; the rest tells names apart.
-fn names(models: &[Listed]) -> impl Iterator<Item = &str> {
-    let names = models.iter().map(|model| model.name.as_str());
-    names.map(|name| name.strip_suffix(":latest").unwrap_or(name))
-}
-
 /// The endpoint's address, and the way there.
 pub fn address(endpoint: &Endpoint, settings: &Settings) -> Check {
     let url = endpoint.address.chat_completions();
@@ -323,43 +318,13 @@ fn model(endpoint: &Endpoint, listing: &Listing, listed: Option<&Listed>, server
         let message = format!("`{}` is listed, one of {count}", listed.name);
         return Check::ok(NAME, message).with("listed", count);
     }
-    let near = text::nearest(wanted, names(models), limits::NEAR_NAMES);
-    let quoted = |names: &[&str]| {
-        let names = names.iter().map(|name| format!("`{name}`"));
-        names.collect::<Vec<_>>().join(", ")
+    let unlisted = Unlisted::new(wanted, models, server);
+    let (message, fix) = (unlisted.message, unlisted.fix);
+    let check = match server {
+        Server::Ollama => Check::failure(NAME, Kind::Endpoint, message, fix),
+        _ => Check::warning(NAME, message, fix),
     };
-    let told = if near.is_empty() {
-        let first: Vec<&str> = names(models).take(limits::NEAR_NAMES).collect();
-        let more = if count > first.len() { ", …" } else { "" };
-        (!first.is_empty()).then(|| format!("there are {}{more}", quoted(&first)))
-    } else {
-        Some(format!("near names: {}", quoted(&near)))
-    };
-    let tail = told
-        .as_ref()
-        .map_or(String::new(), |told| format!("; {told}"));
-    let check = if server == Server::Ollama {
-        let message = format!("Ollama does not have `{wanted}`{tail}");
-        let pull = match near.first() {
-            Some(near) => format!("`ollama pull {wanted}`, or set LLM_MODEL_NAME to `{near}`"),
-            None => format!("`ollama pull {wanted}`"),
-        };
-        Check::failure(NAME, Kind::Endpoint, message, pull)
-    } else {
-        let message = format!("`{wanted}` is not among the {count} models listed{tail}");
-        let fix = match (near.as_slice(), count) {
-            ([], 0) => "load a model in the server".to_string(),
-            ([], _) => "set LLM_MODEL_NAME to a name of the list, unless it is an alias".into(),
-            (near, _) => {
-                format!(
-                    "set LLM_MODEL_NAME to {}, unless it is an alias",
-                    quoted(&near[..1])
-                )
-            }
-        };
-        Check::warning(NAME, message, fix)
-    };
-    check.with("listed", count).with("near", near)
+    check.with("listed", count).with("near", unlisted.near)
 }
 
 fn context(window: Window, server: Server) -> Check {

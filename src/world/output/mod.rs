@@ -306,6 +306,13 @@ impl Output {
         }
     }
 
+    /// One line for who wants to know everything (`-v`).
+    pub fn detail(&mut self, text: &str) {
+        if self.verbosity == Verbosity::Verbose {
+            self.line(DIM, &format!("· {text}"));
+        }
+    }
+
     /// Why something failed, and what helps. A signal needs no explanation:
     /// the shell shows it.
     pub fn error(&mut self, error: &Error) {

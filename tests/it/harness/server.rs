@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use super::reply::Reply;
 use super::request::Request;
 use super::wire::Wire;
-use super::{CANARY, PATIENCE, history};
+use super::{CANARY, MODEL, PATIENCE, history};
 
 /// How long the connections of a program that has ended may take to say so.
 const GRACE: Duration = Duration::from_millis(500);
@@ -41,6 +41,9 @@ struct State {
     /// Everything that makes the test fail.
     problems: Vec<String>,
     checks_history: bool,
+    /// A conversation on a terminal asks for the models before it begins. A
+    /// script does not have to speak of that.
+    lists_models: bool,
     /// Calls that were numbered so far.
     calls: usize,
     /// Every connection there was, to wake the threads that wait for one.
@@ -241,6 +244,7 @@ impl Shared {
             requests: Vec::new(),
             problems: Vec::new(),
             checks_history: true,
+            lists_models: false,
             calls: 0,
             streams: Vec::new(),
             connections: 0,
@@ -314,8 +318,17 @@ impl Shared {
         self.change(|state| state.stopping = true);
     }
 
+    /// From now on a script has an answer to `GET /v1/models`, which is not counted.
+    pub(super) fn list_models(&self) {
+        self.lock().lists_models = true;
+    }
+
     pub(super) fn take_reply(&self, request: &Request) -> Reply {
         let mut state = self.lock();
+        let asks_for_models = request.method == "GET" && request.path == "/v1/models";
+        if state.lists_models && asks_for_models && matches!(state.script, Script::InOrder(_)) {
+            return Reply::status(200).body(format!(r#"{{"data":[{{"id":"{MODEL}"}}]}}"#));
+        }
         state.requests.push(request.clone());
         let reply = match &mut state.script {
             Script::InOrder(replies) => replies.pop_front(),

@@ -32,8 +32,10 @@ impl Test {
     /// Starts the program on a terminal of its own: stdin, stdout and stderr,
     /// but for stdin when the test has given one, and what
     /// [`Test::stderr_to_pty_only`] or [`Test::stdout_to_pty_only`] take off it.
+    /// A scripted endpoint lists its model there.
     #[track_caller]
     pub fn terminal(&self) -> Terminal {
+        self.servers.iter().for_each(|server| server.list_models());
         let (master, slave) = open().expect("the machine has a pseudo-terminal left");
         let end = || -> Stdio { slave.try_clone().expect("a descriptor is free").into() };
         let mut command = self.command();
@@ -111,6 +113,14 @@ impl Terminal {
     /// Everything that came to the terminal so far.
     pub fn output(&self) -> String {
         self.running.screen.text()
+    }
+
+    /// Changes the window's size, as dragging its corner does: the program gets
+    /// SIGWINCH.
+    pub fn resize(&mut self, rows: u16, columns: u16) -> &mut Terminal {
+        let master = self.master.as_ref().expect("the terminal was closed");
+        set_size(master.as_raw_fd(), rows, columns).expect("a terminal has a size");
+        self
     }
 
     /// Closes the terminal's window.
@@ -198,15 +208,9 @@ fn open() -> io::Result<(File, File)> {
         .write(true)
         .custom_flags(libc::O_NOCTTY)
         .open(name)?;
-    // SAFETY: both structures outlive the calls; the descriptor is open.
+    set_size(fd, 24, 80)?;
+    // SAFETY: the structure outlives the calls; the descriptor is open.
     unsafe {
-        let size = libc::winsize {
-            ws_row: 24,
-            ws_col: 80,
-            ws_xpixel: 0,
-            ws_ypixel: 0,
-        };
-        succeeded(libc::ioctl(fd, libc::TIOCSWINSZ, &raw const size))?;
         let mut modes: libc::termios = std::mem::zeroed();
         succeeded(libc::tcgetattr(slave.as_raw_fd(), &raw mut modes))?;
         modes.c_oflag &= !libc::ONLCR;
@@ -217,6 +221,17 @@ fn open() -> io::Result<(File, File)> {
         ))?;
     }
     Ok((master, slave))
+}
+
+fn set_size(fd: RawFd, rows: u16, columns: u16) -> io::Result<()> {
+    let size = libc::winsize {
+        ws_row: rows,
+        ws_col: columns,
+        ws_xpixel: 0,
+        ws_ypixel: 0,
+    };
+    // SAFETY: the structure outlives the call; the descriptor is open.
+    succeeded(unsafe { libc::ioctl(fd, libc::TIOCSWINSZ, &raw const size) })
 }
 
 fn succeeded(result: libc::c_int) -> io::Result<()> {

@@ -1,0 +1,113 @@
+//! The endpoint and its model: looked at before the first prompt, and changed
+//! in between. Only for a person: a pipe sends no request but its own.
+
+use crate::cli::chat::{Chat, Line};
+use crate::cli::listed::{Found, look};
+use crate::config::Endpoint;
+use crate::error::{Error, Kind, Result};
+use crate::model::Model as _;
+use crate::model::http::Server;
+use crate::text;
+use crate::world::output::Output;
+
+/// Where Ollama listens, unless it was told otherwise.
+const OLLAMA_PORT: u16 = 11434; // not a bound
+
+impl Chat<'_> {
+    /// Whether the endpoint answers, takes the credentials and has the model.
+    /// What cannot work ends the conversation before it begins.
+    pub fn check_endpoint(&mut self, output: &mut Output) -> Result<()> {
+        let Some(endpoint) = self.endpoint() else {
+            return Ok(());
+        };
+        match self.look(&endpoint, output) {
+            Ok(Found::Fine) => Ok(()),
+            Ok(Found::Silent(reason)) => {
+                output.warn(&format!(
+                    "the endpoint does not tell its models: {reason}; it may be busy"
+                ));
+                Ok(())
+            }
+            // Some keys are good for answers, and not for the list.
+            Ok(Found::Refused(error)) if error.message().contains("scope") => {
+                output.note("the key may not list the endpoint's models");
+                Ok(())
+            }
+            Ok(Found::Refused(error)) => Err(error),
+            Ok(Found::Unlisted(unlisted)) if unlisted.server == Server::Ollama => {
+                let message = format!("failed to find the model: {}", unlisted.message);
+                Err(Error::new(Kind::Endpoint, message).with_hint(unlisted.fix))
+            }
+            Ok(Found::Unlisted(unlisted)) => {
+                output.warn(&format!("the model {}: {}", unlisted.message, unlisted.fix));
+                Ok(())
+            }
+            Err(error) => Err(with_remedy(error, &endpoint)),
+        }
+    }
+
+    /// Tells the model's name, or changes it for what follows.
+    pub fn choose_model(&mut self, name: &str, output: &mut Output) -> Line {
+        if name.is_empty() {
+            output.note(&format!("the model is {}", self.model.name()));
+            return Line::Nothing;
+        }
+        let name = text::sendable(name).into_owned();
+        if name.contains(char::is_whitespace) {
+            let message = "the name of a model has no blanks".to_string();
+            return self.refuse(message, false, output);
+        }
+        self.model.rename(name);
+        output.name_model(self.model.name());
+        output.note(&format!("the model is now {}", self.model.name()));
+        let endpoint = self.endpoint().filter(|_| self.is_terminal);
+        let found = endpoint.map(|endpoint| self.look(&endpoint, output));
+        match found {
+            Some(Ok(Found::Unlisted(unlisted))) => {
+                output.warn(&format!("{}: {}", unlisted.message, unlisted.fix));
+            }
+            Some(Err(error)) => match error.kind() {
+                // Ctrl+C: then it is not known, and the prompt is there again.
+                Kind::Interrupted(signal) if self.goes_on(signal) => {
+                    self.run.patience.interrupt.take();
+                    output.end_prompt();
+                }
+                // The next wait of the conversation ends it.
+                Kind::Interrupted(_) => {}
+                _ => output.warn(error.message()),
+            },
+            _ => {}
+        }
+        Line::Nothing
+    }
+
+    /// The endpoint with the model that is asked now.
+    fn endpoint(&self) -> Option<Endpoint> {
+        let endpoint = self.run.config.endpoint.clone();
+        endpoint.map(|endpoint| Endpoint {
+            model: self.model.name().into(),
+            ..endpoint
+        })
+    }
+
+    fn look(&self, endpoint: &Endpoint, output: &mut Output) -> Result<Found> {
+        look(endpoint, &self.run.patience, &mut |event| {
+            output.show(&event);
+        })
+    }
+}
+
+/// The failure to reach an endpoint, with what starts it.
+fn with_remedy(error: Error, endpoint: &Endpoint) -> Error {
+    if error.kind() != Kind::Temporary || error.hint().is_some() {
+        return error;
+    }
+    let address = &endpoint.address;
+    if address.port() == OLLAMA_PORT {
+        error.with_hint("start Ollama: `ollama serve`")
+    } else if address.is_loopback() {
+        error.with_hint("start the server that is to listen there (Ollama: `ollama serve`, port 11434), or set LLM_API_BASE_URL")
+    } else {
+        error.with_hint("check the network and LLM_API_BASE_URL; `skills-runner doctor` tells more")
+    }
+}

@@ -1,0 +1,275 @@
+//! What one message is. From a pipe it is a line. On a terminal it is what was
+//! pasted at once, a line with those it goes on in, or a block between `"""`.
+//!
+//! The terminal stays as it is: it edits and hands out whole lines, and what
+//! comes right behind a line was pasted, not typed.
+
+use std::collections::VecDeque;
+
+use crate::cli::chat::commands;
+use crate::limits;
+use crate::world::input::{self, Input, ReadError, Source};
+use crate::world::output::Output;
+use crate::world::patience::Patience;
+
+const PROMPT: &str = "> ";
+/// Stands where a message goes on.
+const MORE: &str = ". ";
+/// Opens and closes a block.
+const FENCE: &str = "\"\"\"";
+
+/// What was said.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Said {
+    /// A message, or a command.
+    Line(String),
+    /// A message whatever it begins with.
+    Block(String),
+    /// More than [`limits::CHAT_LINE_BYTES`], and forgotten.
+    TooLong,
+    /// Typing ended in the middle of a message, which is forgotten.
+    Unfinished,
+    /// Nothing more is said.
+    End,
+}
+
+/// Where messages come from.
+#[derive(Debug)]
+pub struct Lines {
+    input: Input,
+    /// Lines that were read with others and are not said yet.
+    ahead: VecDeque<String>,
+    /// A message has been begun, and goes on.
+    is_begun: bool,
+    /// The end came with lines in front of it.
+    at_end: bool,
+}
+
+/// How far the lines of a message have come.
+enum Progress {
+    Done(Said),
+    GoesOn,
+}
+
+impl Lines {
+    /// Nothing has been read yet.
+    pub fn new(input: Input) -> Lines {
+        Lines {
+            input,
+            ahead: VecDeque::new(),
+            is_begun: false,
+            at_end: false,
+        }
+    }
+
+    /// Whether a person types.
+    pub fn is_terminal(&self) -> bool {
+        self.input.source() == Source::Terminal
+    }
+
+    /// The next message.
+    pub fn next(&mut self, patience: &Patience, output: &mut Output) -> Result<Said, ReadError> {
+        if !self.is_terminal() {
+            let line = self.input.read_line(limits::CHAT_LINE_BYTES, patience)?;
+            return Ok(match line {
+                input::Line::Text(line) => Said::Line(line),
+                input::Line::TooLong => Said::TooLong,
+                input::Line::End => Said::End,
+            });
+        }
+        if self.ahead.is_empty() {
+            if self.at_end {
+                return Ok(Said::End);
+            }
+            output.prompt(PROMPT);
+            let lines = self.pasted(patience, output)?;
+            let Some(lines) = lines else {
+                return Ok(Said::TooLong);
+            };
+            if lines.is_empty() {
+                return Ok(Said::End);
+            }
+            self.ahead = lines.into();
+        }
+        while self.ahead.len() > 1 {
+            match self.ahead.pop_front() {
+                Some(line) if commands::is_command(&line) => return Ok(Said::Line(line)),
+                Some(line) if line.trim().is_empty() => {}
+                Some(line) => {
+                    self.ahead.push_front(line);
+                    break;
+                }
+                None => break,
+            }
+        }
+        let lines = std::mem::take(&mut self.ahead).into();
+        self.message(lines, patience, output)
+    }
+
+    /// Forgets what has been begun; returns whether that was a message of
+    /// several lines.
+    pub fn forget(&mut self) -> bool {
+        self.input.discard_line();
+        self.ahead.clear();
+        self.at_end = false;
+        std::mem::take(&mut self.is_begun)
+    }
+
+    /// The message that begins with these lines.
+    fn message(
+        &mut self,
+        mut lines: Vec<String>,
+        patience: &Patience,
+        output: &mut Output,
+    ) -> Result<Said, ReadError> {
+        let is_block = match opened(&lines) {
+            Some(Progress::Done(said)) => return Ok(said),
+            Some(Progress::GoesOn) => true,
+            None => false,
+        };
+        loop {
+            if !is_block {
+                match lines.last_mut() {
+                    Some(line) if goes_on(line) => line.pop(),
+                    _ => return Ok(Said::Line(lines.join("\n"))),
+                };
+            }
+            self.is_begun = true;
+            let more = if self.at_end {
+                Some(Vec::new())
+            } else {
+                output.prompt(MORE);
+                self.pasted(patience, output)?
+            };
+            let is_closed = |last: &String| is_block && last.trim_end().ends_with(FENCE);
+            let (closes, said) = match more {
+                None => (true, Some(Said::TooLong)),
+                Some(more) if more.is_empty() => (true, Some(Said::Unfinished)),
+                Some(more) => {
+                    let closes = more.last().is_some_and(is_closed);
+                    lines.extend(more);
+                    let bytes: usize = lines.iter().map(|line| line.len() + 1).sum();
+                    let is_too_long = bytes > limits::CHAT_LINE_BYTES;
+                    (closes, is_too_long.then_some(Said::TooLong))
+                }
+            };
+            if said.is_some() || closes {
+                self.forget();
+                return Ok(said.unwrap_or_else(|| block(&lines)));
+            }
+        }
+    }
+
+    /// The lines that come at once: none at the end, `None` for too many.
+    fn pasted(
+        &mut self,
+        patience: &Patience,
+        output: &mut Output,
+    ) -> Result<Option<Vec<String>>, ReadError> {
+        let mut lines = Vec::new();
+        let mut bytes = 0;
+        let mut pause = limits::PASTE_BEGINS;
+        loop {
+            match self.input.read_line(limits::CHAT_LINE_BYTES, patience)? {
+                input::Line::Text(line) => {
+                    if line.len() >= limits::TERMINAL_LINE_BYTES {
+                        output.warn(
+                            "the terminal takes no longer line: its end is missing (use a file or a pipe)",
+                        );
+                    }
+                    bytes += line.len() + 1;
+                    if bytes <= limits::CHAT_LINE_BYTES {
+                        lines.push(line);
+                    }
+                }
+                input::Line::TooLong => bytes = usize::MAX / 2,
+                input::Line::End => {
+                    self.at_end = !lines.is_empty();
+                    break;
+                }
+            }
+            if !self.input.has_more(pause, patience)? {
+                break;
+            }
+            pause = limits::PASTE_GOES_ON;
+        }
+        Ok((bytes <= limits::CHAT_LINE_BYTES).then_some(lines))
+    }
+}
+
+/// Whether the line goes on in the next one: it ends with a backslash, and not
+/// with two.
+fn goes_on(line: &str) -> bool {
+    line.ends_with('\\') && !line.ends_with("\\\\")
+}
+
+/// What becomes of lines that begin with a fence; `None` if they do not. A
+/// paste that closes it before its end only looks like a block: it is a
+/// program's text.
+fn opened(lines: &[String]) -> Option<Progress> {
+    let first = lines.first()?.trim_start().strip_prefix(FENCE)?;
+    let mut rest = std::iter::once(first).chain(lines[1..].iter().map(String::as_str));
+    Some(
+        match rest.position(|line| line.trim_end().ends_with(FENCE)) {
+            None => Progress::GoesOn,
+            Some(last) if last + 1 == lines.len() => Progress::Done(block(lines)),
+            Some(_) => Progress::Done(Said::Block(lines.join("\n"))),
+        },
+    )
+}
+
+/// What stands between the fences.
+fn block(lines: &[String]) -> Said {
+    let text = lines.join("\n");
+    let text = text.trim();
+    let text = text.strip_prefix(FENCE).unwrap_or(text);
+    let text = text.strip_suffix(FENCE).unwrap_or(text);
+    let text = text.strip_prefix('\n').unwrap_or(text);
+    Said::Block(text.strip_suffix('\n').unwrap_or(text).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_stands_between_fences() {
+        let said = |text: &str| {
+            let lines: Vec<String> = text.split('\n').map(String::from).collect();
+            match opened(&lines) {
+                None => "no block".into(),
+                Some(Progress::GoesOn) => "goes on".into(),
+                Some(Progress::Done(Said::Block(text))) => text,
+                Some(Progress::Done(other)) => format!("{other:?}"),
+            }
+        };
+        for (typed, expected) in [
+            ("a\"\"\"", "no block"),
+            ("\"\"", "no block"),
+            ("\"\"\"", "goes on"),
+            ("\"\"\"a\nb", "goes on"),
+            ("\"\"\"a\"\"\"", "a"),
+            ("  \"\"\" a \"\"\" ", " a "),
+            ("\"\"\"\"\"\"", ""),
+            ("\"\"\"\n  a\n\nb\n\"\"\"", "  a\n\nb"),
+            ("\"\"\"a\nb\"\"\"", "a\nb"),
+            // Python, not a block.
+            ("\"\"\"Doc.\"\"\"\nx = 1", "\"\"\"Doc.\"\"\"\nx = 1"),
+        ] {
+            assert_eq!(said(typed), expected, "{typed}");
+        }
+    }
+
+    #[test]
+    fn one_backslash_goes_on() {
+        let lines = [
+            ("a\\", true),
+            ("\\", true),
+            ("a\\\\", false),
+            ("a\\ ", false),
+        ];
+        for (line, expected) in lines {
+            assert_eq!(goes_on(line), expected, "{line}");
+        }
+    }
+}

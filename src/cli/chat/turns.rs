@@ -1,0 +1,47 @@
+//! Turns taken back and asked again.
+
+use crate::cli::chat::{Chat, Line};
+use crate::limits;
+use crate::text;
+use crate::world::output::Output;
+
+impl Chat<'_> {
+    /// The request that failed, or the turn that was interrupted, once more.
+    pub fn retry(&mut self, output: &mut Output) -> Line {
+        if self.conversation.awaits_answer() || self.conversation.reopen() {
+            return Line::Turn;
+        }
+        let message = if self.conversation.has_question() {
+            "there is nothing to send again: the last question has its answer (/undo takes both back)"
+        } else {
+            "there is nothing to send again"
+        };
+        output.note(message);
+        Line::Nothing
+    }
+
+    /// Takes the last turn back.
+    pub fn undo(&mut self, output: &mut Output) -> Line {
+        match self.conversation.undo() {
+            Some(question) => {
+                let question = text::one_line(&question, limits::SUMMARY_CHARS);
+                output.note(&format!("taken back, with what came of it: {question}"));
+            }
+            None => output.note("there is nothing to take back"),
+        }
+        Line::Nothing
+    }
+
+    /// One line a tool.
+    pub fn list_tools(&self, output: &mut Output) -> Line {
+        let tools = self.tools.definitions();
+        for tool in tools {
+            let about = text::one_line(&tool.description, limits::SUMMARY_CHARS);
+            output.note(&format!("{}: {about}", tool.name));
+        }
+        if tools.is_empty() {
+            output.note("the model gets no tools");
+        }
+        Line::Nothing
+    }
+}
