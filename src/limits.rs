@@ -275,7 +275,9 @@ pub const SETUP_COMMAND: Duration = Duration::from_secs(3600);
 pub const LOG_LOCK: Duration = Duration::from_secs(2);
 /// Between two looks at it.
 pub const LOG_LOCK_ROUND: Duration = Duration::from_micros(200);
-/// Between two looks at a lock that somebody else holds.
+/// Between the first two looks at a lock that somebody else holds; it doubles.
+pub const LOCK_ROUND_FIRST: Duration = Duration::from_millis(1);
+/// The longest time between two of them.
 pub const LOCK_ROUND: Duration = Duration::from_millis(100);
 /// Remains of setups that were killed while they cleared up.
 pub const SETUP_REMAINS: usize = 100;
@@ -417,3 +419,29 @@ pub const VENV_SETTINGS_BYTES: usize = 64 << 10;
 pub const LINKS: u32 = 40;
 /// Files of a venv that are looked at for changes after a run.
 pub const VENV_FILES: usize = 100_000;
+
+// Memory and notes.
+
+/// The file of facts: some 60,000 of them, and it is read twice while one is added.
+pub const FACTS_FILE_BYTES: usize = 6 << 20;
+/// One fact: a sentence or two, not a document.
+pub const FACT_BYTES: usize = 2 << 10;
+/// Where a fact comes from, as far as it is written down.
+pub const FACT_SOURCE_BYTES: usize = 100;
+/// Facts in the system message.
+pub const FACTS_PROMPT_BYTES: usize = 4 << 10;
+/// How long other writers of the facts or of a note are waited for; each needs
+/// milliseconds.
+pub const MEMORY_LOCK: Duration = Duration::from_secs(30);
+/// Times that a file is read anew because somebody else has changed it.
+pub const MEMORY_TRIES: u32 = 5;
+/// What is written into a daily note at once by the model.
+pub const NOTE_BYTES: usize = 64 << 10;
+/// The title of what is written there.
+pub const NOTE_TITLE_BYTES: usize = 200;
+/// A question in the log of a conversation.
+pub const NOTE_QUESTION_BYTES: usize = 500;
+/// An answer there.
+pub const NOTE_ANSWER_BYTES: usize = 2 << 10;
+/// Turns that are written there one by one.
+pub const NOTE_TURNS: usize = 100;

@@ -8,9 +8,10 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use crate::limits;
-use crate::world::patience::{Patience, Stop};
+use crate::world::patience::Patience;
 use crate::world::process::Confine;
 
 /// A folder that nobody else has locked, until this is dropped.
@@ -36,7 +37,8 @@ impl FolderLock {
                         wait_begins();
                         waits = true;
                     }
-                    pause(patience)?;
+                    patience.check()?;
+                    patience.pause(limits::LOCK_ROUND)?;
                 }
                 result => {
                     let held = result.is_ok();
@@ -68,19 +70,36 @@ impl FolderLock {
     }
 }
 
-fn pause(patience: &Patience) -> Result<(), Stop> {
-    patience.check()?;
-    patience.pause(limits::LOCK_ROUND)
+/// Locks a file, if its file system can, which the result tells, and waits for
+/// whoever has it locked, but no longer than `most`. The lock ends with the file.
+pub fn take_file(file: &File, most: Duration, patience: &Patience) -> io::Result<bool> {
+    let until = Instant::now() + most;
+    let mut round = limits::LOCK_ROUND_FIRST;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(true),
+            Err(TryLockError::Error(_)) => return Ok(false),
+            Err(TryLockError::WouldBlock) if Instant::now() > until => {
+                let text = "somebody else keeps it locked";
+                return Err(io::Error::new(io::ErrorKind::WouldBlock, text));
+            }
+            Err(TryLockError::WouldBlock) => {
+                patience.check()?;
+                patience.pause(round)?;
+                round = limits::LOCK_ROUND.min(round * 2);
+            }
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::world::capture::Caps;
+    use crate::world::patience::Stop;
     use crate::world::process::{Job, Leftovers, run};
     use crate::world::scratch::Scratch;
     use crate::world::signal::Interrupt;
-    use std::time::{Duration, Instant};
 
     #[test]
     fn a_locked_folder_is_waited_for_until_the_deadline() {

@@ -2,6 +2,7 @@
 //! layer with `unsafe`, each with its reason.
 
 pub mod capture;
+pub mod clock;
 pub mod confined;
 pub mod files;
 mod guardian;

@@ -29,19 +29,72 @@ impl Root {
     /// changed since.
     pub fn replace(&self, name: &str, old: &[u8], new: &[u8]) -> Result<(), Refusal> {
         let name = one_name(name)?;
+        let file = changeable(self.as_fd(), &name)?;
+        let draft = draft(self.as_fd(), &name)?;
+        self.put(&name, &file, draft, old, new)
+    }
+
+    /// The same for a file of our own, which may not be there yet: then `old` is
+    /// `None`, and the new one is for its owner only. Whoever keeps all other
+    /// writers out by a lock on the folder clears what a killed one has left.
+    /// Refused also where the file has another name, which would keep the old.
+    pub fn save(
+        &self,
+        name: &str,
+        old: Option<&[u8]>,
+        new: &[u8],
+        is_locked: bool,
+    ) -> Result<(), Refusal> {
+        let name = one_name(name)?;
         let folder = self.as_fd();
-        let file = changeable(folder, &name)?;
-        let before = file.metadata()?;
-        let (temporary, mut draft) = draft(folder, &name)?;
-        let written = write_draft(&mut draft, &file, new).and_then(|()| {
+        let draft = || {
+            if !is_locked {
+                return draft(folder, &name);
+            }
+            let temporary = beside(&name, ".new")?;
+            remove(folder, &temporary);
+            let file = create(folder, &temporary)?;
+            Ok((temporary, file))
+        };
+        if let Some(old) = old {
+            let file = changeable(folder, &name)?;
+            let (temporary, draft) = draft()?;
+            if file.metadata()?.nlink() > 1 {
+                remove(folder, &temporary);
+                return Err(io::Error::other("it has another name too, a hard link").into());
+            }
+            return self.put(&name, &file, (temporary, draft), old, new);
+        }
+        let (temporary, mut file) = draft()?;
+        let written = file.write_all(new).and_then(|()| file.sync_all());
+        // Never over a file that somebody has just made.
+        let named = written.and_then(|()| link(folder, &temporary, &name));
+        remove(folder, &temporary);
+        named.map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => Refusal::Changing,
+            _ => error.into(),
+        })
+    }
+
+    /// Fills the draft and gives it the file's name.
+    fn put(
+        &self,
+        name: &CStr,
+        file: &File,
+        (temporary, mut draft): (CString, File),
+        old: &[u8],
+        new: &[u8],
+    ) -> Result<(), Refusal> {
+        let folder = self.as_fd();
+        let written = write_draft(&mut draft, file, new).and_then(|()| {
             // As late as can be: what somebody saved meanwhile must not be lost.
-            let now = regular(folder, &name)?;
-            let piece = read_whole(&file, old.len())?;
+            let (now, before) = (regular(folder, name)?, file.metadata()?);
+            let piece = read_whole(file, old.len())?;
             let is_same = (now.dev(), now.ino()) == (before.dev(), before.ino());
             if !is_same || piece.more || piece.bytes != old {
                 return Err(Refusal::Changing);
             }
-            Ok(rename(folder, &temporary, &name)?)
+            Ok(rename(folder, &temporary, name)?)
         });
         if written.is_err() {
             remove(folder, &temporary);
@@ -102,26 +155,34 @@ fn regular(folder: BorrowedFd<'_>, name: &CStr) -> Result<std::fs::Metadata, Ref
 fn draft(folder: BorrowedFd<'_>, name: &CStr) -> Result<(CString, File), Refusal> {
     let mut number = 0;
     loop {
-        let mut text = b".".to_vec();
-        text.extend_from_slice(name.to_bytes());
-        text.extend_from_slice(format!(".{}.{number}", process::id()).as_bytes());
-        let temporary = CString::new(text).map_err(|_| Refusal::Nul)?;
-        let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC;
-        let mode: libc::c_uint = 0o600;
-        // SAFETY: the descriptor is open and the name ends with NUL for the
-        // whole call; the mode that O_CREAT reads is passed.
-        let answer = unsafe { libc::openat(folder.as_raw_fd(), temporary.as_ptr(), flags, mode) };
-        if answer >= 0 {
-            // SAFETY: a new descriptor that nobody else owns.
-            let descriptor = unsafe { OwnedFd::from_raw_fd(answer) };
-            return Ok((temporary, File::from(descriptor)));
+        let temporary = beside(name, &format!(".{}.{number}", process::id()))?;
+        match create(folder, &temporary) {
+            Ok(file) => return Ok((temporary, file)),
+            Err(error)
+                if error.kind() == io::ErrorKind::AlreadyExists && number < limits::OPEN_TRIES => {}
+            Err(error) => return Err(error.into()),
         }
-        let error = io::Error::last_os_error();
         number += 1;
-        if error.kind() != io::ErrorKind::AlreadyExists || number > limits::OPEN_TRIES {
-            return Err(error.into());
-        }
     }
+}
+
+/// A hidden name beside this one.
+fn beside(name: &CStr, end: &str) -> Result<CString, Refusal> {
+    CString::new([b".", name.to_bytes(), end.as_bytes()].concat()).map_err(|_| Refusal::Nul)
+}
+
+/// A file that was not there, for its owner only.
+fn create(folder: BorrowedFd<'_>, name: &CStr) -> io::Result<File> {
+    let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC;
+    let mode: libc::c_uint = 0o600;
+    // SAFETY: the descriptor is open and the name ends with NUL for the
+    // whole call; the mode that O_CREAT reads is passed.
+    let answer = unsafe { libc::openat(folder.as_raw_fd(), name.as_ptr(), flags, mode) };
+    if answer < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: a new descriptor that nobody else owns.
+    Ok(File::from(unsafe { OwnedFd::from_raw_fd(answer) }))
 }
 
 /// Fills the draft and gives it the owner, if that can be, the mode, and the

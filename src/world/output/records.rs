@@ -11,7 +11,7 @@ use crate::error;
 use crate::event::Event;
 use crate::secret::Secrets;
 use crate::tool::milliseconds;
-use crate::world::output::log::user;
+use crate::world::files::user;
 
 /// One object, masked; its field `type` is its name in small letters.
 #[derive(Debug, PartialEq, Serialize)]

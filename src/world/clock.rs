@@ -1,0 +1,109 @@
+//! What time it is: in UTC for programs, in local time for people.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// RFC 3339, UTC, with milliseconds.
+pub fn timestamp(time: SystemTime) -> String {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let seconds = since.as_secs();
+    let (year, month, day) = date(seconds / 86_400); // not a bound
+    let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60); // not a bound
+    let millisecond = since.subsec_millis();
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millisecond:03}Z")
+}
+
+/// Year, month and day of a day that is counted from 1970-01-01.
+fn date(days: u64) -> (u64, u64, u64) {
+    // From 1 March of the year 0 on, so that a leap day is the last of its year,
+    // in cycles of 400 years.
+    let days = days + 719_468; // not a bound
+    let (cycle, day) = (days / 146_097, days % 146_097); // not a bound
+    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365; // not a bound
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let is_next_year = month >= 10;
+    let month = if is_next_year { month - 9 } else { month + 3 };
+    (400 * cycle + year + u64::from(is_next_year), month, day)
+}
+
+/// A moment where the user is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Local {
+    /// `YYYY-MM-DD`.
+    pub date: String,
+    /// `HH:MM`.
+    pub time: String,
+}
+
+impl Local {
+    /// By the time zone of the process (`TZ`, else the system's); UTC where there
+    /// is none.
+    pub fn of(time: SystemTime) -> Local {
+        let seconds = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+        let seconds = libc::time_t::try_from(seconds.as_secs()).unwrap_or_default();
+        // SAFETY: a structure of numbers and a pointer, for which zero is a value.
+        let mut parts: libc::tm = unsafe { std::mem::zeroed() };
+        // SAFETY: both point to values that live for the call. The environment,
+        // which it may read, is written by no other thread: there is none.
+        let done = unsafe { libc::localtime_r(&raw const seconds, &raw mut parts) };
+        if done.is_null() {
+            let utc = timestamp(time);
+            return Local {
+                date: utc[..10].to_string(),
+                time: utc[11..16].to_string(),
+            };
+        }
+        let year = i64::from(parts.tm_year) + 1900; // not a bound
+        Local {
+            date: format!("{year:04}-{:02}-{:02}", parts.tm_mon + 1, parts.tm_mday),
+            time: format!("{:02}:{:02}", parts.tm_hour, parts.tm_min),
+        }
+    }
+
+    /// Now.
+    pub fn now() -> Local {
+        Local::of(SystemTime::now())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn times_are_those_of_the_calendar() {
+        let table = [
+            (0, "1970-01-01T00:00:00.000Z"),
+            (68_169_599_999, "1972-02-28T23:59:59.999Z"),
+            (68_169_600_000, "1972-02-29T00:00:00.000Z"),
+            (951_782_399_001, "2000-02-28T23:59:59.001Z"),
+            (951_782_400_000, "2000-02-29T00:00:00.000Z"),
+            (951_868_800_000, "2000-03-01T00:00:00.000Z"),
+            (978_307_199_000, "2000-12-31T23:59:59.000Z"),
+            (1_000_000_000_000, "2001-09-09T01:46:40.000Z"),
+            (1_704_067_199_999, "2023-12-31T23:59:59.999Z"),
+            (1_709_164_800_000, "2024-02-29T00:00:00.000Z"),
+            (2_147_483_648_000, "2038-01-19T03:14:08.000Z"),
+            (4_107_542_400_000, "2100-03-01T00:00:00.000Z"),
+            (253_402_300_799_999, "9999-12-31T23:59:59.999Z"),
+        ];
+        for (milliseconds, expected) in table {
+            let time = UNIX_EPOCH + Duration::from_millis(milliseconds);
+            assert_eq!(timestamp(time), expected);
+        }
+        let mut days = (0..).map(date);
+        for year in 1970..2410 {
+            let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+            let february = if is_leap { 29 } else { 28 };
+            let lengths = [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+            for (month, length) in (1..).zip(lengths) {
+                for day in 1..=length {
+                    assert_eq!(days.next(), Some((year, month, day)));
+                }
+            }
+        }
+    }
+}
