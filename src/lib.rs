@@ -9,7 +9,7 @@
 //! | 5 front ends | [`cli`] |
 //! | 4 conversation | [`agent`], [`conversation`], [`instructions`] |
 //! | 3 doing | [`model`], [`tools`] |
-//! | 2 knowing | [`config`], [`settings`], [`dotenv`], [`skills`] |
+//! | 2 knowing | [`config`], [`settings`], [`dotenv`], [`memory`], [`skills`] |
 //! | 1 world | [`world`]: processes, files, network, signals, input, output |
 //! | 0 words | [`address`], [`error`], [`event`], [`limits`], [`message`], [`secret`], [`text`], [`tool`] |
 //!
@@ -26,6 +26,7 @@ pub mod error;
 pub mod event;
 pub mod instructions;
 pub mod limits;
+pub mod memory;
 pub mod message;
 pub mod model;
 pub mod secret;

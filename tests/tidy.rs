@@ -12,7 +12,7 @@ const LAYERS: [&[&str]; 6] = [
         "address", "error", "event", "limits", "message", "secret", "text", "tool",
     ],
     &["world"],
-    &["config", "dotenv", "settings", "skills"],
+    &["config", "dotenv", "memory", "settings", "skills"],
     &["model", "tools"],
     &["agent", "conversation", "instructions"],
     &["cli"],

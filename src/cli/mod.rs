@@ -15,6 +15,7 @@ mod chat;
 mod demo;
 mod doctor;
 mod env_files;
+mod facts;
 pub mod help;
 mod listed;
 mod setup;
@@ -72,7 +73,7 @@ fn format(typed: &Typed) -> Format {
     match typed.command {
         Command::Ask | Command::Chat if typed.dry_run => Format::Text,
         Command::Ask | Command::Chat | Command::Demo => typed.format,
-        Command::Tool | Command::Doctor | Command::Skills => Format::Text,
+        Command::Tool | Command::Doctor | Command::Facts | Command::Skills => Format::Text,
     }
 }
 
@@ -132,7 +133,10 @@ fn dispatch(typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
             "--dry-run shows the request of a question; it holds back nothing else",
         ));
     }
-    if matches!(typed.command, Command::Doctor | Command::Skills) {
+    if matches!(
+        typed.command,
+        Command::Doctor | Command::Facts | Command::Skills
+    ) {
         for (name, is_typed) in [("--log", typed.log.is_some()), ("--confirm", typed.confirm)] {
             if is_typed {
                 return Err(usage(format!(
@@ -148,6 +152,7 @@ fn dispatch(typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
             no_words("doctor", &typed.words)?;
             doctor::run(typed, start, output)
         }
+        Command::Facts => facts::run(typed, start, output),
         Command::Skills => skills::run(typed, start, output),
         Command::Tool => tool::run(typed, start, output),
         Command::Demo => {

@@ -13,6 +13,7 @@ use crate::config::{Config, Needs};
 use crate::error::Result;
 use crate::instructions;
 use crate::limits;
+use crate::memory::Memory;
 use crate::secret::Names;
 use crate::settings::Settings;
 use crate::skills::python::Interpreter;
@@ -224,8 +225,31 @@ impl Run {
         let names = catalogue.usable().map(|skill| skill.name.as_str());
         output.start(&names.collect::<Vec<_>>());
         let system = system.as_deref();
-        let instructions = instructions::build(system, &catalogue, &self.folder, runs_scripts);
+        let mut instructions = instructions::build(system, &catalogue, &self.folder, runs_scripts);
+        instructions.push_str(&self.facts(output));
         Ok((instructions, tools))
+    }
+
+    /// The memory, where one is set.
+    pub fn memory(&self) -> Option<Memory<'_>> {
+        let path = self.config.storage.facts.as_deref()?;
+        let patience = &self.patience;
+        Some(Memory { path, patience })
+    }
+
+    /// What the model is told of the facts. Without them a conversation goes on.
+    fn facts(&self, output: &mut Output) -> String {
+        match self.memory().map(|memory| memory.for_prompt()) {
+            Some(Ok(facts)) if !facts.is_empty() => {
+                let facts = self.config.secrets.mask(&facts);
+                format!("\n\nWhat you remember of earlier conversations:\n{facts}")
+            }
+            Some(Err(error)) => {
+                output.warn(&format!("{error}"));
+                String::new()
+            }
+            _ => String::new(),
+        }
     }
 
     /// A command of `skills` for the folders that were typed, to be typed next.

@@ -30,6 +30,8 @@ pub enum Command {
     Demo,
     /// What works, and what to fix.
     Doctor,
+    /// What is remembered between conversations.
+    Facts,
     /// The skills themselves.
     Skills,
 }
@@ -53,6 +55,24 @@ pub static COMMANDS: &[CommandRow] = &[
         usage: "doctor",
         about: "what works from settings to skills, and what to fix; --json",
         which: Command::Doctor,
+    },
+    CommandRow {
+        name: "facts",
+        usage: "facts list",
+        about: "what is remembered between conversations, in MEMORY_PATH; --json, as all of these",
+        which: Command::Facts,
+    },
+    CommandRow {
+        name: "facts",
+        usage: "facts add TEXT",
+        about: "remember a fact; `-` reads it from standard input",
+        which: Command::Facts,
+    },
+    CommandRow {
+        name: "facts",
+        usage: "facts remove N",
+        about: "forget the fact of this number",
+        which: Command::Facts,
     },
     CommandRow {
         name: "skills",

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use crate::config::{Config, Scripts};
+use crate::config::{Config, Scripts, Storage};
 use crate::limits;
 use crate::secret::Secrets;
 use crate::skills::shim::Shims;
@@ -22,8 +22,10 @@ mod get_skill;
 mod list_skills;
 mod read_file;
 mod registry;
+mod remember_fact;
 mod run_python;
 mod schema;
+mod write_daily_note;
 
 pub use run_python::Consent;
 
@@ -50,6 +52,8 @@ pub struct Workbench<'w> {
     pub shims: Shims,
     /// The conversation that calls: its session's name, or else its id.
     pub source: &'w str,
+    /// Where facts and notes are kept.
+    pub storage: &'w Storage,
     /// What is masked in every result.
     pub secrets: &'w Secrets,
     /// Signals and the deadline of the run.
@@ -65,6 +69,7 @@ impl<'w> Workbench<'w> {
             consent: None,
             shims: Shims::default(),
             source: "",
+            storage: &config.storage,
             secrets: &config.secrets,
             patience,
         }
@@ -106,6 +111,8 @@ pub static TABLE: &[&(dyn Tool + Sync)] = &[
     &get_skill::GetSkill,
     &read_file::ReadFile,
     &run_python::RunPython,
+    &remember_fact::RememberFact,
+    &write_daily_note::WriteDailyNote,
 ];
 
 /// The tools on a bench. What the model is offered stays the same for the

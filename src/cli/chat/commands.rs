@@ -92,6 +92,13 @@ static COMMANDS: &[Row] = &[
         run: |chat, _, output| chat.list_tools(output),
     },
     Row {
+        names: &["facts"],
+        usage: "[add TEXT|remove N]",
+        about: "what is remembered between conversations",
+        takes: Takes::Optional,
+        run: |chat, rest, output| chat.facts(rest, output),
+    },
+    Row {
         names: &["exit", "quit"],
         usage: "",
         about: "leave (also Ctrl+D)",

@@ -13,6 +13,7 @@ use crate::conversation::Conversation;
 use crate::error::{Error, Kind, Result};
 use crate::event::Tally;
 use crate::limits;
+use crate::memory::notes::Diary;
 use crate::message::Message;
 use crate::model::Model as _;
 use crate::model::http::HttpModel;
@@ -24,6 +25,7 @@ use crate::world::signal::Signal;
 
 mod commands;
 mod endpoint;
+mod facts;
 mod lines;
 mod skills;
 mod turns;
@@ -65,6 +67,8 @@ struct Chat<'c> {
     model: HttpModel,
     tools: &'c Tools<'c>,
     run: &'c Run,
+    /// What the daily note will say of it.
+    diary: Diary,
     /// The last failure of a turn, for the exit status of a piped conversation.
     failure: Option<Error>,
     is_terminal: bool,
@@ -87,6 +91,7 @@ pub fn run(typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
         model,
         tools: &tools,
         run: &run,
+        diary: Diary::default(),
         failure: None,
         is_terminal: lines.is_terminal(),
     };
@@ -99,6 +104,7 @@ pub fn run(typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
     State::Initializing.tell(output);
     let ended = chat.hold(&first, &mut lines, output);
     State::Terminating.tell(output);
+    chat.keep_diary(output);
     State::Closed.tell(output);
     ended.map(|()| chat.status())
 }
@@ -234,6 +240,7 @@ impl Chat<'_> {
             &mut |event| output.show(&event),
         );
         output.spend(tally);
+        self.diary.note(self.conversation.messages());
         match answer.and_then(|answer| ask::finish(&answer, output)) {
             Ok(()) => output.end_turn(None),
             Err(error) => match error.kind() {

@@ -1,0 +1,71 @@
+//! What outlives a conversation: `/facts`, and its log in the daily note.
+
+use std::time::Instant;
+
+use crate::cli::chat::{Chat, Line};
+use crate::cli::facts::{lines, told, unset};
+use crate::error::Result;
+use crate::limits;
+use crate::model::Model as _;
+use crate::world::output::Output;
+use crate::world::patience::Patience;
+
+impl Chat<'_> {
+    /// Writes the conversation into the daily note, however it has ended.
+    pub fn keep_diary(&self, output: &mut Output) {
+        let Some(folder) = &self.run.config.storage.notes else {
+            return;
+        };
+        let titles = (self.run.source.as_str(), self.model.name());
+        // A signal or the deadline may have ended it; this takes milliseconds.
+        let mut patience = Patience::endless();
+        patience.deadline = Some(Instant::now() + limits::LOG_LOCK);
+        let secrets = &self.run.config.secrets;
+        if let Err(error) = self.diary.keep(folder, titles, secrets, &patience) {
+            output.warn(&error.to_string());
+        }
+    }
+
+    /// `/facts`, `/facts add TEXT`, `/facts remove N`. What is remembered now, the
+    /// model is told at the beginning of the next conversation.
+    pub fn facts(&mut self, rest: &str, output: &mut Output) -> Line {
+        let (word, rest) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+        let number = rest.trim().parse::<usize>();
+        let done = match (word, rest.trim(), number) {
+            ("" | "list", "", _) => self.listed_facts(),
+            ("add", text, _) if !text.is_empty() => self.add_fact(text),
+            ("remove", _, Ok(number)) => self.remove_fact(number),
+            _ => {
+                let text = "/facts stands alone, or with add TEXT, or with remove N";
+                return self.refuse(text.into(), false, output);
+            }
+        };
+        match done {
+            Ok(lines) => lines.iter().for_each(|line| output.note(line)),
+            Err(error) if self.is_terminal => output.error(&error),
+            Err(error) => self.fail(error, output),
+        }
+        Line::Nothing
+    }
+
+    fn listed_facts(&self) -> Result<Vec<String>> {
+        let memory = self.run.memory().ok_or_else(unset)?;
+        let facts = memory.read()?;
+        if facts.all().is_empty() {
+            return Ok(vec!["there are no facts yet".into()]);
+        }
+        Ok(lines(facts.all(), "  ").collect())
+    }
+
+    fn add_fact(&self, text: &str) -> Result<Vec<String>> {
+        let memory = self.run.memory().ok_or_else(unset)?;
+        let text = self.run.config.secrets.mask(text);
+        Ok(told(&memory.add(&text, false, &self.run.source)?))
+    }
+
+    fn remove_fact(&self, number: usize) -> Result<Vec<String>> {
+        let memory = self.run.memory().ok_or_else(unset)?;
+        let fact = memory.remove(number)?;
+        Ok(vec![format!("removed: {}", fact.content)])
+    }
+}

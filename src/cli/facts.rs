@@ -1,0 +1,218 @@
+//! `facts`: the memory between conversations, for a person and for scripts.
+
+use serde::Serialize;
+use serde_json::json;
+
+use crate::cli::args::{Typed, usage};
+use crate::cli::setup::{Run, Start};
+use crate::config::Needs;
+use crate::error::{Error, Kind, Result};
+use crate::limits;
+use crate::memory::facts::{Change, Fact, IMPORTANT_TAG};
+use crate::memory::{Added, Memory};
+use crate::text;
+use crate::world::input::{Input, ReadError, Whole};
+use crate::world::output::{Format, Output};
+
+/// Where a fact comes from that no conversation has brought.
+const SOURCE: &str = "command line";
+
+/// What is asked for.
+enum Wish {
+    List,
+    Add(String),
+    Remove(usize),
+}
+
+/// Does what the first word says; without one the facts are listed. With
+/// `--json` a failure is an object too, but for wrong usage.
+pub fn run(typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
+    let is_json = typed.format != Format::Text;
+    let result = obey(typed, start, is_json, output);
+    if let Err(error) = &result
+        && is_json
+        && error.kind() != Kind::Usage
+    {
+        output.print_failure(error);
+    }
+    result.map(|()| 0)
+}
+
+fn obey(mut typed: Typed, start: &Start, is_json: bool, output: &mut Output) -> Result<()> {
+    let words = typed.words.drain(..).map(|word| {
+        word.into_string()
+            .map_err(|word| usage(format!("`{}` is not UTF-8 text", word.to_string_lossy())))
+    });
+    let words: Vec<String> = words.collect::<Result<_>>()?;
+    let mut wish = wish(&words)?;
+    let run = Run::new(typed, start, Needs::Skills, output)?;
+    let Some(memory) = run.memory() else {
+        return Err(unset());
+    };
+    if let Wish::Add(text) = &mut wish
+        && text == "-"
+    {
+        *text = read_stdin(&run)?;
+    }
+    match wish {
+        Wish::List => list(&memory, is_json, output),
+        Wish::Add(text) => {
+            let text = run.config.secrets.mask(&text);
+            let added = memory.add(&text, false, SOURCE)?;
+            if is_json {
+                let replaced = match &added.change {
+                    Change::Replaced(old) => Some(&old.content),
+                    _ => None,
+                };
+                let known = added.change == Change::Known;
+                let told =
+                    json!({"remembered": added.content, "replaced": replaced, "known": known});
+                output.print(&told.to_string());
+            } else {
+                output.print(&told(&added).join("\n"));
+            }
+            Ok(())
+        }
+        Wish::Remove(number) => {
+            let fact = memory.remove(number)?;
+            match is_json {
+                true => output.print(&json!({ "removed": fact.content }).to_string()),
+                false => output.print(&format!("removed: {}", fact.content)),
+            }
+            Ok(())
+        }
+    }
+}
+
+/// Why there are no facts.
+pub fn unset() -> Error {
+    let text = "failed to open the memory: MEMORY_PATH is not set";
+    Error::new(Kind::Config, text).with_hint(
+        "MEMORY_PATH names a Markdown file for it, in the environment or in .env; it is made when the first fact is added",
+    )
+}
+
+fn wish(words: &[String]) -> Result<Wish> {
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        [] | ["list"] => Ok(Wish::List),
+        ["list", ..] => Err(usage("facts list takes no words")),
+        ["add", text @ ..] if !text.is_empty() => Ok(Wish::Add(text.join(" "))),
+        ["add"] => Err(usage("facts add needs the fact")
+            .with_hint("skills-runner facts add TEXT; `-` reads it from standard input")),
+        ["remove", number] => match number.parse() {
+            Ok(number) if number > 0 => Ok(Wish::Remove(number)),
+            _ => Err(nameless(number)),
+        },
+        ["remove", ..] => Err(nameless("")),
+        [word, ..] => {
+            let shown = text::one_line(word, limits::SUMMARY_CHARS);
+            Err(usage(format!("`facts {shown}` is no command")).with_hint(
+                "its words are list, add, remove; a prompt that begins with `facts` comes after --: skills-runner -- facts …",
+            ))
+        }
+    }
+}
+
+fn nameless(word: &str) -> Error {
+    let shown = text::one_line(word, limits::SUMMARY_CHARS);
+    let but = if word.is_empty() {
+        String::new()
+    } else {
+        format!(", not `{shown}`")
+    };
+    usage(format!("facts remove takes the number of one fact{but}"))
+        .with_hint("`skills-runner facts list` shows the numbers")
+}
+
+/// A fact for programs.
+#[derive(Serialize)]
+struct Listed<'f> {
+    number: usize,
+    content: &'f str,
+    important: bool,
+    tags: Vec<&'f str>,
+    created: Option<&'f str>,
+    source: Option<&'f str>,
+    line: usize,
+}
+
+fn list(memory: &Memory<'_>, is_json: bool, output: &mut Output) -> Result<()> {
+    let facts = memory.read()?;
+    if is_json {
+        let numbered = facts.all().iter().enumerate();
+        let listed: Vec<Listed<'_>> = numbered
+            .map(|(index, fact)| Listed {
+                number: index + 1,
+                content: &fact.content,
+                important: fact.important,
+                tags: fact.tags(),
+                created: fact.created.as_deref(),
+                source: fact.source.as_deref(),
+                line: fact.line,
+            })
+            .collect();
+        output.print(&json!({ "facts": listed }).to_string());
+        return Ok(());
+    }
+    if facts.all().is_empty() {
+        output.note(&format!("there is no fact in {}", memory.path.display()));
+        return Ok(());
+    }
+    let separator = if output.is_on_terminal() { "  " } else { "\t" };
+    for line in lines(facts.all(), separator) {
+        output.print(&line);
+    }
+    Ok(())
+}
+
+/// The facts in a line each: number, date, text.
+pub fn lines<'f>(facts: &'f [Fact], separator: &'f str) -> impl Iterator<Item = String> + 'f {
+    let width = if separator == "\t" {
+        0
+    } else {
+        facts.len().to_string().len()
+    };
+    facts.iter().enumerate().map(move |(index, fact)| {
+        let date = fact.created.as_deref().unwrap_or("----------");
+        let is_marked = !fact.important || fact.tags().contains(&&IMPORTANT_TAG[1..]);
+        let mark = if is_marked {
+            String::new()
+        } else {
+            format!(" {IMPORTANT_TAG}")
+        };
+        let number = index + 1;
+        format!(
+            "{number:width$}{separator}{date}{separator}{}{mark}",
+            fact.content
+        )
+    })
+}
+
+/// What became of a new fact, for a person.
+pub fn told(added: &Added) -> Vec<String> {
+    let content = &added.content;
+    match &added.change {
+        Change::Known => vec![format!("known already: {content}")],
+        Change::Added => vec![format!("remembered: {content}")],
+        Change::Replaced(old) => vec![
+            format!("remembered: {content}"),
+            format!("in place of: {}", old.content),
+        ],
+    }
+}
+
+fn read_stdin(run: &Run) -> Result<String> {
+    let io_error = |error| Error::new(Kind::Io, format!("failed to read standard input: {error}"));
+    let mut input = Input::open().map_err(io_error)?;
+    match input.read_to_end(limits::NOTE_BYTES, None, &run.patience) {
+        Ok(Whole::Bytes(bytes)) => {
+            String::from_utf8(bytes).map_err(|_| usage("the fact is not UTF-8 text"))
+        }
+        Ok(Whole::Silent | Whole::TooLarge) => {
+            Err(usage("the fact on standard input is too large"))
+        }
+        Err(ReadError::Stop(stop)) => Err(stop.into()),
+        Err(ReadError::Io(error)) => Err(io_error(error)),
+    }
+}

@@ -1,0 +1,518 @@
+//! The file of facts: what stands in it, and how it is changed.
+//!
+//! A Markdown file that belongs to a person (R-FACT-1). A fact is an item of a
+//! list below `## Important` or `## Recent`:
+//!
+//! ```text
+//! - [2026-11-22] the text #tag <!-- source: conversation -->
+//! - the text #important <!-- 2026-11-22, source: conversation -->
+//! ```
+//!
+//! A change touches the lines of one fact and the line `modified:`; every other
+//! byte stays (R-FACT-5). Nothing here reads or writes a file.
+
+use std::ops::Range;
+
+use crate::limits;
+use crate::memory::overlap::Words;
+use crate::memory::scan::{Scan, marker, scan, text};
+use crate::text::{counted, sendable};
+
+/// What makes a fact an important one.
+pub const IMPORTANT_TAG: &str = "#important";
+
+/// A fact.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fact {
+    /// The text in one line, hashtags included.
+    pub content: String,
+    /// It stands below `## Important`, or has the tag.
+    pub important: bool,
+    /// `YYYY-MM-DD`; `None` where a person wrote none.
+    pub created: Option<String>,
+    /// The conversation that it comes from.
+    pub source: Option<String>,
+    /// The number of its first line, from 1.
+    pub line: usize,
+    lines: Range<usize>,
+    /// It is written as a program would: nothing is lost when it is rewritten.
+    is_plain: bool,
+    is_in_important: bool,
+    /// What stands in front of its text: the indentation and the list's mark.
+    lead: String,
+}
+
+impl Fact {
+    /// The hashtags in it, without `#`.
+    pub fn tags(&self) -> Vec<&str> {
+        let words = self.content.split_whitespace();
+        let mut tags = Vec::new();
+        for word in words.filter_map(|word| word.strip_prefix('#')) {
+            let tag = word.trim_end_matches(|c: char| !c.is_alphanumeric());
+            if tag.contains(char::is_alphabetic) && !tags.contains(&tag) {
+                tags.push(tag);
+            }
+        }
+        tags
+    }
+}
+
+/// What is to be written down.
+#[derive(Clone, Copy, Debug)]
+pub struct New<'n> {
+    /// The text, fit for a line: see [`content`].
+    pub content: &'n str,
+    /// Whether it is important.
+    pub important: bool,
+    /// The conversation that it comes from.
+    pub source: &'n str,
+    /// Today's local date, `YYYY-MM-DD`.
+    pub date: &'n str,
+}
+
+/// What becomes of a new fact.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// It is there already; nothing changes.
+    Known,
+    /// It is added.
+    Added,
+    /// It takes the place of this one.
+    Replaced(Box<Fact>),
+}
+
+/// A file of facts, read.
+#[derive(Debug)]
+pub struct Facts {
+    bytes: Vec<u8>,
+    scan: Scan,
+    /// Important ones first, each part in the order of the file.
+    all: Vec<Fact>,
+}
+
+impl Facts {
+    /// Reads the file. Anything but an empty file has to say that it is one of
+    /// facts; the error is the reason why it is not.
+    pub fn parse(bytes: Vec<u8>) -> Result<Facts, &'static str> {
+        let is_blank = |byte: &u8| byte.is_ascii_whitespace();
+        let bare = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
+        if bare.iter().all(is_blank) {
+            let (bytes, scan, all) = (Vec::new(), Scan::default(), Vec::new());
+            return Ok(Facts { bytes, scan, all });
+        }
+        let scan = scan(&bytes);
+        let front = scan.frontmatter.clone().unwrap_or_default();
+        let is_memory = scan.lines[front].iter().any(|line| {
+            let value = text(&bytes, line).strip_prefix("type:");
+            let value = value.map(|value| value.split(" #").next().unwrap_or_default());
+            value.is_some_and(|value| value.trim().trim_matches(['"', '\'']) == "memory")
+        });
+        if !is_memory {
+            return Err("it has no frontmatter with `type: memory`, so it is no file of facts");
+        }
+        let mut all: Vec<Fact> = scan
+            .items
+            .iter()
+            .filter_map(|item| fact(&bytes, &scan, item))
+            .collect();
+        all.sort_by_key(|fact| !fact.important);
+        Ok(Facts { bytes, scan, all })
+    }
+
+    /// Every fact; the position, from 1, is its number.
+    pub fn all(&self) -> &[Fact] {
+        &self.all
+    }
+
+    /// The bytes of the file with a new fact in it.
+    pub fn with(&self, new: &New<'_>) -> (Change, Vec<u8>) {
+        let important = new.important || has_tag(new.content);
+        let is_same = |fact: &&Fact| without_tag(&fact.content) == without_tag(new.content);
+        let mut same = self.all.iter().filter(is_same);
+        if same.any(|fact| fact.important || !important) {
+            return (Change::Known, self.bytes.clone());
+        }
+        let mut edit = Edit::of(self, new.date);
+        let Some(old) = self.overlapping(new.content) else {
+            edit.add(
+                important,
+                &line_of(new, important, Some(new.date), important, ""),
+            );
+            return (Change::Added, edit.done());
+        };
+        let is_important = important || old.important;
+        let is_moved = is_important && !old.is_in_important && !old.important;
+        let below = old.is_in_important || is_moved;
+        let lead = if is_moved { "" } else { &old.lead };
+        let line = line_of(new, is_important, old.created.as_deref(), below, lead);
+        if is_moved {
+            edit.cut(&old.lines);
+            edit.add(true, &line);
+        } else {
+            edit.replace(&old.lines, &line);
+        }
+        (Change::Replaced(Box::new(old.clone())), edit.done())
+    }
+
+    /// The bytes of the file without the fact of this number, and the fact.
+    pub fn without(&self, number: usize, date: &str) -> Option<(&Fact, Vec<u8>)> {
+        let fact = self.all.get(number.checked_sub(1)?)?;
+        let mut edit = Edit::of(self, date);
+        edit.cut(&fact.lines);
+        Some((fact, edit.done()))
+    }
+
+    /// The fact that a text is a newer version of: the one that overlaps most, and
+    /// of several the last.
+    fn overlapping(&self, content: &str) -> Option<&Fact> {
+        let words = Words::of(content);
+        let plain = self.all.iter().filter(|fact| fact.is_plain);
+        let near = plain.filter(|fact| words.may_be_in(&fact.content));
+        let found = near.filter_map(|fact| {
+            let (shared, larger) = Words::of(&fact.content).overlap(&words)?;
+            Some((shared * limits::FACT_BYTES / larger, fact))
+        });
+        found.max_by_key(|(share, _)| *share).map(|(_, fact)| fact)
+    }
+
+    /// What a model is told of the facts, in at most about `most` bytes: important
+    /// ones first, then the most recent. Empty without facts.
+    pub fn for_prompt(&self, most: usize) -> String {
+        let mut chosen: Vec<&Fact> = self.all.iter().collect();
+        let recent = chosen.iter().position(|fact| !fact.important);
+        let recent = recent.unwrap_or(chosen.len());
+        // Of one day the last is the newest.
+        chosen[recent..].reverse();
+        chosen[recent..].sort_by(|one, other| other.created.cmp(&one.created));
+        let mut told = String::new();
+        let mut left_out = 0;
+        for fact in chosen {
+            let line = match &fact.created {
+                Some(created) => format!("- [{created}] {}\n", fact.content),
+                None => format!("- {}\n", fact.content),
+            };
+            if told.len() + line.len() > most || left_out > 0 {
+                left_out += 1;
+            } else {
+                told.push_str(&line);
+            }
+        }
+        if left_out > 0 {
+            told.push_str(&format!("… and {}\n", counted(left_out, "older fact")));
+        }
+        told
+    }
+}
+
+/// A text as the content of a fact: one line, without control characters and
+/// without what would begin or end a comment. Empty where nothing is left.
+pub fn content(text: &str) -> String {
+    let clean = sendable(text);
+    let words = clean.split(|c: char| c.is_whitespace() || c.is_control());
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    let line = words.join(" ");
+    line.replace("-->", "-- >").replace("<!--", "< !--")
+}
+
+fn has_tag(content: &str) -> bool {
+    let mut words = content.split_whitespace();
+    words.any(|word| word.eq_ignore_ascii_case(IMPORTANT_TAG))
+}
+
+fn without_tag(content: &str) -> String {
+    let words = content.split_whitespace();
+    let words: Vec<&str> = words
+        .filter(|word| !word.eq_ignore_ascii_case(IMPORTANT_TAG))
+        .collect();
+    words.join(" ")
+}
+
+/// The line of a fact, without its line break; `below_important`: where it is to stand.
+fn line_of(
+    new: &New<'_>,
+    important: bool,
+    created: Option<&str>,
+    below_important: bool,
+    lead: &str,
+) -> String {
+    let source = content(new.source).replace(['<', '>'], "");
+    let source = crate::text::cut(&source, limits::FACT_SOURCE_BYTES);
+    let lead = if lead.is_empty() { "- " } else { lead };
+    let tag = if important && !has_tag(new.content) {
+        format!(" {IMPORTANT_TAG}")
+    } else {
+        String::new()
+    };
+    let text = new.content;
+    match created {
+        Some(date) if below_important => {
+            format!("{lead}{text}{tag} <!-- {date}, source: {source} -->")
+        }
+        Some(date) => format!("{lead}[{date}] {text}{tag} <!-- source: {source} -->"),
+        None => format!("{lead}{text}{tag} <!-- source: {source} -->"),
+    }
+}
+
+/// The fact that an item is, if it stands in one of the two sections.
+fn fact(bytes: &[u8], scan: &Scan, item: &Range<usize>) -> Option<Fact> {
+    let is_in_important = match section(scan, item.start)? {
+        text if text.eq_ignore_ascii_case("important") => true,
+        text if text.eq_ignore_ascii_case("recent") => false,
+        _ => return None,
+    };
+    let lines = &scan.lines[item.clone()];
+    // Only text is told to anybody.
+    let is_text = |line: &Range<usize>| std::str::from_utf8(&bytes[line.clone()]).is_ok();
+    if !lines.iter().all(is_text) {
+        return None;
+    }
+    let first = text(bytes, lines.first()?);
+    let inner = first.trim_start_matches(' ');
+    let indent = first.len() - inner.len();
+    let lead = &first[..indent + marker(inner)?.min(inner.len())];
+    let mut body = first[lead.len()..].to_string();
+    for line in &lines[1..] {
+        body.push(' ');
+        body.push_str(text(bytes, line).trim());
+    }
+    let body = body.trim();
+    let (body, mark) = match body
+        .strip_suffix("-->")
+        .and_then(|rest| rest.rsplit_once("<!--"))
+    {
+        Some((body, mark)) => (body.trim_end(), Mark::parse(mark.trim())),
+        None => (body, Some(Mark::default())),
+    };
+    let is_known = mark.is_some();
+    let mark = mark.unwrap_or_default();
+    let dated = body.strip_prefix('[').and_then(|rest| rest.split_once(']'));
+    let (created, body) = match dated {
+        Some((date, rest)) if mark.date.is_none() && is_date(date) => (Some(date), rest.trim()),
+        _ => (mark.date, body),
+    };
+    let content = content(body);
+    let is_task = ["[ ]", "[x]", "[X]"]
+        .iter()
+        .any(|task| body.starts_with(task));
+    (!content.is_empty()).then(|| Fact {
+        important: is_in_important || has_tag(&content),
+        created: created.map(str::to_string),
+        source: mark.source.map(str::to_string),
+        line: item.start + 1,
+        lines: item.clone(),
+        is_plain: is_known
+            && !is_task
+            && lines.len() == 1
+            && !lead.starts_with(|c: char| c.is_ascii_digit())
+            && content == body,
+        is_in_important,
+        lead: lead.to_string(),
+        content,
+    })
+}
+
+/// The text of the heading of the second level that a line stands below.
+fn section(scan: &Scan, line: usize) -> Option<&str> {
+    let above = scan.headings.iter().rev();
+    let mut above = above.filter(|(at, level, _)| *at < line && *level <= 2);
+    let (_, level, text) = above.next()?;
+    (*level == 2).then_some(text)
+}
+
+/// What stands in the comment behind a fact.
+#[derive(Default)]
+struct Mark<'m> {
+    date: Option<&'m str>,
+    source: Option<&'m str>,
+}
+
+impl Mark<'_> {
+    /// `None` for a comment of a person's own.
+    fn parse(text: &str) -> Option<Mark<'_>> {
+        let (date, rest) = match text.split_once(',') {
+            Some((date, rest)) if is_date(date) => (Some(date), rest.trim_start()),
+            _ if is_date(text) => (Some(text), ""),
+            _ => (None, text),
+        };
+        let source = rest.strip_prefix("source:").map(str::trim);
+        (source.is_some() || rest.is_empty()).then_some(Mark { date, source })
+    }
+}
+
+/// Whether it is `YYYY-MM-DD`.
+fn is_date(text: &str) -> bool {
+    text.len() == 10
+        && text.bytes().enumerate().all(|(at, byte)| match at {
+            4 | 7 => byte == b'-',
+            _ => byte.is_ascii_digit(),
+        })
+}
+
+/// Changes of lines, done all at once.
+struct Edit<'f> {
+    facts: &'f Facts,
+    /// What takes the place of these lines; the text ends with a line break.
+    changes: Vec<(Range<usize>, String)>,
+    end_of_line: &'static str,
+    date: String,
+}
+
+impl Edit<'_> {
+    /// The date of the last change becomes this one.
+    fn of<'f>(facts: &'f Facts, date: &str) -> Edit<'f> {
+        let first = facts.scan.lines.first();
+        let is_crlf = first.is_some_and(|line| facts.bytes[line.clone()].ends_with(b"\r\n"));
+        Edit {
+            facts,
+            changes: Vec::new(),
+            end_of_line: if is_crlf { "\r\n" } else { "\n" },
+            date: date.to_string(),
+        }
+    }
+
+    fn line(&self, number: usize) -> &str {
+        let scan = &self.facts.scan;
+        scan.lines
+            .get(number)
+            .map_or("", |line| text(&self.facts.bytes, line))
+    }
+
+    fn replace(&mut self, lines: &Range<usize>, line: &str) {
+        let end = self.end_of_line;
+        self.changes.push((lines.clone(), format!("{line}{end}")));
+    }
+
+    fn cut(&mut self, lines: &Range<usize>) {
+        self.changes.push((lines.clone(), String::new()));
+    }
+
+    /// Adds a line at the end of the list of its section.
+    fn add(&mut self, important: bool, line: &str) {
+        if self.facts.bytes.is_empty() {
+            let (above, below) = if important { (line, "") } else { ("", line) };
+            let list = |line: &str| {
+                if line.is_empty() {
+                    String::new()
+                } else {
+                    format!("\n{line}\n")
+                }
+            };
+            let date = &self.date;
+            let text = format!(
+                "---\ntype: memory\ncreated: {date}\nmodified: {date}\n---\n\n# Key Facts\n\n## Important\n{}\n## Recent\n{}",
+                list(above),
+                list(below)
+            );
+            self.changes.push((0..0, text));
+            return;
+        }
+        let facts = self.facts;
+        let end = self.end_of_line;
+        let name = if important { "Important" } else { "Recent" };
+        let Some(heading) = self.heading(name) else {
+            let at = self.place_of_section(important);
+            let before = if at > 0 && !self.line(at - 1).trim().is_empty() {
+                end
+            } else {
+                ""
+            };
+            let after = if at < facts.scan.lines.len() && !self.line(at).trim().is_empty() {
+                end
+            } else {
+                ""
+            };
+            let text = format!("{before}## {name}{end}{end}{line}{end}{after}");
+            self.changes.push((at..at, text));
+            return;
+        };
+        // Up to the next heading, of whatever level.
+        let next = facts.scan.headings.iter().find(|(at, ..)| *at > heading);
+        let next = next.map_or(facts.scan.end.max(heading + 1), |(at, ..)| *at);
+        let own = |item: &&Range<usize>| item.start > heading && item.start < next;
+        let last = facts.scan.items.iter().rev().find(own);
+        let (at, before) = match last {
+            Some(item) => (item.end, ""),
+            // Behind what a person says there.
+            None => {
+                let filled = (heading..next)
+                    .rev()
+                    .find(|at| !self.line(*at).trim().is_empty());
+                (filled.unwrap_or(heading) + 1, end)
+            }
+        };
+        let is_close = last.is_none() && at == next && at < facts.scan.lines.len();
+        let after = if is_close { end } else { "" };
+        self.changes
+            .push((at..at, format!("{before}{line}{end}{after}")));
+    }
+
+    /// The line of the first heading of a section.
+    fn heading(&self, name: &str) -> Option<usize> {
+        let mut headings = self.facts.scan.headings.iter();
+        let found =
+            headings.find(|(_, level, text)| *level == 2 && text.eq_ignore_ascii_case(name));
+        found.map(|(at, ..)| *at)
+    }
+
+    /// Before which line a missing section is added: `Important` before `Recent`,
+    /// `Recent` behind `Important`, else at the end.
+    fn place_of_section(&self, important: bool) -> usize {
+        let scan = &self.facts.scan;
+        if important {
+            return self.heading("recent").unwrap_or(scan.end);
+        }
+        let behind = |at: usize| {
+            let mut headings = scan.headings.iter();
+            let next = headings.find(|(other, level, _)| *other > at && *level <= 2);
+            next.map_or(scan.end, |(at, ..)| *at)
+        };
+        self.heading("important").map_or(scan.end, behind)
+    }
+
+    /// The line `modified:` of the frontmatter, with the date in it.
+    fn touch(&mut self) {
+        let Some(front) = self.facts.scan.frontmatter.clone() else {
+            return;
+        };
+        let mut lines = front.clone();
+        let Some(at) = lines.find(|at| self.line(*at).starts_with("modified:")) else {
+            let line = format!("modified: {}", self.date);
+            let last = front.end - 1;
+            self.replace(&(last..last), &line);
+            return;
+        };
+        let old = self.line(at);
+        let dates = old
+            .char_indices()
+            .filter_map(|(from, _)| Some((from, old.get(from..from + 10)?)));
+        let line = match dates.clone().find(|(_, date)| is_date(date)) {
+            // Quotes and comments around it stay.
+            Some((from, _)) => format!("{}{}{}", &old[..from], self.date, &old[from + 10..]),
+            None => format!("modified: {}", self.date),
+        };
+        if line != old {
+            self.replace(&(at..at + 1), &line);
+        }
+    }
+
+    fn done(mut self) -> Vec<u8> {
+        self.touch();
+        self.changes
+            .sort_by_key(|(lines, _)| (lines.start, lines.end));
+        let (bytes, lines) = (&self.facts.bytes, &self.facts.scan.lines);
+        let start = |line: usize| lines.get(line).map_or(bytes.len(), |line| line.start);
+        let mut done = Vec::with_capacity(bytes.len() + limits::FACT_BYTES);
+        let mut from = 0;
+        for (place, text) in &self.changes {
+            done.extend_from_slice(&bytes[from..start(place.start)]);
+            // A line that was the last, without a line break.
+            if !done.is_empty() && !done.ends_with(b"\n") && !text.is_empty() {
+                done.extend_from_slice(self.end_of_line.as_bytes());
+            }
+            done.extend_from_slice(text.as_bytes());
+            from = start(place.end);
+        }
+        done.extend_from_slice(&bytes[from..]);
+        done
+    }
+}

@@ -1,0 +1,12 @@
+//! What outlives a conversation: facts in one Markdown file, and daily notes.
+//!
+//! Both are files of the person's, whose every byte stays. `facts` knows the
+//! format and only computes; `store` and `notes` read and write.
+
+pub mod facts;
+pub mod notes;
+pub mod overlap;
+mod scan;
+pub mod store;
+
+pub use store::{Added, Memory};

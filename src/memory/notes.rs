@@ -1,0 +1,258 @@
+//! Daily notes: what was done, appended to a Markdown file of the local day.
+//!
+//! The folder is a person's, perhaps a vault of Obsidian: a note is only ever
+//! added to. Every entry is one write under a lock, and one that does not fit on
+//! the disk leaves no part of itself behind.
+
+use std::fmt::Write as _;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use crate::error::{Error, Kind, Result};
+use crate::limits;
+use crate::memory::facts;
+use crate::message::{Message, User};
+use crate::secret::Secrets;
+use crate::text::{counted, cut, one_line, sendable};
+use crate::world::clock::Local;
+use crate::world::lock::take_file;
+use crate::world::patience::{Patience, Stop};
+
+/// Appends an entry to today's note and returns the note's path. It begins with
+/// the time and the title, which may be empty.
+pub fn write(folder: &Path, title: &str, activity: &str, patience: &Patience) -> Result<PathBuf> {
+    let clean = sendable(activity);
+    let clean = clean.replace("\r\n", "\n").replace('\r', "\n");
+    let activity = clean.trim();
+    let fault = match activity.len() {
+        0 => "it is empty".to_string(),
+        length if length > limits::NOTE_BYTES => format!(
+            "it has {length} bytes, and an entry at most {}",
+            limits::NOTE_BYTES
+        ),
+        _ => String::new(),
+    };
+    if !fault.is_empty() {
+        let text = format!("failed to write the daily note: {fault}");
+        return Err(Error::new(Kind::Usage, text));
+    }
+    put(folder, title, activity, patience)
+}
+
+/// Appends a text under the time and a title.
+fn put(folder: &Path, title: &str, text: &str, patience: &Patience) -> Result<PathBuf> {
+    let now = Local::now();
+    let title = one_line(&facts::content(title), limits::NOTE_TITLE_BYTES);
+    let heading = format!("## {} {title}", now.time);
+    let entry = format!("{}\n\n{text}\n", heading.trim_end());
+    let path = folder.join(format!("{}.md", now.date));
+    append(folder, &path, &entry, patience).map_err(|cause| {
+        if let Some(stop) = Stop::within(&cause) {
+            return stop.into();
+        }
+        let text = format!(
+            "failed to write the daily note `{}`: {cause}",
+            path.display()
+        );
+        Error::new(Kind::Io, text)
+    })?;
+    Ok(path)
+}
+
+fn append(folder: &Path, path: &Path, entry: &str, patience: &Patience) -> io::Result<()> {
+    let mut builder = DirBuilder::new();
+    if !folder.is_dir() {
+        builder.recursive(true).mode(0o700).create(folder)?;
+    }
+    for _ in 0..limits::MEMORY_TRIES {
+        let file = open(path)?;
+        let is_locked = take_file(&file, limits::MEMORY_LOCK, patience)?;
+        // An editor may have put another file in its place.
+        let (own, there) = (file.metadata()?, fs::symlink_metadata(path));
+        if there.is_ok_and(|there| (there.dev(), there.ino()) == (own.dev(), own.ino())) {
+            return append_alone(file, own.len(), entry, is_locked);
+        }
+    }
+    Err(io::Error::other("somebody else keeps replacing it"))
+}
+
+/// The note, made where there is none. Never through a link.
+fn open(path: &Path) -> io::Result<File> {
+    if let Ok(meta) = fs::symlink_metadata(path) {
+        let fault = match () {
+            () if meta.is_symlink() => "it is a link; put a file in its place",
+            () if !meta.is_file() => "it is no regular file",
+            () if meta.nlink() > 1 => "it has another name too, a hard link",
+            // The superuser could, but a person has said no.
+            () if meta.mode() & 0o222 == 0 => "it is read-only; `chmod u+w` allows it",
+            () => "",
+        };
+        if !fault.is_empty() {
+            return Err(io::Error::other(fault));
+        }
+    }
+    OpenOptions::new()
+        .read(true)
+        .append(true)
+        .create(true)
+        .mode(0o600)
+        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY)
+        .open(path)
+}
+
+fn append_alone(mut file: File, length: u64, entry: &str, is_locked: bool) -> io::Result<()> {
+    let mut end = [b'\n'; 4];
+    let from = length.saturating_sub(4);
+    let known = usize::try_from(length - from).unwrap_or_default();
+    file.read_exact_at(&mut end[4 - known..], from)?;
+    let is_crlf = end.ends_with(b"\r\n");
+    let before = match () {
+        () if length == 0 || end.ends_with(b"\n\n") || end.ends_with(b"\n\r\n") => "",
+        () if end.ends_with(b"\n") => "\n",
+        () => "\n\n",
+    };
+    let mut text = format!("{before}{entry}");
+    if is_crlf {
+        text = text.replace('\n', "\r\n");
+    }
+    let done = file
+        .write_all(text.as_bytes())
+        .and_then(|()| file.sync_all());
+    if matches!(&done, Err(error) if error.kind() != ErrorKind::Interrupted) && is_locked {
+        // Rather no entry than a part of one.
+        let _ = file.set_len(length);
+    }
+    done
+}
+
+/// What a conversation leaves in the daily note.
+#[derive(Debug)]
+pub struct Diary {
+    began: SystemTime,
+    turns: Vec<Turn>,
+    /// Turns beyond those that are kept.
+    more: usize,
+    /// The tools that were called, and how often.
+    tools: Vec<(String, usize)>,
+}
+
+/// A question and its answer, both shortened; the answer is empty where there is none.
+#[derive(Debug)]
+struct Turn {
+    question: String,
+    answer: String,
+}
+
+impl Default for Diary {
+    fn default() -> Diary {
+        Diary {
+            began: SystemTime::now(),
+            turns: Vec::new(),
+            more: 0,
+            tools: Vec::new(),
+        }
+    }
+}
+
+impl Diary {
+    /// Takes down the turn that has just ended, with an answer or without.
+    pub fn note(&mut self, messages: &[Message]) {
+        let is_question = |message: &Message| matches!(message, Message::User(_));
+        let Some(at) = messages.iter().rposition(is_question) else {
+            return;
+        };
+        let Message::User(User { text, .. }) = &messages[at] else {
+            return;
+        };
+        let mut answer = String::new();
+        for message in &messages[at..] {
+            if let Message::Assistant(said) = message {
+                answer = cut(said.content.trim(), limits::NOTE_ANSWER_BYTES).into_owned();
+                for call in &said.calls {
+                    self.count(&call.name);
+                }
+            }
+        }
+        let question = one_line(text, limits::NOTE_QUESTION_BYTES);
+        let again = self.turns.last_mut();
+        let again = again.filter(|last| last.answer.is_empty() && last.question == question);
+        if let Some(last) = again {
+            // Asked again after a failure.
+            last.answer = answer;
+        } else if self.turns.len() < limits::NOTE_TURNS {
+            self.turns.push(Turn { question, answer });
+        } else {
+            self.more += 1;
+        }
+    }
+
+    fn count(&mut self, tool: &str) {
+        let tool = one_line(tool, limits::TOOL_NAME_CHARS);
+        if let Some((_, count)) = self.tools.iter_mut().find(|(name, _)| *name == tool) {
+            *count += 1;
+        } else if self.tools.len() < limits::NAMES {
+            self.tools.push((tool, 1));
+        }
+    }
+
+    /// Writes the conversation of this name into the daily note of the day on
+    /// which it ends; nothing where nothing was asked.
+    pub fn keep(
+        &self,
+        folder: &Path,
+        (name, model): (&str, &str),
+        secrets: &Secrets,
+        patience: &Patience,
+    ) -> Result<()> {
+        let Some(entry) = self.entry(model) else {
+            return Ok(());
+        };
+        // Questions and answers have been shortened.
+        let entry = secrets.mask_shortened(&entry);
+        put(
+            folder,
+            &format!("conversation {name}"),
+            entry.trim_end(),
+            patience,
+        )
+        .map(drop)
+    }
+
+    fn entry(&self, model: &str) -> Option<String> {
+        if self.turns.is_empty() {
+            return None;
+        }
+        let (began, now) = (Local::of(self.began), Local::now());
+        let start = if began.date == now.date {
+            began.time
+        } else {
+            format!("{} {}", began.date, began.time)
+        };
+        let turns = counted(self.turns.len() + self.more, "turn");
+        let mut entry = format!("{turns} with {model}, {start} to {}", now.time);
+        for (index, (tool, count)) in self.tools.iter().enumerate() {
+            let before = if index == 0 { "; tools: " } else { ", " };
+            let _ = write!(entry, "{before}{tool} {count}");
+        }
+        entry.push('\n');
+        for Turn { question, answer } in &self.turns {
+            let _ = write!(entry, "\n**{}**\n\n", question.replace("**", ""));
+            let answer = if answer.is_empty() {
+                "(no answer)"
+            } else {
+                answer
+            };
+            // As a quotation, so that its headings are none of the note's.
+            for line in answer.lines() {
+                let _ = writeln!(entry, "{}", format!("> {line}").trim_end());
+            }
+        }
+        if self.more > 0 {
+            let _ = writeln!(entry, "\n… and {}", counted(self.more, "more turn"));
+        }
+        Some(entry)
+    }
+}

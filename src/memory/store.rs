@@ -1,0 +1,237 @@
+//! The file of facts on the disk: read, and changed by several writers at once.
+//!
+//! Every change happens under a lock on the folder, on what is read there and
+//! then; the new content is written beside the file and takes its name in one
+//! step, so that the file is whole whenever somebody is killed. Links are never
+//! followed, and a file that is read-only stays as it is.
+
+use std::fs::{self, DirBuilder, File};
+use std::io::ErrorKind;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::Path;
+
+use crate::error::{Error, Kind, Result};
+use crate::limits;
+use crate::memory::facts::{self, Change, Fact, Facts, New};
+use crate::world::clock::Local;
+use crate::world::confined::{Refusal, Root};
+use crate::world::files::{read_whole, user};
+use crate::world::lock::take_file;
+use crate::world::patience::{Patience, Stop};
+
+/// The memory between conversations: a file of facts.
+#[derive(Clone, Copy, Debug)]
+pub struct Memory<'m> {
+    /// Where it is (`MEMORY_PATH`); it need not be there yet.
+    pub path: &'m Path,
+    /// Signals and the deadline of the run.
+    pub patience: &'m Patience,
+}
+
+/// A change by today's date: what is told of it, and the new content of the file.
+type Edit<'e, T> = &'e dyn Fn(&Facts, &str) -> Result<(T, Vec<u8>)>;
+
+/// What became of a new fact.
+#[derive(Clone, Debug)]
+pub struct Added {
+    /// The fact as it is stored.
+    pub content: String,
+    /// Whether it replaced another, or was known.
+    pub change: Change,
+}
+
+impl Memory<'_> {
+    /// Every fact there is; none where there is no file.
+    pub fn read(&self) -> Result<Facts> {
+        self.parse(self.bytes("read")?, "read")
+    }
+
+    /// What a model is told at the beginning of a conversation: see
+    /// [`Facts::for_prompt`].
+    pub fn for_prompt(&self) -> Result<String> {
+        Ok(self.read()?.for_prompt(limits::FACTS_PROMPT_BYTES))
+    }
+
+    /// Writes a fact down, in place of one that it is a newer version of. It is
+    /// on the disk when this returns.
+    pub fn add(&self, text: &str, important: bool, source: &str) -> Result<Added> {
+        let content = facts::content(text);
+        let fault = match content.len() {
+            0 => "it is empty".to_string(),
+            length if length > limits::FACT_BYTES => format!(
+                "it has {length} bytes, and a fact at most {}",
+                limits::FACT_BYTES
+            ),
+            _ => String::new(),
+        };
+        if !fault.is_empty() {
+            let error = Error::new(Kind::Usage, format!("failed to store the fact: {fault}"));
+            return Err(error.with_hint("a fact is one short sentence"));
+        }
+        let change = self.change(&|facts, date| {
+            let (content, source) = (content.as_str(), source);
+            let new = New {
+                content,
+                important,
+                source,
+                date,
+            };
+            Ok(facts.with(&new))
+        })?;
+        Ok(Added { content, change })
+    }
+
+    /// Takes a fact away, by its number, and returns it.
+    pub fn remove(&self, number: usize) -> Result<Fact> {
+        self.change(&|facts, date| {
+            let found = facts
+                .without(number, date)
+                .map(|(fact, bytes)| (fact.clone(), bytes));
+            found.ok_or_else(|| {
+                let count = crate::text::counted(facts.all().len(), "fact");
+                let text = format!("failed to remove the fact {number}: there is no such number");
+                Error::new(Kind::Usage, text).with_hint(format!(
+                    "`skills-runner facts list` shows the numbers ({count})"
+                ))
+            })
+        })
+    }
+
+    /// Changes the file under the lock.
+    fn change<T>(&self, edit: Edit<'_, T>) -> Result<T> {
+        let (folder, name) = self.place()?;
+        let (locked, is_locked) = self.lock(folder)?;
+        let mut tries = limits::MEMORY_TRIES;
+        loop {
+            let old = self.bytes("change")?;
+            let facts = self.parse(old.clone(), "change")?;
+            let (done, new) = edit(&facts, &Local::now().date)?;
+            if old.as_deref().unwrap_or_default() == new {
+                return Ok(done);
+            }
+            if new.len() > limits::FACTS_FILE_BYTES {
+                let full = format!("it would be larger than {} bytes", limits::FACTS_FILE_BYTES);
+                return Err(self
+                    .error("change", &full)
+                    .with_hint("remove facts that are no use any more"));
+            }
+            self.check_mode()?;
+            let root = Root::open(folder).map_err(|refusal| self.refused(&refusal))?;
+            match root.save(name, old.as_deref(), &new, is_locked) {
+                // An editor that takes no lock has saved it meanwhile.
+                Err(Refusal::Changing) if tries > 0 => tries -= 1,
+                Err(refusal) => return Err(self.refused(&refusal)),
+                Ok(()) => {
+                    // Not every file system knows how.
+                    return match locked.sync_all() {
+                        Err(error) if error.kind() != ErrorKind::InvalidInput => {
+                            Err(self.error("change", &error.to_string()))
+                        }
+                        _ => Ok(done),
+                    };
+                }
+            }
+        }
+    }
+
+    /// The folder, which is made if need be, and the file's name.
+    fn place(&self) -> Result<(&Path, &str)> {
+        let name = self.path.file_name().and_then(|name| name.to_str());
+        let (Some(folder), Some(name)) = (self.path.parent(), name) else {
+            return Err(self.error("change", "this is no name for a file"));
+        };
+        let mut builder = DirBuilder::new();
+        builder.recursive(true).mode(0o700);
+        if !folder.is_dir()
+            && let Err(error) = builder.create(folder)
+        {
+            let text = format!("failed to make the folder `{}`: {error}", folder.display());
+            return Err(Error::new(Kind::Io, text).with_hint("MEMORY_PATH names a file in it"));
+        }
+        Ok((folder, name))
+    }
+
+    /// The folder, and whether nobody else writes now: some network file systems
+    /// lock nothing.
+    fn lock(&self, folder: &Path) -> Result<(File, bool)> {
+        let locked = File::open(folder).and_then(|file| {
+            let is_locked = take_file(&file, limits::MEMORY_LOCK, self.patience)?;
+            Ok((file, is_locked))
+        });
+        locked.map_err(|error| match Stop::within(&error) {
+            Some(stop) => stop.into(),
+            None if error.kind() == ErrorKind::WouldBlock => {
+                let text = self.error("change", "somebody else keeps its folder locked");
+                Error::new(Kind::Temporary, text.message())
+            }
+            None => self.error("change", &error.to_string()),
+        })
+    }
+
+    /// What is in the file; `None` where there is none.
+    fn bytes(&self, verb: &str) -> Result<Option<Vec<u8>>> {
+        match fs::symlink_metadata(self.path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(self.error(verb, &error.to_string())),
+            Ok(meta) if meta.is_symlink() => {
+                let error = self.error(verb, "it is a link");
+                return Err(match fs::canonicalize(self.path) {
+                    Ok(real) => error.with_hint(format!(
+                        "set MEMORY_PATH to the file itself: {}",
+                        real.display()
+                    )),
+                    Err(_) => {
+                        error.with_hint("it leads nowhere: remove it, or set MEMORY_PATH to a file")
+                    }
+                });
+            }
+            Ok(meta) if !meta.is_file() => {
+                let error = self.error(verb, "it is no regular file");
+                return Err(error.with_hint("set MEMORY_PATH to a file"));
+            }
+            Ok(_) => {}
+        }
+        let bytes = read_whole(self.path, limits::FACTS_FILE_BYTES);
+        bytes.map(Some).map_err(|cause| self.error(verb, &cause))
+    }
+
+    fn parse(&self, bytes: Option<Vec<u8>>, verb: &str) -> Result<Facts> {
+        Facts::parse(bytes.unwrap_or_default()).map_err(|cause| {
+            self.error(verb, cause).with_hint(
+                "set MEMORY_PATH to a file of its own, or begin this one with the lines `---`, `type: memory`, `---`",
+            )
+        })
+    }
+
+    /// What nobody may write is not replaced either, also by the superuser.
+    fn check_mode(&self) -> Result<()> {
+        let Ok(meta) = fs::symlink_metadata(self.path) else {
+            return Ok(());
+        };
+        if meta.mode() & 0o222 == 0 {
+            return Err(self.refused(&Refusal::Denied));
+        }
+        let user = user();
+        if user != 0 && meta.uid() != user {
+            return Err(self.error("change", "it belongs to another user"));
+        }
+        Ok(())
+    }
+
+    fn refused(&self, refusal: &Refusal) -> Error {
+        match refusal {
+            Refusal::Denied => self
+                .error("change", "it may not be written")
+                .with_hint("`chmod u+w` allows it; the folder must be writable, too"),
+            refusal => self.error("change", &refusal.for_people()),
+        }
+    }
+
+    fn error(&self, verb: &str, cause: &str) -> Error {
+        let path = self.path.display();
+        Error::new(
+            Kind::Io,
+            format!("failed to {verb} the facts `{path}`: {cause}"),
+        )
+    }
+}

@@ -1,0 +1,75 @@
+//! `remember_fact`: what is worth knowing in later conversations.
+
+use serde_json::{Value, json};
+
+use crate::memory::facts::Change;
+use crate::memory::{Added, Memory};
+use crate::tool::ToolResult;
+use crate::tools::{Arguments, Tool, Workbench, text_of};
+
+/// The tool.
+pub struct RememberFact;
+
+impl Tool for RememberFact {
+    fn name(&self) -> &'static str {
+        "remember_fact"
+    }
+
+    fn description(&self) -> &'static str {
+        "Remember a lasting fact about the user or the work for later conversations: one short \
+         sentence that stands by itself, with #tags if any. An older version of it is replaced."
+    }
+
+    fn parameters(&self) -> Value {
+        json!({
+            "type": "object",
+            "properties": {
+                "content": {"type": "string"},
+                "important": {"type": "boolean"},
+            },
+            "required": ["content"],
+        })
+    }
+
+    fn is_offered(&self, bench: &Workbench<'_>, _has_skills: bool) -> bool {
+        bench.storage.facts.is_some()
+    }
+
+    fn summary(&self, arguments: &Arguments) -> String {
+        text_of(arguments, "content").to_string()
+    }
+
+    fn run(&self, arguments: &Arguments, bench: &Workbench<'_>) -> ToolResult {
+        let Some(path) = bench.storage.facts.as_deref() else {
+            return ToolResult::failure(
+                "there is no memory: the user can name a file for it with MEMORY_PATH",
+            );
+        };
+        let memory = Memory {
+            path,
+            patience: bench.patience,
+        };
+        let text = bench.secrets.mask(text_of(arguments, "content"));
+        let important = arguments.get("important").and_then(Value::as_bool);
+        match memory.add(&text, important.unwrap_or_default(), bench.source) {
+            Ok(added) => told(&added),
+            Err(error) => ToolResult::failure(error.to_string().replace("\nhint: ", "; ")),
+        }
+    }
+}
+
+fn told(added: &Added) -> ToolResult {
+    let content = &added.content;
+    let (result, summary) = match &added.change {
+        Change::Known => (
+            json!({"remembered": content, "note": "this was known already"}),
+            "known already".to_string(),
+        ),
+        Change::Added => (json!({"remembered": content}), "remembered".to_string()),
+        Change::Replaced(old) => (
+            json!({"remembered": content, "replaced": old.content}),
+            format!("in place of: {}", old.content),
+        ),
+    };
+    ToolResult::success(result.to_string(), summary)
+}

@@ -1,0 +1,62 @@
+//! `write_daily_note`: what was done today, for the person to read.
+
+use serde_json::{Value, json};
+
+use crate::memory::notes;
+use crate::tool::ToolResult;
+use crate::tools::{Arguments, Tool, Workbench, text_of};
+
+/// The tool.
+pub struct WriteDailyNote;
+
+impl Tool for WriteDailyNote {
+    fn name(&self) -> &'static str {
+        "write_daily_note"
+    }
+
+    fn description(&self) -> &'static str {
+        "Append what was done to the user's Markdown note of today."
+    }
+
+    fn parameters(&self) -> Value {
+        json!({
+            "type": "object",
+            "properties": {
+                "activity": {"type": "string", "description": "Markdown"},
+                "title": {"type": "string"},
+            },
+            "required": ["activity"],
+        })
+    }
+
+    fn is_offered(&self, bench: &Workbench<'_>, _has_skills: bool) -> bool {
+        bench.storage.notes.is_some()
+    }
+
+    fn summary(&self, arguments: &Arguments) -> String {
+        match text_of(arguments, "title") {
+            "" => text_of(arguments, "activity").to_string(),
+            title => title.to_string(),
+        }
+    }
+
+    fn run(&self, arguments: &Arguments, bench: &Workbench<'_>) -> ToolResult {
+        let Some(folder) = &bench.storage.notes else {
+            return ToolResult::failure(
+                "there are no daily notes: the user can name a folder for them with NOTES_FOLDER_PATH",
+            );
+        };
+        let text = |name| bench.secrets.mask(text_of(arguments, name));
+        match notes::write(folder, &text("title"), &text("activity"), bench.patience) {
+            Ok(path) => {
+                let shown = path.display().to_string();
+                let name = path.file_name().unwrap_or_default().to_string_lossy();
+                ToolResult::success(
+                    json!({ "written_to": shown }).to_string(),
+                    format!("added to {name}"),
+                )
+            }
+            Err(error) => ToolResult::failure(error.to_string().replace("\nhint: ", "; ")),
+        }
+    }
+}
