@@ -47,4 +47,5 @@ mod skills_commands;
 mod source;
 mod standard_input;
 mod static_binary;
+mod terminal;
 mod tools;

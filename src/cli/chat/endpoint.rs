@@ -97,17 +97,20 @@ impl Chat<'_> {
     }
 }
 
-/// The failure to reach an endpoint, with what starts it.
+/// The failure to reach an endpoint, with what starts the one that is likely
+/// meant: nobody listens there.
 fn with_remedy(error: Error, endpoint: &Endpoint) -> Error {
-    if error.kind() != Kind::Temporary || error.hint().is_some() {
+    let address = &endpoint.address;
+    let is_ollama = address.port() == OLLAMA_PORT;
+    let hint = error.hint().unwrap_or_default();
+    let is_meant = is_ollama || address.is_loopback();
+    if error.kind() != Kind::Temporary || !is_meant || !hint.starts_with("is the server running") {
         return error;
     }
-    let address = &endpoint.address;
-    if address.port() == OLLAMA_PORT {
-        error.with_hint("start Ollama: `ollama serve`")
-    } else if address.is_loopback() {
-        error.with_hint("start the server that is to listen there (Ollama: `ollama serve`, port 11434), or set LLM_API_BASE_URL")
+    let hint = if is_ollama {
+        "start Ollama: `ollama serve`".to_string()
     } else {
-        error.with_hint("check the network and LLM_API_BASE_URL; `skills-runner doctor` tells more")
-    }
+        format!("{hint} Ollama starts with `ollama serve`")
+    };
+    error.with_hint(hint)
 }

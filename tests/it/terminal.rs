@@ -1,0 +1,465 @@
+//! The conversation as a person has it: on a real terminal.
+
+use serde_json::Value;
+
+use crate::harness::{MODEL, Reply, Request, Server, Terminal, Test, seconds};
+
+const SKILL: &str = "---\nname: s\ndescription: d\n---\n";
+const SLEEPER: &str =
+    r#"{"skill_name":"s","script":"import time\nprint('begun', flush=True)\ntime.sleep(60)"}"#;
+
+fn chat(server: &Server) -> Terminal {
+    let mut terminal = Test::new().endpoint(server).terminal();
+    terminal.expect("Ctrl+D leaves").expect("> ");
+    terminal
+}
+
+fn leave(mut terminal: Terminal) {
+    terminal.ctrl('d');
+    terminal.wait_exit().success();
+}
+
+/// What was asked last.
+fn asked(request: &Request) -> String {
+    let messages = request.messages().iter();
+    let mut users = messages.filter(|message| message["role"] == "user");
+    let last = users.next_back().expect("somebody asked");
+    last["content"].as_str().expect("it is text").into()
+}
+
+fn roles(request: &Request) -> String {
+    let letter = |message: &Value| {
+        message["role"]
+            .as_str()
+            .and_then(|role| role.chars().next())
+    };
+    request.messages().iter().filter_map(letter).collect()
+}
+
+/// Waits until the program has read what was typed: the kernel drops what was
+/// not when Ctrl+C comes, and what comes at once is one message.
+fn breathe() {
+    std::thread::sleep(seconds(0.4));
+}
+
+#[test]
+fn a_backslash_goes_on_and_two_do_not() {
+    let server = Server::start([Reply::text("one."), Reply::text("two.")]);
+    let mut terminal = chat(&server);
+    terminal.type_line("first\\").expect("\n. ");
+    terminal.type_line("second\\").expect("\n. ");
+    terminal.type_line("third").expect("one.").expect("> ");
+    terminal.type_line("C:\\\\").expect("two.").expect("> ");
+    leave(terminal);
+    let requests = server.finish();
+    assert_eq!(asked(&requests[0]), "first\nsecond\nthird");
+    assert_eq!(asked(&requests[1]), "C:\\\\");
+}
+
+#[test]
+fn a_block_is_one_message_whatever_it_says() {
+    let server = Server::start(["one.", "two.", "three."].map(Reply::text));
+    let mut terminal = chat(&server);
+    terminal.type_line("\"\"\"").expect("\n. ");
+    terminal.type_line("/exit").expect("\n. ");
+    terminal.type_line("").expect("\n. ");
+    terminal.type_line("  the end\\\"\"\"").expect("one.");
+    terminal.expect("> ").type_line("\"\"\"one line\"\"\"");
+    terminal.expect("two.").expect("> ");
+    // All of it at once.
+    terminal
+        .type_text("\"\"\"\na\nb\n\"\"\"\n")
+        .expect("three.");
+    terminal.expect("> ").type_line("\"\"\"\"\"\"").expect("> ");
+    leave(terminal);
+    let asked: Vec<String> = server.finish().iter().map(asked).collect();
+    assert_eq!(asked, ["/exit\n\n  the end\\", "one line", "a\nb"]);
+}
+
+/// Ctrl+C in a block drops it and does not count as the first of two; Ctrl+D
+/// sends nothing and leaves nothing.
+#[test]
+fn a_block_can_be_dropped() {
+    let server = Server::start([Reply::text("one.")]);
+    let mut terminal = chat(&server);
+    terminal.type_line("\"\"\"").expect(". ");
+    terminal.type_line("never").expect(". ");
+    terminal.ctrl('c').expect("what was begun is forgotten");
+    terminal.expect("> ").type_line("also never\\").expect(". ");
+    terminal.ctrl('c').expect("what was begun is forgotten");
+    terminal
+        .expect("> ")
+        .type_line("\"\"\"nor that")
+        .expect(". ");
+    terminal.ctrl('d').expect("it is not sent").expect("> ");
+    terminal.type_line("this").expect("one.").expect("> ");
+    terminal.ctrl('c').expect("press Ctrl+C again").expect("> ");
+    terminal.ctrl('c');
+    terminal.wait_exit().success();
+    let requests = server.finish();
+    assert_eq!(
+        (asked(&requests[0]).as_str(), roles(&requests[0]).as_str()),
+        ("this", "su")
+    );
+}
+
+/// One request, with every line.
+#[test]
+fn five_thousand_lines_pasted_at_once_are_one_message() {
+    let server = Server::start([Reply::text("read."), Reply::text("next.")]);
+    let mut terminal = chat(&server);
+    let lines: Vec<String> = (1..=5000)
+        .map(|number| format!("    line {number} of a paste \\ \"quoted\""))
+        .collect();
+    terminal.type_text(&(lines.join("\n") + "\n"));
+    terminal.expect("read.").expect("> ");
+    terminal.type_line("next").expect("next.").expect("> ");
+    leave(terminal);
+    let requests = server.finish();
+    assert_eq!(requests.len(), 2);
+    assert_eq!(asked(&requests[0]), lines.join("\n"));
+}
+
+/// Commands in front of a paste are done, one after the other; a program's text
+/// that looks like a block goes as it is.
+#[test]
+fn a_paste_begins_with_its_commands() {
+    let server = Server::start(["one.", "two.", "three."].map(Reply::text));
+    let mut terminal = chat(&server);
+    terminal.type_line("before").expect("one.").expect("> ");
+    terminal.type_text("\n/clear\n\n/tools\nand\n/clear\n");
+    terminal
+        .expect("the conversation is forgotten")
+        .expect("the model gets no tools")
+        .expect("two.")
+        .expect("> ");
+    let python = "\"\"\"Doc.\"\"\"\nif x:\n    y = a \\\n        b";
+    terminal.type_text(&format!("{python}\n"));
+    terminal.expect("three.").expect("> ");
+    leave(terminal);
+    let requests = server.finish();
+    assert_eq!(roles(&requests[1]), "su");
+    assert_eq!(asked(&requests[1]), "and\n/clear");
+    assert_eq!(asked(&requests[2]), python);
+}
+
+#[test]
+fn what_is_too_long_is_told_and_the_conversation_goes_on() {
+    let server = Server::start([Reply::text("one.")]);
+    let mut terminal = chat(&server);
+    let line = format!("{}\n", "x".repeat(4000));
+    terminal.type_text(&line.repeat(1100));
+    terminal
+        .expect("a message is longer than 4194304 bytes")
+        .expect("> ");
+    terminal.type_line("short").expect("one.").expect("> ");
+    leave(terminal);
+    assert_eq!(asked(&server.finish()[0]), "short");
+    // From a pipe it is a turn that failed.
+    let server = Server::start([Reply::text("one."), Reply::text("two.")]);
+    let long = "x".repeat((4 << 20) + 1);
+    let test = Test::new().endpoint(&server).args(["chat"]);
+    let run = test.stdin(format!("a\n{long}\nb\n{long}")).run().status(1);
+    run.stdout("one.\ntwo.\n")
+        .stderr_has("a message is longer than 4194304 bytes: it is not sent");
+    server.finish();
+}
+
+/// R-LIFE: Ctrl+C while the reply is waited for, while it streams, and while a
+/// script runs; each turn can be asked again, with the results it had.
+#[test]
+fn what_control_c_ended_can_be_asked_again() {
+    let server = Server::start([
+        Reply::nothing().hang(),
+        Reply::text("The beginning").hang(),
+        Reply::text("one."),
+        Reply::calls([("run_python_script", SLEEPER)]),
+        Reply::text("two."),
+    ]);
+    let test = Test::new().skill("s", SKILL).endpoint(&server);
+    let mut terminal = test.terminal();
+    terminal.expect("> ").type_line("first");
+    server.wait_for_requests(1);
+    terminal.ctrl('c').expect("interrupted").expect("> ");
+    terminal.type_line("/retry").expect("The beginning");
+    terminal
+        .ctrl('c')
+        .expect("\n")
+        .expect("interrupted")
+        .expect("> ");
+    terminal.type_line("/retry").expect("one.").expect("> ");
+    terminal.type_line("second").expect("→ run_python_script");
+    breathe();
+    terminal.ctrl('c').expect("interrupted").expect("> ");
+    terminal.type_line("/retry").expect("two.").expect("> ");
+    terminal
+        .type_line("/retry")
+        .expect("has its answer")
+        .expect("> ");
+    leave(terminal);
+    let requests = server.finish();
+    let shapes: Vec<String> = requests.iter().map(roles).collect();
+    assert_eq!(shapes, ["su", "su", "su", "suau", "suauat"]);
+    assert!(
+        requests[4]
+            .tool_result("call_1")
+            .contains("interrupted by the user")
+    );
+    assert!(test.processes().is_empty());
+}
+
+/// Ctrl+C in the pause before another try, and while somebody is asked whether
+/// a script may run.
+#[test]
+fn control_c_between_requests_and_in_a_question() {
+    let server = Server::start([
+        Reply::error(503, "busy").header("Retry-After", "30"),
+        Reply::calls([("run_python_script", SLEEPER)]),
+        Reply::text("fine."),
+    ]);
+    let test = Test::new().skill("s", SKILL).endpoint(&server);
+    let mut terminal = test.args(["chat", "-v", "--confirm"]).terminal();
+    terminal
+        .expect("> ")
+        .type_line("first")
+        .expect("try 2 of 3");
+    terminal.ctrl('c').expect("interrupted").expect("> ");
+    terminal.type_line("second").expect("run it?");
+    terminal.ctrl('c').expect("interrupted").expect("> ");
+    terminal.type_line("third").expect("fine.").expect("> ");
+    leave(terminal);
+    assert_eq!(roles(&server.finish()[2]), "suauatau");
+}
+
+#[test]
+fn turns_are_taken_back() {
+    let server = Server::start([
+        Reply::text("one."),
+        Reply::calls([("get_skill", r#"{"skill_name":"s"}"#)]),
+        Reply::text("two."),
+        Reply::calls([("get_skill", r#"{"skill_name":"s"}"#)]),
+        Reply::text("three."),
+        Reply::text("four."),
+    ]);
+    let skill = format!("{SKILL}The document.\n");
+    let mut terminal = Test::new().skill("s", &skill).endpoint(&server).terminal();
+    terminal
+        .expect("> ")
+        .type_line("/undo")
+        .expect("nothing to take back");
+    terminal
+        .expect("> ")
+        .type_line("first")
+        .expect("one.")
+        .expect("> ");
+    terminal.type_line("second").expect("two.").expect("> ");
+    terminal
+        .type_line("/undo")
+        .expect("taken back, with what came of it: second");
+    terminal
+        .expect("> ")
+        .type_line("third")
+        .expect("three.")
+        .expect("> ");
+    terminal.type_line("/undo").expect("third").expect("> ");
+    terminal.type_line("/undo").expect("first").expect("> ");
+    terminal
+        .type_line("/retry")
+        .expect("nothing to send again")
+        .expect("> ");
+    terminal.type_line("fourth").expect("four.").expect("> ");
+    leave(terminal);
+    let requests = server.finish();
+    assert_eq!(roles(&requests[3]), "suau");
+    // It was told in what was taken back: it is told again.
+    let told = requests[4].messages().last().unwrap()["content"]
+        .as_str()
+        .unwrap();
+    assert!(told.contains("The document."), "{told}");
+    assert_eq!(roles(&requests[5]), "su");
+}
+
+#[test]
+fn the_model_and_the_tools_are_told_and_changed() {
+    let server = Server::always(|request| match request.path.as_str() {
+        "/v1/models" => Reply::models([MODEL, "other-model"]),
+        "/" => Reply::status(404),
+        _ => Reply::text("Done."),
+    });
+    let test = Test::new().skill("s", SKILL).endpoint(&server);
+    let mut terminal = test.terminal();
+    terminal
+        .expect("> ")
+        .type_line("/model")
+        .expect("the model is test-model");
+    terminal.expect("> ").type_line("/model other-model");
+    terminal.expect("the model is now other-model").expect("> ");
+    terminal.type_line("hi").expect("Done.").expect("> ");
+    terminal
+        .type_line("/model othr-model")
+        .expect("now othr-model");
+    terminal.expect("`othr-model` is not among the 2 models listed; near names: `other-model`");
+    terminal
+        .expect("> ")
+        .type_line("/model a b")
+        .expect("has no blanks");
+    terminal
+        .expect("> ")
+        .type_line("/tools")
+        .expect("get_skill: ")
+        .expect("> ");
+    leave(terminal);
+    let asked = server.finish();
+    let asked = asked
+        .iter()
+        .find(|request| request.method == "POST")
+        .unwrap();
+    assert_eq!(asked.json["model"], "other-model");
+    // From a pipe no request is made for it; the record names the new one.
+    let server = Server::start([Reply::text("Done.")]);
+    let test = Test::new().endpoint(&server).args(["chat", "-o", "jsonl"]);
+    let run = test.stdin("/model x\nhi\n").run().success();
+    assert_eq!(run.stdout_json_lines().last().unwrap()["model"], "x");
+    server.finish();
+}
+
+/// Dragging the window's corner disturbs neither a turn nor the typing, and
+/// Ctrl+Z with `fg` after it neither.
+#[test]
+fn a_new_size_and_a_stop_disturb_nothing() {
+    let server = Server::start([
+        Reply::text("one and more.").pace(seconds(0.2)),
+        Reply::text("two."),
+    ]);
+    let mut terminal = chat(&server);
+    terminal.type_line("first").expect("one");
+    terminal.resize(50, 132).expect("more.").expect("> ");
+    terminal.resize(10, 20).type_text("sec");
+    terminal.resize(24, 80);
+    breathe();
+    terminal.running().signal(libc::SIGSTOP);
+    breathe();
+    terminal.running().signal(libc::SIGCONT);
+    breathe();
+    terminal.type_line("ond").expect("two.").expect("> ");
+    leave(terminal);
+    assert_eq!(asked(&server.finish()[1]), "second");
+}
+
+fn starts(list: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> (Server, Terminal) {
+    let server = Server::always(move |request| match request.method.as_str() {
+        "GET" => list(request),
+        _ => Reply::text("Done."),
+    });
+    let terminal = Test::new().endpoint(&server).terminal();
+    (server, terminal)
+}
+
+/// R-LIFE-1: what cannot work ends the conversation before it begins.
+#[test]
+fn what_cannot_work_is_told_before_the_first_prompt() {
+    let nobody = Server::refused();
+    let run = Test::new()
+        .endpoint(&nobody)
+        .terminal()
+        .wait_exit()
+        .status(75);
+    assert!(run.terminal.contains("`ollama serve`"), "{}", run.terminal);
+    for status in [401, 403] {
+        let (server, terminal) = starts(move |_| Reply::error(status, "no such key"));
+        let run = terminal.wait_exit().status(77);
+        assert!(
+            run.terminal.contains("check LLM_API_KEY"),
+            "{}",
+            run.terminal
+        );
+        server.finish();
+    }
+    let (server, terminal) = starts(|request| match request.path.as_str() {
+        "/" => Reply::status(200).body("Ollama is running"),
+        _ => Reply::models(["tset-model:latest", "other"]),
+    });
+    let run = terminal.wait_exit().status(1);
+    let shown = &run.terminal;
+    assert!(
+        shown.contains("Ollama does not have `test-model`; near names: `tset-model`")
+            && shown.contains("hint: `ollama pull test-model`, or set LLM_MODEL_NAME"),
+        "{shown}"
+    );
+    server.finish();
+    // Ctrl+C need not wait for a list that does not come.
+    let (server, mut terminal) = starts(|_| Reply::nothing().hang());
+    server.wait_for_requests(1);
+    terminal.ctrl('c');
+    terminal
+        .wait_exit()
+        .status(-libc::SIGINT)
+        .took_at_most(seconds(5.0));
+}
+
+/// What may work is tried.
+#[test]
+fn what_may_work_begins() {
+    let (server, mut terminal) = starts(|request| match request.path.as_str() {
+        "/" => Reply::status(404),
+        _ => Reply::models(["other", "test-modal"]),
+    });
+    terminal.expect("`test-model` is not among the 2 models listed; near names: `test-modal`");
+    terminal
+        .expect("> ")
+        .type_line("hi")
+        .expect("Done.")
+        .expect("> ");
+    leave(terminal);
+    server.finish();
+    for status in [404, 405, 500] {
+        let (server, mut terminal) = starts(move |_| Reply::error(status, "nothing here"));
+        terminal
+            .expect("> ")
+            .type_line("hi")
+            .expect("Done.")
+            .expect("> ");
+        let shown = terminal.output();
+        assert!(
+            !shown.contains("nothing here") && !shown.contains("warning"),
+            "{shown}"
+        );
+        leave(terminal);
+        server.finish();
+    }
+    let missing = "Missing scopes: api.model.read";
+    let (server, mut terminal) = starts(move |_| Reply::error(403, missing));
+    terminal.expect("may not list").expect("> ");
+    terminal.type_line("hi").expect("Done.").expect("> ");
+    leave(terminal);
+    server.finish();
+}
+
+/// Nobody but a conversation on a terminal asks for the list.
+#[test]
+fn one_question_and_a_pipe_send_nothing_more() {
+    let server = Server::start([Reply::text("one."), Reply::text("two.")]);
+    let test = Test::new().endpoint(&server);
+    test.again().args(["chat"]).stdin("hi\n").run().success();
+    test.args(["hi"]).terminal().wait_exit().success();
+    let methods: Vec<String> = server.finish().iter().map(|r| r.method.clone()).collect();
+    assert_eq!(methods, ["POST", "POST"]);
+}
+
+/// R-LIFE-2, as `-v` tells it: a failure returns to ready.
+#[test]
+fn the_states_are_told() {
+    let server = Server::start([Reply::error(400, "no")]);
+    let mut terminal = Test::new().endpoint(&server).args(["-v"]).terminal();
+    terminal.expect("state: initializing").expect("/v1/models");
+    terminal.expect("state: ready").expect("> ").type_line("hi");
+    terminal
+        .expect("state: processing")
+        .expect("/retry sends it again");
+    terminal.expect("state: ready").expect("> ").ctrl('d');
+    terminal
+        .expect("state: terminating")
+        .expect("state: closed");
+    terminal.wait_exit().success();
+    server.finish();
+}
