@@ -6,7 +6,7 @@ use crate::cli::listed::{Found, look};
 use crate::config::Endpoint;
 use crate::error::{Error, Kind, Result};
 use crate::model::Model as _;
-use crate::model::http::Server;
+use crate::model::http::{HttpModel, Server};
 use crate::text;
 use crate::world::output::Output;
 
@@ -57,16 +57,26 @@ impl Chat<'_> {
             let message = "the name of a model has no blanks".to_string();
             return self.refuse(message, false, output);
         }
-        self.model.rename(name);
+        let Some(endpoint) = self.endpoint() else {
+            return Line::Nothing;
+        };
+        let endpoint = Endpoint {
+            model: name,
+            ..endpoint
+        };
+        let run = self.run;
+        // Anew: what was learned of the endpoint was learned with the other one.
+        self.model = HttpModel::new(endpoint.clone(), run.typed.stream, run.patience.clone());
         output.name_model(self.model.name());
         output.note(&format!("the model is now {}", self.model.name()));
-        let endpoint = self.endpoint().filter(|_| self.is_terminal);
-        let found = endpoint.map(|endpoint| self.look(&endpoint, output));
-        match found {
-            Some(Ok(Found::Unlisted(unlisted))) => {
+        if !self.is_terminal {
+            return Line::Nothing;
+        }
+        match self.look(&endpoint, output) {
+            Ok(Found::Unlisted(unlisted)) => {
                 output.warn(&format!("{}: {}", unlisted.message, unlisted.fix));
             }
-            Some(Err(error)) => match error.kind() {
+            Err(error) => match error.kind() {
                 // Ctrl+C: then it is not known, and the prompt is there again.
                 Kind::Interrupted(signal) if self.goes_on(signal) => {
                     self.run.patience.interrupt.take();

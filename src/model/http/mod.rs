@@ -114,14 +114,6 @@ impl HttpModel {
         }
     }
 
-    /// From now on another model is asked, of which nothing is known yet.
-    pub fn rename(&mut self, name: String) {
-        self.client.endpoint.model = name;
-        self.dialect = RefCell::default();
-        self.is_whole = Cell::new(false);
-        self.has_warned = Cell::new(false);
-    }
-
     /// Whether replies are asked for piece by piece, as far as is known: an
     /// endpoint that does not stream is found out by the first request.
     pub fn streams(&self) -> bool {
