@@ -404,7 +404,9 @@ fn what_may_work_begins() {
         "/" => Reply::status(404),
         _ => Reply::models(["other", "test-modal"]),
     });
-    terminal.expect("`test-model` is not among the 2 models listed; near names: `test-modal`");
+    terminal
+        .expect("`test-model` is not among the 2 models listed; near names: `test-modal`")
+        .expect("`/model test-modal`");
     terminal
         .expect("> ")
         .type_line("hi")
@@ -444,6 +446,51 @@ fn one_question_and_a_pipe_send_nothing_more() {
     test.args(["hi"]).terminal().wait_exit().success();
     let methods: Vec<String> = server.finish().iter().map(|r| r.method.clone()).collect();
     assert_eq!(methods, ["POST", "POST"]);
+}
+
+/// A server that is busy, or loads a model, may say nothing for a while.
+#[test]
+fn silence_is_told_and_may_be_interrupted() {
+    let server = Server::always(|request| match request.method.as_str() {
+        "GET" => Reply::nothing().hang(),
+        _ => Reply::text("Done."),
+    });
+    let test = Test::new().endpoint(&server);
+    let mut terminal = test.env("LLM_TIMEOUT_SECONDS", "1").terminal();
+    terminal
+        .expect("the endpoint does not tell its models: ")
+        .expect("> ");
+    terminal
+        .type_line("/model other")
+        .expect("the model is now other");
+    server.wait_for_requests(2);
+    terminal.ctrl('c').expect("> ");
+    terminal.type_line("hi").expect("Done.").expect("> ");
+    leave(terminal);
+    assert_eq!(server.finish()[2].json["model"], "other");
+}
+
+/// R-LIFE-3: SIGTERM and a window that is closed end it cleanly, wherever it
+/// stands.
+#[test]
+fn signals_end_it_cleanly() {
+    let server = Server::start([]);
+    let mut terminal = chat(&server);
+    terminal.type_line("\"\"\"begun").expect(". ");
+    terminal.running().signal(libc::SIGTERM);
+    terminal.wait_exit().status(-libc::SIGTERM);
+    let server = Server::start([Reply::calls([("run_python_script", SLEEPER)])]);
+    let test = Test::new().skill("s", SKILL).endpoint(&server);
+    let mut terminal = test.terminal();
+    terminal
+        .expect("> ")
+        .type_line("run it")
+        .expect("→ run_python_script");
+    breathe();
+    terminal.hang_up();
+    terminal.wait_exit().status(-libc::SIGHUP);
+    assert!(test.processes().is_empty());
+    server.finish();
 }
 
 /// R-LIFE-2, as `-v` tells it: a failure returns to ready.

@@ -141,10 +141,10 @@ fn help(name: &str, output: &mut Output) {
             .note("/SKILL [arguments]: follow the skill of this name, with what stands behind it");
         for line in [
             "a line that begins with a blank is a question, whatever it says",
-            "a line that ends with \\ goes on in the next one; a blank behind it, or a second \\, ends the line",
+            "a line that ends with \\ goes on in the next one, unless it ends with \\\\ or a blank",
             "\"\"\" begins a block of lines, and \"\"\" at the end of a line closes it",
-            "lines that are pasted at once are one message; commands in front of it are done first",
-            "Ctrl+C cancels what is going on, at the prompt a second one leaves",
+            "lines that are pasted at once are one message, behind the commands that they begin with",
+            "Ctrl+C cancels what goes on; at the prompt, pressed twice, it leaves",
         ] {
             output.note(line);
         }

@@ -2,7 +2,7 @@
 //! in between. Only for a person: a pipe sends no request but its own.
 
 use crate::cli::chat::{Chat, Line};
-use crate::cli::listed::{Found, look};
+use crate::cli::listed::{Found, Unlisted, look};
 use crate::config::Endpoint;
 use crate::error::{Error, Kind, Result};
 use crate::model::Model as _;
@@ -39,7 +39,7 @@ impl Chat<'_> {
                 Err(Error::new(Kind::Endpoint, message).with_hint(unlisted.fix))
             }
             Ok(Found::Unlisted(unlisted)) => {
-                output.warn(&format!("the model {}: {}", unlisted.message, unlisted.fix));
+                warn_of(&unlisted, output);
                 Ok(())
             }
             Err(error) => Err(with_remedy(error, &endpoint)),
@@ -73,9 +73,7 @@ impl Chat<'_> {
             return Line::Nothing;
         }
         match self.look(&endpoint, output) {
-            Ok(Found::Unlisted(unlisted)) => {
-                output.warn(&format!("{}: {}", unlisted.message, unlisted.fix));
-            }
+            Ok(Found::Unlisted(unlisted)) => warn_of(&unlisted, output),
             Err(error) => match error.kind() {
                 // Ctrl+C: then it is not known, and the prompt is there again.
                 Kind::Interrupted(signal) if self.goes_on(signal) => {
@@ -105,6 +103,16 @@ impl Chat<'_> {
             output.show(&event);
         })
     }
+}
+
+/// The conversation goes on all the same, and can be given another model.
+fn warn_of(unlisted: &Unlisted, output: &mut Output) {
+    let fix = match unlisted.near.first() {
+        _ if unlisted.server == Server::Ollama => format!("; {}", unlisted.fix),
+        Some(near) => format!(" (`/model {near}` takes that one)"),
+        None => String::new(),
+    };
+    output.warn(&format!("{}{fix}", unlisted.message));
 }
 
 /// The failure to reach an endpoint, with what starts the one that is likely

@@ -169,10 +169,12 @@ impl Lines {
         let mut lines = Vec::new();
         let mut bytes = 0;
         let mut pause = limits::PASTE_BEGINS;
+        let mut is_cut = false;
         loop {
             match self.input.read_line(limits::CHAT_LINE_BYTES, patience)? {
                 input::Line::Text(line) => {
-                    if line.len() >= limits::TERMINAL_LINE_BYTES {
+                    let is_long = line.len() >= limits::TERMINAL_LINE_BYTES;
+                    if is_long && !std::mem::replace(&mut is_cut, true) {
                         output.warn(
                             "the terminal takes no longer line: its end is missing (use a file or a pipe)",
                         );
