@@ -1,4 +1,5 @@
-//! The system message: how to work with skills, and which there are.
+//! The system message: how to work with skills, which there are, and what is
+//! known.
 //!
 //! It is made once a conversation and stays byte for byte the same, because
 //! endpoints cache the beginning of a prompt. The catalogue keeps to a budget:
@@ -10,6 +11,11 @@ use std::path::Path;
 use crate::limits;
 use crate::skills::{Catalogue, Summary};
 use crate::text;
+use crate::tools::Tools;
+
+mod template;
+
+pub use template::read;
 
 const WITHOUT_SKILLS: &str = "You are a helpful assistant. Answer briefly and exactly.";
 
@@ -33,33 +39,95 @@ const END: &str = "\
 - At the end answer in your own words.
 ";
 
-/// Makes the system message. `custom` replaces the built-in instructions; the
-/// catalogue is still added. `runs_scripts`: the model is offered to run them.
-pub fn build(
-    custom: Option<&str>,
-    catalogue: &Catalogue,
-    user_folder: &Path,
-    runs_scripts: bool,
-) -> String {
-    let is_usable = catalogue.usable().next().is_some();
-    let scripts = if runs_scripts {
-        WITH_SCRIPTS
+/// What stands in the place of the built-in instructions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Given<'g> {
+    /// They stay.
+    #[default]
+    Nothing,
+    /// This text as it is.
+    Text(&'g str),
+    /// This text, its placeholders filled in: `{{TOOL_DESCRIPTIONS}}`,
+    /// `{{SKILLS}}` and `{{KEY_FACTS}}`.
+    Template(&'g str),
+}
+
+/// What a system message is made of.
+#[derive(Clone, Debug)]
+pub struct Parts<'p> {
+    /// What the user gave.
+    pub given: Given<'p>,
+    /// The skills to tell of.
+    pub catalogue: &'p Catalogue,
+    /// What the user's paths are relative to.
+    pub user_folder: &'p Path,
+    /// The tools as a Markdown list.
+    pub tools: String,
+    /// Whether the model is offered to run scripts.
+    pub runs_scripts: bool,
+    /// What is remembered, a line each; empty: nothing.
+    pub facts: &'p str,
+}
+
+impl<'p> Parts<'p> {
+    /// Of the built-in instructions, without facts.
+    pub fn new(catalogue: &'p Catalogue, tools: &Tools<'_>, user_folder: &'p Path) -> Parts<'p> {
+        Parts {
+            given: Given::Nothing,
+            catalogue,
+            user_folder,
+            tools: tools.markdown(),
+            runs_scripts: tools.offers_scripts(),
+            facts: "",
+        }
+    }
+}
+
+/// Makes the system message. Whatever was given, the skills and the facts are
+/// in it: without a placeholder at its end.
+pub fn build(parts: &Parts<'_>) -> String {
+    let is_usable = parts.catalogue.usable().next().is_some();
+    let listed = parts.catalogue.usable().filter(|skill| skill.is_for_model);
+    let listed: Vec<&Summary> = listed.collect();
+    let skills = if listed.is_empty() {
+        String::new()
     } else {
-        WITHOUT_SCRIPTS
+        list(&listed, limits::CATALOGUE_BYTES)
     };
-    let mut text = match custom {
-        Some(custom) => custom.trim_end().to_string(),
-        None if is_usable => [BEGIN, scripts, END].concat(),
-        None => WITHOUT_SKILLS.to_string(),
+    let facts = parts.facts.trim_end();
+    let (mut has_skills, mut has_facts) = (false, false);
+    let mut text = match parts.given {
+        Given::Template(file) => {
+            has_skills = file.contains(template::SKILLS);
+            has_facts = file.contains(template::KEY_FACTS);
+            template::fill(file.trim_end(), &parts.tools, &skills, facts)
+        }
+        Given::Text(text) => text.trim_end().to_string(),
+        Given::Nothing if is_usable && parts.runs_scripts => [BEGIN, WITH_SCRIPTS, END].concat(),
+        Given::Nothing if is_usable => [BEGIN, WITHOUT_SCRIPTS, END].concat(),
+        Given::Nothing => WITHOUT_SKILLS.to_string(),
     };
-    if !is_usable {
-        return text;
+    let mut append = |block: &str| {
+        if !text.is_empty() {
+            text.push_str(if text.ends_with('\n') { "\n" } else { "\n\n" });
+        }
+        text.push_str(block);
+    };
+    if is_usable {
+        append(&about_paths(parts));
     }
-    if custom.is_some() {
-        text.push('\n');
+    if !has_skills && !skills.is_empty() {
+        append(&format!("Skills:\n{skills}"));
     }
-    let folder = text::one_name(&user_folder.to_string_lossy());
-    let (start, absolute) = if runs_scripts {
+    if !has_facts && !facts.is_empty() {
+        append(&format!("Facts that you remember:\n{facts}\n"));
+    }
+    text
+}
+
+fn about_paths(parts: &Parts<'_>) -> String {
+    let folder = text::one_name(&parts.user_folder.to_string_lossy());
+    let (start, absolute) = if parts.runs_scripts {
         (
             ", where scripts start",
             ": make these absolute in args and scripts",
@@ -67,19 +135,9 @@ pub fn build(
     } else {
         ("", "")
     };
-    let _ = writeln!(
-        text,
-        "\nPaths in a skill are relative to its folder{start}; the user's are relative to {folder}{absolute}."
-    );
-    let listed: Vec<&Summary> = catalogue
-        .usable()
-        .filter(|skill| skill.is_for_model)
-        .collect();
-    if !listed.is_empty() {
-        text.push_str("\nSkills:\n");
-        text.push_str(&list(&listed, limits::CATALOGUE_BYTES));
-    }
-    text
+    format!(
+        "Paths in a skill are relative to its folder{start}; the user's are relative to {folder}{absolute}.\n"
+    )
 }
 
 /// One line a skill, within the budget.
@@ -167,6 +225,22 @@ mod tests {
         }
     }
 
+    fn build(
+        custom: Option<&str>,
+        catalogue: &Catalogue,
+        user_folder: &Path,
+        runs_scripts: bool,
+    ) -> String {
+        super::build(&Parts {
+            given: custom.map_or(Given::Nothing, Given::Text),
+            catalogue,
+            user_folder,
+            tools: String::new(),
+            runs_scripts,
+            facts: "",
+        })
+    }
+
     #[test]
     fn the_catalogue_keeps_to_its_budget_and_says_what_it_left_out() {
         let folder = Path::new("/home/u");
@@ -213,5 +287,43 @@ mod tests {
             text.contains("get_skill") && !text.contains("Skills:"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn a_template_is_filled_in_once_and_what_it_leaves_out_is_appended() {
+        let mut catalogue = catalogue(1, "says {{KEY_FACTS}}");
+        let build = |template, catalogue: &Catalogue, facts| {
+            super::build(&Parts {
+                given: Given::Template(template),
+                catalogue,
+                user_folder: Path::new("/u"),
+                tools: "- `t`: {{SKILLS}}\n".into(),
+                runs_scripts: false,
+                facts,
+            })
+        };
+        let paths = "Paths in a skill are relative to its folder; the user's are relative to /u.\n";
+        let skill = "- skill-00000: says {{KEY_FACTS}}";
+        let all = "{{{SKILLS}}}|{{TOOL_DESCRIPTIONS}}|{{KEY_FACTS}}{{SKILLS}}|{{X}}{{ SKILLS }}{{SKIL\n\n";
+        assert_eq!(
+            build(all, &catalogue, "- {{SKILLS}}\n"),
+            format!(
+                "{{{skill}}}|- `t`: {{{{SKILLS}}}}|- {{{{SKILLS}}}}{skill}|{{{{X}}}}{{{{ SKILLS }}}}{{{{SKIL\n\n{paths}"
+            )
+        );
+        assert_eq!(
+            build("Hi.", &catalogue, "- f\n"),
+            format!("Hi.\n\n{paths}\nSkills:\n{skill}\n\nFacts that you remember:\n- f\n")
+        );
+        assert_eq!(
+            build("{{SKILLS}}", &catalogue, "- f"),
+            format!("{skill}\n\n{paths}\nFacts that you remember:\n- f\n")
+        );
+        catalogue.skills.clear();
+        assert_eq!(
+            build("{{SKILLS}}, {{KEY_FACTS}}", &catalogue, ""),
+            "(none), (none)"
+        );
+        assert_eq!(build("", &catalogue, ""), "");
     }
 }

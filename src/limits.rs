@@ -118,6 +118,8 @@ pub const CERTIFICATES_BYTES: usize = 4 << 20;
 pub const SOCKS_LOGIN_BYTES: usize = 255;
 /// A file of instructions.
 pub const INSTRUCTIONS_BYTES: usize = 1 << 20;
+/// Placeholders in it: each brings in as much as a catalogue.
+pub const PLACEHOLDERS: usize = 100;
 /// What a line on standard error shows of a call or a result.
 pub const SUMMARY_CHARS: usize = 200;
 /// What such a line shows of a hint: a command with a path must stay whole.

@@ -2,7 +2,6 @@
 //! and how flags, the environment and they come together.
 
 use std::ffi::OsStr;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::cli::args::{EnvFiles, Typed};
@@ -13,7 +12,7 @@ use crate::limits;
 use crate::settings::{EnvFile, Settings};
 use crate::world::files;
 use crate::world::output::Output;
-use crate::world::patience::{Patience, Stop};
+use crate::world::patience::Patience;
 
 /// Flags and environment.
 pub fn without_files(typed: &Typed, start: &Start) -> Settings {
@@ -119,7 +118,7 @@ fn read_env_file(
     let bytes = match given {
         None => files::read_whole(path, limits::ENV_FILE_BYTES).map_err(|cause| failure(&cause)),
         Some(patience) => files::read_given(path, limits::ENV_FILE_BYTES, patience)
-            .map_err(|error| unread(&error, failure)),
+            .map_err(|error| files::unread(&error, failure)),
     }?;
     let mut contents = dotenv::parse_bytes(&bytes, look_up)
         .map_err(|fault| failure(&format!("line {}: {}", fault.line, fault.message)))?;
@@ -154,14 +153,6 @@ fn read_env_file(
         contents,
         dependent,
     }))
-}
-
-/// What ends the run, or why a file that was named cannot be used.
-pub fn unread(error: &io::Error, failure: impl Fn(&str) -> Error) -> Error {
-    match Stop::within(error) {
-        Some(stop @ (Stop::Interrupted(_) | Stop::Deadline)) => stop.into(),
-        _ => failure(&error.to_string()),
-    }
 }
 
 fn shown(path: &OsStr) -> std::path::Display<'_> {

@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use crate::agent::Bounds;
 use crate::cli::args::{Typed, usage};
-use crate::cli::env_files::{report_faults, settings, unread, without_files};
+use crate::cli::env_files::{report_faults, settings, without_files};
 use crate::config::{Config, Needs};
 use crate::error::Result;
-use crate::instructions;
+use crate::instructions::{self, Given, Parts};
 use crate::limits;
 use crate::memory::Memory;
 use crate::secret::Names;
@@ -216,18 +216,27 @@ impl Run {
                 why.unwrap_or_default()
             ));
         }
-        let system = self
-            .typed
-            .system
-            .as_deref()
-            .map(|text| self.system_text(text))
+        let typed = self.typed.system.as_deref();
+        let typed = typed.map(|text| self.system_text(text)).transpose()?;
+        let file = self.config.prompt_file.as_deref();
+        let file = file
+            .filter(|_| typed.is_none())
+            .map(|path| instructions::read(path, &self.patience))
             .transpose()?;
+        let given = match (&typed, &file) {
+            (Some(text), _) => Given::Text(text),
+            (None, Some(text)) => Given::Template(text),
+            (None, None) => Given::Nothing,
+        };
         let names = catalogue.usable().map(|skill| skill.name.as_str());
         output.start(&names.collect::<Vec<_>>());
-        let system = system.as_deref();
-        let mut instructions = instructions::build(system, &catalogue, &self.folder, runs_scripts);
-        instructions.push_str(&self.facts(output));
-        Ok((instructions, tools))
+        let facts = self.facts(output);
+        let parts = Parts {
+            given,
+            facts: &facts,
+            ..Parts::new(&catalogue, &tools, &self.folder)
+        };
+        Ok((instructions::build(&parts), tools))
     }
 
     /// The memory, where one is set.
@@ -240,10 +249,7 @@ impl Run {
     /// What the model is told of the facts. Without them a conversation goes on.
     fn facts(&self, output: &mut Output) -> String {
         match self.memory().map(|memory| memory.for_prompt()) {
-            Some(Ok(facts)) if !facts.is_empty() => {
-                let facts = self.config.secrets.mask(&facts);
-                format!("\n\nWhat you remember of earlier conversations:\n{facts}")
-            }
+            Some(Ok(facts)) if !facts.is_empty() => self.config.secrets.mask(&facts).into_owned(),
             Some(Err(error)) => {
                 output.warn(&format!("{error}"));
                 String::new()
@@ -322,7 +328,7 @@ impl Run {
             |cause: &str| usage(format!("failed to read the instructions `{path}`: {cause}"));
         let (place, most) = (self.folder.join(path), limits::INSTRUCTIONS_BYTES);
         let bytes = files::read_given(&place, most, &self.patience)
-            .map_err(|error| unread(&error, failure))?;
+            .map_err(|error| files::unread(&error, failure))?;
         String::from_utf8(bytes)
             .map_err(|_| usage(format!("the instructions `{path}` are not UTF-8 text")))
     }

@@ -150,7 +150,7 @@ impl Config {
             skills_folders,
             context_window: reader.number(settings::LLM_CONTEXT_WINDOW),
             vision: reader.choice(settings::LLM_VISION, &["on", "off"]) != Some(1),
-            prompt_file: reader.place(settings::SYSTEM_PROMPT_PATH),
+            prompt_file: reader.prompt_file(),
             storage: reader.storage(),
             scripts,
             secrets,

@@ -30,28 +30,45 @@ impl Reader<'_> {
         })
     }
 
-    /// Folders that a setting names. A stranger's file may name what lies in the
-    /// working folder, which is the stranger's as well; but not what programs of the
-    /// user's go by there, such as `.git`.
+    /// Folders that a setting names.
     fn granted(&mut self, name: &'static str) -> Vec<PathBuf> {
         let Some((value, source)) = self.settings.value(name) else {
             return Vec::new();
         };
         let paths = self.paths(&value);
-        let is_outside = |path: &&PathBuf| !lies_openly_in(path, self.user_folder);
-        if let Some(path) = paths
-            .iter()
-            .find(is_outside)
-            .filter(|_| source.is_foreign())
-        {
+        if let Some(path) = paths.iter().find(|path| self.is_beyond(path, &source)) {
             let Source { origin, .. } = &source;
             self.problems.push(format!(
-                "{name} ({origin}) grants {} to scripts, which is no plain folder in the working folder: \
-                 set {name} in the environment, or pass the file with --env-file if you trust it",
-                path.display()
+                "{name} ({origin}) grants {} to scripts, which is no plain folder in the working folder: {}",
+                path.display(),
+                remedy(name)
             ));
         }
         paths
+    }
+
+    /// The file of instructions: it is sent to the endpoint, which the same file
+    /// may name.
+    pub(super) fn prompt_file(&mut self) -> Option<PathBuf> {
+        let name = settings::SYSTEM_PROMPT_PATH;
+        let (value, source) = self.settings.value(name)?;
+        let path = self.path(&value);
+        if self.is_beyond(&path, &source) {
+            let Source { origin, .. } = &source;
+            self.problems.push(format!(
+                "{name} ({origin}) sends {} to the endpoint, which is no plain file in the working folder: {}",
+                path.display(),
+                remedy(name)
+            ));
+        }
+        Some(path)
+    }
+
+    /// A stranger's file may name what lies in the working folder, which is the
+    /// stranger's as well; but not what programs of the user's go by there, such
+    /// as `.git`.
+    fn is_beyond(&self, path: &Path, source: &Source) -> bool {
+        source.is_foreign() && !lies_openly_in(path, self.user_folder)
     }
 
     fn private_files(&self) -> Vec<PathBuf> {
@@ -69,6 +86,10 @@ impl Reader<'_> {
         let own = files.chain(usual).chain(home).chain(keys);
         own.chain(kept).collect()
     }
+}
+
+fn remedy(name: &str) -> String {
+    format!("set {name} in the environment, or pass the file with --env-file if you trust it")
 }
 
 /// Whether it really lies in that folder or is it, links and all, and on the way is

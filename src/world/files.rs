@@ -10,8 +10,9 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
+use crate::error::Error;
 use crate::limits;
-use crate::world::patience::{Patience, Readiness};
+use crate::world::patience::{Patience, Readiness, Stop};
 
 /// A regular file, whole, if it is not larger than `most` bytes; otherwise the
 /// reason, in words.
@@ -64,6 +65,14 @@ pub fn read_given(path: &Path, most: usize, patience: &Patience) -> io::Result<V
         }
     }
     Err(io::Error::other(too_large(most)))
+}
+
+/// What ends the run, or why a file that was named cannot be used.
+pub fn unread(error: &io::Error, failure: impl Fn(&str) -> Error) -> Error {
+    match Stop::within(error) {
+        Some(stop @ (Stop::Interrupted(_) | Stop::Deadline)) => stop.into(),
+        _ => failure(&error.to_string()),
+    }
 }
 
 /// Opens without waiting for a FIFO's writer.

@@ -38,6 +38,7 @@ mod office;
 mod output;
 mod paths;
 mod probe;
+mod prompt_file;
 mod questions;
 mod sandbox;
 mod scripts;

@@ -11,7 +11,8 @@ use crate::cli::doctor::report::Check;
 use crate::cli::doctor::skills;
 use crate::cli::setup::{Examined, Run};
 use crate::config::{Python, Scripts};
-use crate::error::{Kind, Result};
+use crate::error::{Error, Kind, Result};
+use crate::instructions;
 use crate::limits;
 use crate::settings;
 use crate::skills::Catalogue;
@@ -34,7 +35,8 @@ pub fn configuration(examined: &Examined) -> Check {
     let mut lines = Vec::new();
     let mut rows = Vec::new();
     let mut count = 0;
-    let is_fine = examined.problems.is_empty();
+    let unread = instructions_unread(&examined.run);
+    let is_fine = examined.problems.is_empty() && unread.is_none();
     for shown in examined.settings.shown() {
         let name = shown.setting.name;
         match shown.value {
@@ -65,7 +67,9 @@ pub fn configuration(examined: &Examined) -> Check {
             }
             told => told,
         });
-    let problems: Vec<(&str, &str)> = problems.collect();
+    let unread = unread.as_ref();
+    let unread = unread.map(|error| (error.message(), error.hint().unwrap_or_default()));
+    let problems: Vec<(&str, &str)> = problems.chain(unread).collect();
     let mut check = match problems.as_slice() {
         [] => Check::ok("configuration", format!("{} set", settings_count(count))),
         [(message, fix), ..] => Check::failure("configuration", Kind::Config, *message, *fix),
@@ -96,6 +100,12 @@ pub fn configuration(examined: &Examined) -> Check {
         check.add_warning(message, fix);
     }
     check.with("settings", Value::Array(rows))
+}
+
+/// Why the file of instructions cannot be used.
+fn instructions_unread(run: &Run) -> Option<Error> {
+    let path = run.config.prompt_file.as_deref()?;
+    instructions::read(path, &run.patience).err()
 }
 
 const SWAPPED: &str = "what is set there looks like a key: set LLM_API_BASE_URL to the endpoint's address, \

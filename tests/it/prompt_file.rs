@@ -1,0 +1,171 @@
+//! `SYSTEM_PROMPT_PATH`: a file of instructions, its placeholders, and whom it
+//! is taken from.
+
+use crate::harness::{Outcome, Reply, Server, Test};
+
+const DOCUMENT: &str = "---\ndescription: Says {{KEY_FACTS}}.\n---\nDo it.\n";
+const SETTING: &str = "SYSTEM_PROMPT_PATH";
+
+fn system(run: &Outcome) -> String {
+    let request = run.stdout_json();
+    let system = &request["body"]["messages"][0];
+    assert_eq!(system["role"], "system");
+    system["content"].as_str().unwrap().to_string()
+}
+
+/// What is filled in is not searched again, what is unknown stays, and what the
+/// file does not mention is appended, but for the tools.
+#[test]
+fn its_placeholders_are_filled_in_once() {
+    let server = Server::start([Reply::text("ok")]);
+    let template = "\u{feff}You are Bo.\n\n{{SKILLS}} / {{SKILLS}}\n{{TOOL_DESCRIPTIONS}}\n{{X}} {{KEY_FACTS}}.\n";
+    let test = Test::new()
+        .skill("s", DOCUMENT)
+        .file("prompts/bo.md", template)
+        .endpoint(&server)
+        .env(SETTING, "prompts/bo.md");
+    test.again().args(["hi"]).run().success();
+    let request = &server.finish()[0];
+    let system = request.system();
+    let skills =
+        "You are Bo.\n\n- s: Says {{KEY_FACTS}}. / - s: Says {{KEY_FACTS}}.\n- `list_skills`: ";
+    assert!(system.starts_with(skills), "{system}");
+    for name in request.tool_names() {
+        assert!(
+            system.contains(&format!("\n- `{name}`: ")),
+            "{name}: {system}"
+        );
+    }
+    assert!(system.contains("\n  - `arguments` (string, optional)\n  - `skill_name` (string)\n"));
+    let end =
+        "\n{{X}} (none).\n\nPaths in a skill are relative to its folder, where scripts start; ";
+    assert!(
+        system.contains(end) && !system.contains("Skills:"),
+        "{system}"
+    );
+
+    let plain = test
+        .again()
+        .file("plain.md", "Be Jo.\n")
+        .env(SETTING, "plain.md");
+    let system = self::system(&plain.args(["--dry-run", "hi"]).run().success());
+    assert!(system.starts_with("Be Jo.\n\nPaths in a skill"), "{system}");
+    assert!(
+        system.ends_with("\n\nSkills:\n- s: Says {{KEY_FACTS}}.\n"),
+        "{system}"
+    );
+    assert!(!system.contains("list_skills"), "{system}");
+}
+
+/// `-s` wins, and is no template.
+#[test]
+fn instructions_of_the_command_line_win_over_it() {
+    let server = Server::unasked(Reply::text("never"));
+    let test = Test::new()
+        .skill("s", DOCUMENT)
+        .endpoint(&server)
+        .env(SETTING, "missing.md");
+    let run = test.args(["-s", "Be {{SKILLS}}.", "--dry-run", "hi"]).run();
+    let system = system(&run.success());
+    assert!(system.starts_with("Be {{SKILLS}}.\n\nPaths"), "{system}");
+    assert!(system.contains("\nSkills:\n- s: "), "{system}");
+}
+
+/// R-LIFE-1: told with its path, before anything is sent, and by `doctor`.
+#[test]
+fn a_file_that_cannot_be_used_is_refused_with_its_path() {
+    let server = Server::unasked(Reply::text("never"));
+    let test = Test::new()
+        .skill("s", DOCUMENT)
+        .folder("folder")
+        .file("latin-1", b"gr\xfc\xdfe")
+        .file("large", "x".repeat((1 << 20) + 1))
+        .file("many", "{{SKILLS}}{{KEY_FACTS}}".repeat(51))
+        .endpoint(&server);
+    let table = [
+        ("missing", "No such file or directory (os error 2)"),
+        ("folder", "it is neither a file nor a pipe"),
+        ("latin-1", "it is not UTF-8 text"),
+        ("large", "it is larger than 1048576 bytes"),
+        ("many", "it has more than 100 placeholders"),
+    ];
+    for (name, cause) in table {
+        let path = test.path(name).display().to_string();
+        let expected =
+            format!("failed to read the instructions `{path}`: {cause}\nhint: SYSTEM_PROMPT_PATH ");
+        let test = test.again().env(SETTING, name);
+        for arguments in [&["hi"][..], &["chat"], &["--dry-run", "hi"]] {
+            let run = test.again().stdin("hi\n").args(arguments).run();
+            run.status(78).stderr_has(&expected).stdout_is_empty();
+        }
+        // What needs no instructions works.
+        test.again().args(["tool", "list_skills"]).run().success();
+    }
+    let doctor = test
+        .env(SETTING, "missing")
+        .args(["doctor", "--json"])
+        .run();
+    doctor.demand(doctor.status_is(78), "the exit status");
+    let report = doctor.stdout_json();
+    let check = &report["checks"][0];
+    doctor.demand(check["name"] == "configuration", "the first check");
+    doctor.demand(
+        check
+            .to_string()
+            .contains("failed to read the instructions"),
+        "the finding",
+    );
+}
+
+/// A stranger's folder does not make us send what else there is.
+#[test]
+fn a_foreign_file_of_settings_names_only_what_lies_in_the_folder() {
+    let server = Server::unasked(Reply::text("never"));
+    let test = Test::new()
+        .skill("s", DOCUMENT)
+        .file("home/.ssh/id", "canary-of-home")
+        .file("work/own.md", "Be Jo.")
+        .file("work/.hidden", "canary-of-work")
+        .file("work/.git/config", "canary-of-git")
+        .link("work/link.md", "../home/.ssh/id")
+        .link("work/down", "../home/.ssh")
+        .file("outside.md", "canary-outside")
+        .endpoint(&server)
+        .cwd("work");
+    let ask = |test: &Test| {
+        test.again()
+            .args(["--skills", "../skills", "--dry-run", "hi"])
+            .run()
+    };
+    for (value, is_taken) in [
+        ("own.md", true),
+        ("./own.md", true),
+        ("../work/own.md", true),
+        ("../outside.md", false),
+        ("~/.ssh/id", false),
+        ("${HOME}/.ssh/id", false),
+        ("link.md", false),
+        ("down/id", false),
+        (".hidden", false),
+        (".git/config", false),
+    ] {
+        let test = test.again().dotenv(&format!("{SETTING}={value}\n"));
+        let run = ask(&test).stdout_lacks("canary").stderr_lacks("canary");
+        if is_taken {
+            let system = system(&run.success());
+            assert!(system.starts_with("Be Jo.\n"), "{value}: {system}");
+            continue;
+        }
+        run.status(78)
+            .stderr_has("SYSTEM_PROMPT_PATH (.env line 1) sends ")
+            .stderr_has("to the endpoint, which is no plain file in the working folder: set SYSTEM_PROMPT_PATH in the environment, or pass the file with --env-file if you trust it");
+        let trusted = test.again().args(["--env-file", ".env"]);
+        trusted
+            .args(["--skills", "../skills", "--dry-run", "hi"])
+            .run()
+            .success()
+            .stdout_has("canary");
+    }
+    let own = test.dotenv("").env(SETTING, "../outside.md");
+    ask(&own).success().stdout_has("canary-outside");
+}
