@@ -7,12 +7,12 @@
 
 use std::time::Instant;
 
+use crate::context::Asked;
 use crate::conversation::Conversation;
 use crate::error::{Error, Kind, Result};
 use crate::event::{Event, Listener, Tally};
-use crate::limits;
 use crate::message::Assistant;
-use crate::model::{Finish, Model, Reply, Request};
+use crate::model::{Finish, Model};
 use crate::tool::{ToolCall, parse_arguments};
 use crate::tools::Tools;
 use crate::world::patience::Patience;
@@ -33,6 +33,8 @@ pub struct Answer {
 pub struct Bounds {
     /// Requests in one turn.
     pub max_steps: u32,
+    /// Tokens that the model reads at most, where that is set.
+    pub window: Option<u64>,
     /// Signals and the deadline of the run.
     pub patience: Patience,
 }
@@ -47,14 +49,18 @@ pub fn turn(
     tally: &mut Tally,
     listener: &mut Listener<'_>,
 ) -> Result<Answer> {
+    let asked = Asked::new(model, tools.definitions(), bounds.window);
     for _ in 0..bounds.max_steps {
-        let reply = ask(conversation, model, tools, listener)?;
+        let reply = asked.ask(conversation, tally, listener)?;
         tally.steps += 1;
         tally.usage += reply.usage.unwrap_or_default();
         let calls = reply.message.calls.clone();
         listener(Event::MessageEnd { calls: calls.len() });
         let text = reply.message.content.clone();
         conversation.answer(with_valid_arguments(reply.message));
+        if let Some(usage) = reply.usage {
+            conversation.report(usage);
+        }
         tell_fault(conversation, listener);
         if calls.is_empty() {
             return Ok(Answer {
@@ -88,42 +94,6 @@ pub fn turn(
     };
     let message = format!("failed to finish: there is no answer after {steps}");
     Err(Error::new(Kind::Limit, message).with_hint("allow more with --max-steps"))
-}
-
-/// One request. In a full context room is made: long results of tools are cut,
-/// and if that is not enough, documents of skills. The same request is never
-/// sent again.
-fn ask(
-    conversation: &mut Conversation,
-    model: &dyn Model,
-    tools: &Tools<'_>,
-    listener: &mut Listener<'_>,
-) -> Result<Reply> {
-    let complete = |conversation: &Conversation, listener: &mut Listener<'_>| {
-        let request = Request {
-            messages: conversation.messages(),
-            tools: tools.definitions(),
-        };
-        model.complete(&request, listener)
-    };
-    loop {
-        match complete(conversation, listener) {
-            Err(error) if error.kind() == Kind::Context => {
-                let most = limits::SHORTENED_RESULT_BYTES;
-                let (what, count) = match conversation.shorten_results(most) {
-                    0 => ("documents of skills", conversation.shorten_documents(most)),
-                    count => ("results of tools", count),
-                };
-                if count == 0 {
-                    return Err(error);
-                }
-                listener(Event::Warning(&format!(
-                    "the model's context is full: {what} were shortened ({count})"
-                )));
-            }
-            other => return other,
-        }
-    }
 }
 
 /// Tells once that the conversation is not kept any more, and goes on.

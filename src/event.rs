@@ -37,6 +37,22 @@ pub enum Event<'a> {
         /// How long it took.
         duration: Duration,
     },
+    /// What goes to the model next has about so many tokens.
+    Estimate {
+        /// Tokens.
+        tokens: u64,
+        /// The most that the model reads, where that is known.
+        window: Option<u64>,
+    },
+    /// Older messages became a summary.
+    Context {
+        /// How many.
+        summarized: usize,
+        /// About so many tokens the conversation had.
+        before: u64,
+        /// And has now.
+        after: u64,
+    },
     /// A request is about to be sent.
     Request {
         /// `POST`, or `GET` for what an endpoint tells of itself.

@@ -7,7 +7,7 @@
 //! | layer | modules |
 //! |---|---|
 //! | 5 front ends | [`cli`] |
-//! | 4 conversation | [`agent`], [`conversation`], [`instructions`] |
+//! | 4 conversation | [`agent`], [`context`], [`conversation`], [`instructions`] |
 //! | 3 doing | [`model`], [`tools`] |
 //! | 2 knowing | [`config`], [`settings`], [`dotenv`], [`memory`], [`skills`] |
 //! | 1 world | [`world`]: processes, files, network, signals, input, output |
@@ -20,6 +20,7 @@ pub mod address;
 pub mod agent;
 pub mod cli;
 pub mod config;
+pub mod context;
 pub mod conversation;
 pub mod dotenv;
 pub mod error;

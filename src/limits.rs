@@ -86,6 +86,21 @@ pub const MODELS: usize = 10_000;
 /// Tokens of context below which a skill's document and a few results do not
 /// fit together.
 pub const CONTEXT_TOKENS_LEAST: u64 = 32_768;
+/// Tokens of a thousand bytes, as long as the endpoint has reported none: a token
+/// of English, code or JSON has some 3.5 bytes.
+pub const TOKENS_IN_1000_BYTES: u64 = 286;
+/// What a picture takes, in bytes of text: some 1,200 tokens.
+pub const IMAGE_AS_BYTES: u64 = 4200;
+/// No window is smaller: a smaller number in a refusal is something else.
+pub const CONTEXT_TOKENS_KNOWN: u64 = 1024;
+/// Tokens of a summary that is asked for; a longer one is cut at twice as many.
+pub const SUMMARY_TOKENS: u64 = 1500;
+/// What is kept of one message that is to be summarized; of a result a quarter.
+pub const TRANSCRIPT_PIECE_BYTES: usize = 4 << 10;
+/// The same where all of them do not fit: with less nothing is understood.
+pub const TRANSCRIPT_PIECE_BYTES_LEAST: usize = 128;
+/// Tries of a request for a summary, each with half of the transcript.
+pub const SUMMARY_TRIES: u32 = 4;
 /// Requests of the trial of tool calls: the call, its result, one more.
 pub const TRIAL_STEPS: u32 = 3;
 

@@ -58,6 +58,19 @@ pub fn counted(number: usize, what: &str) -> String {
     }
 }
 
+/// A number with commas: `12,345`.
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::new();
+    for (place, digit) in digits.char_indices() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
 /// A file's name as one line of a list, whatever a stranger called it.
 pub fn one_name(name: &str) -> String {
     name.replace(
@@ -203,6 +216,18 @@ pub fn quoted(path: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn large_numbers_are_grouped() {
+        for (number, text) in [
+            (0, "0"),
+            (999, "999"),
+            (4096, "4,096"),
+            (1_000_000, "1,000,000"),
+        ] {
+            assert_eq!(grouped(number), text);
+        }
+    }
 
     #[test]
     fn a_line_is_folded_and_cut_between_characters() {

@@ -14,7 +14,7 @@ const LAYERS: [&[&str]; 6] = [
     &["world"],
     &["config", "dotenv", "memory", "settings", "skills"],
     &["model", "tools"],
-    &["agent", "conversation", "instructions"],
+    &["agent", "context", "conversation", "instructions"],
     &["cli"],
 ];
 

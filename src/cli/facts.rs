@@ -75,9 +75,10 @@ fn obey(mut typed: Typed, start: &Start, is_json: bool, output: &mut Output) -> 
         }
         Wish::Remove(number) => {
             let fact = memory.remove(number)?;
-            match is_json {
-                true => output.print(&json!({ "removed": fact.content }).to_string()),
-                false => output.print(&format!("removed: {}", fact.content)),
+            if is_json {
+                output.print(&json!({ "removed": fact.content }).to_string());
+            } else {
+                output.print(&format!("removed: {}", fact.content));
             }
             Ok(())
         }

@@ -315,6 +315,7 @@ impl Run {
     pub fn bounds(&self) -> Bounds {
         Bounds {
             max_steps: self.typed.max_steps,
+            window: self.config.context_window,
             patience: self.patience.clone(),
         }
     }

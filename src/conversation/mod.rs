@@ -5,10 +5,11 @@
 
 use std::time::SystemTime;
 
+use crate::context::meter::Meter;
 use crate::error::Error;
 use crate::limits;
 use crate::message::{Assistant, Message, User};
-use crate::tool::ToolResult;
+use crate::tool::{ToolDefinition, ToolResult, Usage};
 
 mod journal;
 
@@ -31,6 +32,9 @@ pub struct Conversation {
     last_activity: SystemTime,
     journal: Option<Box<dyn Journal>>,
     fault: Option<Error>,
+    meter: Meter,
+    /// Messages in front that stand for older ones.
+    summarized: usize,
 }
 
 impl Conversation {
@@ -48,6 +52,8 @@ impl Conversation {
             last_activity: now,
             journal: None,
             fault: None,
+            meter: Meter::default(),
+            summarized: 0,
         }
     }
 
@@ -74,6 +80,59 @@ impl Conversation {
     /// What has been said.
     pub fn messages(&self) -> &[Message] {
         &self.messages
+    }
+
+    /// The same without the instructions.
+    pub fn said(&self) -> &[Message] {
+        &self.messages[self.instructions()..]
+    }
+
+    /// How many messages of [`Conversation::said`], from the first one, stand for
+    /// older ones: a summary, and documents of skills.
+    pub fn summarized(&self) -> usize {
+        self.summarized
+    }
+
+    /// About how many tokens the next request has.
+    pub fn estimate(&self) -> u64 {
+        self.meter.estimate(&self.messages)
+    }
+
+    /// How tokens are estimated.
+    pub fn meter(&self) -> &Meter {
+        &self.meter
+    }
+
+    /// Tokens that the model reads at most: what is set, or less if it refused
+    /// that; `None` where neither is known.
+    pub fn window(&self, set: Option<u64>) -> Option<u64> {
+        self.meter.window(set)
+    }
+
+    /// From now on these tools go with every request.
+    pub fn offer(&mut self, tools: &[ToolDefinition]) {
+        self.meter.offer(tools);
+    }
+
+    /// The endpoint counted so many tokens for the request and its answer, which
+    /// is the last message.
+    pub fn report(&mut self, usage: Usage) {
+        self.meter.report(&self.messages, usage);
+    }
+
+    /// The endpoint refused the conversation as too long, with these words.
+    pub fn refuse(&mut self, words: &str) {
+        self.meter.refuse(&self.messages, words);
+    }
+
+    /// From now on these messages stand for all that were said; the first
+    /// `summarized` of them for older ones.
+    pub fn replace(&mut self, said: Vec<Message>, summarized: usize) {
+        self.note(Change::Replaced(&said));
+        self.messages.truncate(self.instructions());
+        self.meter.forget_count(self.messages.len());
+        self.messages.extend(said);
+        self.summarized = summarized;
     }
 
     /// Adds the person's next message. A question that got no answer is
@@ -228,6 +287,8 @@ impl Conversation {
     fn cut(&mut self, length: usize) {
         self.note(Change::Cut(length - self.instructions()));
         self.messages.truncate(length);
+        self.meter.forget_count(length);
+        self.summarized = self.summarized.min(self.said().len());
     }
 
     fn note(&mut self, change: Change<'_>) {
@@ -249,7 +310,8 @@ impl Conversation {
 
     fn shorten(&mut self, most: usize, is_meant: fn(Option<usize>) -> bool) -> usize {
         let mut count = 0;
-        for message in &mut self.messages {
+        let mut left = self.messages.len();
+        for (place, message) in self.messages.iter_mut().enumerate() {
             if let Message::Tool {
                 content,
                 document_bytes,
@@ -267,8 +329,10 @@ impl Conversation {
                     format!("{head}\n[{left_out} bytes left out: the context is full]\n{tail}");
                 *document_bytes = None;
                 count += 1;
+                left = left.min(place);
             }
         }
+        self.meter.forget_count(left);
         if count > 0 {
             let said = &self.messages[self.instructions()..];
             note_in(&mut self.journal, &mut self.fault, Change::Replaced(said));

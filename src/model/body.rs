@@ -131,6 +131,11 @@ struct WireMessage<'m> {
 /// What endpoints want to see again only within the turn that it came in.
 const THOUGHTS: [&str; 2] = ["reasoning_content", "reasoning"];
 
+/// Whether a field of a message is sent within its own turn only.
+pub fn is_thought(name: &str) -> bool {
+    THOUGHTS.contains(&name)
+}
+
 impl Serialize for WireMessage<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
@@ -168,7 +173,7 @@ impl WireMessage<'_> {
             EmptyContent::Null if said.content.is_empty() => map.serialize_entry("content", &())?,
             _ => map.serialize_entry("content", &said.content)?,
         }
-        let is_due = |name: &str| self.is_of_turn || !THOUGHTS.contains(&name);
+        let is_due = |name: &str| self.is_of_turn || !is_thought(name);
         for (name, value) in &said.opaque {
             if self.dialect.takes(name) && is_due(name) {
                 map.serialize_entry(name, value)?;

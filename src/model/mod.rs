@@ -28,6 +28,8 @@ mod unusable;
 mod wire;
 mod words;
 
+pub use body::is_thought;
+
 // What `fuzz/` feeds: nothing of it is public otherwise.
 #[cfg(fuzzing)]
 pub use {

@@ -7,6 +7,7 @@
 use std::fmt::Write as _;
 
 use crate::secret::{Cut, Secrets};
+use crate::text::grouped;
 
 /// How much of a stream is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,7 +118,7 @@ impl Capture {
             text.push('\n');
         }
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "[… {} bytes left out …]", thousands(missing));
+        let _ = writeln!(text, "[… {} bytes left out …]", grouped(missing));
         text.push_str(&masked(tail.to_vec(), Cut::BEFORE));
         text
     }
@@ -143,19 +144,6 @@ fn whole_characters(bytes: &[u8]) -> usize {
         },
         None => 0,
     }
-}
-
-/// A number as people read it: `1,234,567`.
-fn thousands(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() * 4 / 3 + 1);
-    for (at, digit) in digits.char_indices() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ mod chat;
 mod check;
 mod config;
 mod confirm;
+mod context;
 mod conversation;
 mod demo;
 mod dialects;

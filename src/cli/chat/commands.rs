@@ -75,6 +75,26 @@ static COMMANDS: &[Row] = &[
         run: |chat, name, output| chat.choose_model(name, output),
     },
     Row {
+        names: &["compact"],
+        usage: "",
+        about: "make a summary of all but the last turn",
+        takes: Takes::Nothing,
+        run: |chat, _, output| {
+            chat.compact(output);
+            Line::Nothing
+        },
+    },
+    Row {
+        names: &["tokens"],
+        usage: "",
+        about: "how full the model's context is",
+        takes: Takes::Nothing,
+        run: |chat, _, output| {
+            chat.tell_tokens(output);
+            Line::Nothing
+        },
+    },
+    Row {
         names: &["skills"],
         usage: "",
         about: "the skills",

@@ -17,6 +17,7 @@ use crate::memory::notes::Diary;
 use crate::message::Message;
 use crate::model::Model as _;
 use crate::model::http::HttpModel;
+use crate::tool::Usage;
 use crate::tools::Tools;
 use crate::world::input::{Input, ReadError};
 use crate::world::output::Output;
@@ -24,6 +25,7 @@ use crate::world::patience::Stop;
 use crate::world::signal::Signal;
 
 mod commands;
+mod context;
 mod endpoint;
 mod facts;
 mod lines;
@@ -71,6 +73,8 @@ struct Chat<'c> {
     diary: Diary,
     /// The last failure of a turn, for the exit status of a piped conversation.
     failure: Option<Error>,
+    /// Tokens of all turns, as reported.
+    spent: Usage,
     is_terminal: bool,
 }
 
@@ -93,6 +97,7 @@ pub fn run(typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
         run: &run,
         diary: Diary::default(),
         failure: None,
+        spent: Usage::default(),
         is_terminal: lines.is_terminal(),
     };
     if run.typed.dry_run {
@@ -239,6 +244,7 @@ impl Chat<'_> {
             &mut tally,
             &mut |event| output.show(&event),
         );
+        self.spent += tally.usage;
         output.spend(tally);
         self.diary.note(self.conversation.messages());
         match answer.and_then(|answer| ask::finish(&answer, output)) {

@@ -14,7 +14,7 @@ use crate::event::Event;
 use crate::limits;
 use crate::model::http::{Inquiry, Listed, Listing, Server, Window, find};
 use crate::settings::{self, Settings};
-use crate::text;
+use crate::text::{self, grouped};
 use crate::tool::milliseconds;
 use crate::world::output::Output;
 
@@ -362,35 +362,5 @@ fn context(window: Window, server: Server) -> Check {
             Check::skipped(NAME, message)
         }
         (Window::Unknown, _) => Check::skipped(NAME, "not told"),
-    }
-}
-
-/// A number with a comma before each three digits.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn large_numbers_are_grouped() {
-        for (number, text) in [
-            (0, "0"),
-            (999, "999"),
-            (4096, "4,096"),
-            (1_000_000, "1,000,000"),
-        ] {
-            assert_eq!(grouped(number), text);
-        }
     }
 }

@@ -14,7 +14,7 @@ use crate::error::{Error, Kind, Result};
 use crate::event::{Event, Tally};
 use crate::limits;
 use crate::secret::Secrets;
-use crate::text::{one_line, printable};
+use crate::text::{counted, grouped, one_line, printable};
 use crate::tool::milliseconds;
 use crate::world::signal::Interrupt;
 
@@ -203,6 +203,21 @@ impl Output {
                     &format!("← {}", result.summary),
                 );
             }
+            Event::Estimate { tokens, window } if self.verbosity == Verbosity::Verbose => {
+                let of =
+                    window.map_or_else(String::new, |window| format!(" of {}", grouped(window)));
+                self.line(DIM, &format!("· about {}{of} tokens", grouped(*tokens)));
+            }
+            Event::Context {
+                summarized,
+                before,
+                after,
+            } => self.note(&format!(
+                "the conversation was summarized: {}, {} → {} tokens",
+                counted(*summarized, "message"),
+                grouped(*before),
+                grouped(*after)
+            )),
             Event::Request { method, url, bytes } if self.verbosity == Verbosity::Verbose => {
                 self.line(DIM, &format!("· {method} {url}, {bytes} bytes"));
             }

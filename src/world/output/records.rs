@@ -64,6 +64,14 @@ pub enum Record<'a> {
         delay_ms: u64,
         reason: Cow<'a, str>,
     },
+    /// Older messages became a summary.
+    Context {
+        /// How many.
+        summarized: usize,
+        /// About so many tokens the conversation had, and has now.
+        before: u64,
+        after: u64,
+    },
     /// The turn fails.
     Error(Fault<'a>),
     /// The turn is over.
@@ -203,6 +211,15 @@ impl<'a> Record<'a> {
                 attempt: *attempt,
                 delay_ms: milliseconds(*delay),
                 reason: mask(reason),
+            },
+            Event::Context {
+                summarized,
+                before,
+                after,
+            } => Record::Context {
+                summarized: *summarized,
+                before: *before,
+                after: *after,
             },
             _ => return None,
         })

@@ -1,0 +1,56 @@
+//! The model's context in a conversation: summarized, and told.
+
+use crate::cli::chat::Chat;
+use crate::context::{Asked, Keep};
+use crate::error::Kind;
+use crate::event::Tally;
+use crate::text::grouped;
+use crate::world::output::Output;
+
+impl Chat<'_> {
+    /// Makes a summary of all but the last turn.
+    pub fn compact(&mut self, output: &mut Output) {
+        let window = self.run.config.context_window;
+        let asked = Asked::new(&self.model, self.tools.definitions(), window);
+        let mut tally = Tally::default();
+        let conversation = &mut self.conversation;
+        let done = asked.compact(conversation, Keep::Last, &mut tally, &mut |event| {
+            output.show(&event);
+        });
+        self.spent += tally.usage;
+        match done {
+            Ok(true) => {}
+            Ok(false) => output.note("there is nothing to summarize"),
+            Err(error) => match error.kind() {
+                Kind::Interrupted(signal) if self.goes_on(signal) => {
+                    self.run.patience.interrupt.take();
+                    output.warn("interrupted; the conversation is as it was");
+                }
+                // What is read next sees the signal too, and ends.
+                Kind::Interrupted(_) => {}
+                _ if self.is_terminal => output.error(&error),
+                _ => self.fail(error, output),
+            },
+        }
+    }
+
+    /// How full the context is, and what was spent so far.
+    pub fn tell_tokens(&mut self, output: &mut Output) {
+        self.conversation.offer(self.tools.definitions());
+        let tokens = self.conversation.estimate();
+        let window = self.conversation.window(self.run.config.context_window);
+        let of = window.map_or_else(
+            || "; the window is unknown (LLM_CONTEXT_WINDOW sets it)".into(),
+            |window| {
+                let share = tokens.saturating_mul(100) / window.max(1);
+                format!(" of {} ({share} %)", grouped(window))
+            },
+        );
+        output.note(&format!(
+            "about {} tokens{of}; so far {} read, {} written",
+            grouped(tokens),
+            grouped(self.spent.prompt_tokens),
+            grouped(self.spent.completion_tokens)
+        ));
+    }
+}

@@ -1,0 +1,316 @@
+//! How many tokens a conversation has, as far as that can be known without
+//! the model's own tokenizer: bytes, corrected by what the endpoint reports.
+
+use crate::limits;
+use crate::message::{Image, Message};
+use crate::model::is_thought;
+use crate::tool::{ToolDefinition, Usage};
+
+/// Ratios are tokens to a thousand bytes.
+const SCALE: u64 = 1000;
+
+/// What the roles, names and ids of a message take, in bytes.
+const MESSAGE_BYTES: u64 = 24;
+/// The same of a call, and of a tool's definition.
+const CALL_BYTES: u64 = 60;
+
+/// What is known of the tokens of a conversation.
+#[derive(Clone, Debug, Default)]
+pub struct Meter {
+    /// Tokens to a thousand bytes, as learnt from reports.
+    ratio: Option<u64>,
+    /// Bytes of the tools' definitions.
+    tools: u64,
+    /// So many tokens had so many of the first messages, with the tools.
+    counted: Option<(u64, usize)>,
+    /// What a refusal told of the window.
+    window: Option<u64>,
+}
+
+impl Meter {
+    /// From now on these tools go with every request.
+    pub fn offer(&mut self, tools: &[ToolDefinition]) {
+        let bytes = |tool: &ToolDefinition| {
+            let parameters = tool.parameters.to_string().len();
+            CALL_BYTES + length(&tool.name) + length(&tool.description) + parameters as u64
+        };
+        self.tools = tools.iter().map(bytes).sum();
+    }
+
+    /// The window in tokens, the smaller of what is set and what a refusal told.
+    pub fn window(&self, set: Option<u64>) -> Option<u64> {
+        set.into_iter().chain(self.window).min()
+    }
+
+    /// The tokens of a request with these messages.
+    pub fn estimate(&self, messages: &[Message]) -> u64 {
+        match self.counted {
+            Some((tokens, count)) if count <= messages.len() => {
+                tokens.saturating_add(self.tokens(bytes(messages, count)))
+            }
+            _ => self.tokens(self.all(messages)),
+        }
+    }
+
+    /// What so many bytes are in tokens.
+    pub fn tokens(&self, bytes: u64) -> u64 {
+        bytes.saturating_mul(self.ratio()).div_ceil(SCALE)
+    }
+
+    /// How many bytes so many tokens are.
+    pub fn bytes(&self, tokens: u64) -> u64 {
+        tokens.saturating_mul(SCALE) / self.ratio()
+    }
+
+    /// Bytes of the tools' definitions.
+    pub fn tools(&self) -> u64 {
+        self.tools
+    }
+
+    /// Whether the endpoint has told anything that estimates are corrected by.
+    pub fn is_corrected(&self) -> bool {
+        self.ratio.is_some()
+    }
+
+    /// Messages that were counted have changed.
+    pub fn forget_count(&mut self, left: usize) {
+        if self.counted.is_some_and(|(_, count)| count > left) {
+            self.counted = None;
+        }
+    }
+
+    /// Takes what the endpoint counted. The last message is its answer. Counts
+    /// that cannot be are left alone: some gateways report only what was not in
+    /// their cache, others add up the whole conversation.
+    pub fn report(&mut self, messages: &[Message], usage: Usage) {
+        let is_answer = matches!(messages.last(), Some(Message::Assistant(_)));
+        let sent = messages.len() - usize::from(is_answer);
+        let ratio = ratio(usage.prompt_tokens, self.all(&messages[..sent]));
+        if !self.is_likely(ratio) {
+            return;
+        }
+        self.ratio = Some(ratio);
+        // What the model thought is written, but not sent again.
+        let guess = self.tokens(bytes(messages, sent));
+        let most = guess.saturating_mul(2);
+        let written = match usage.completion_tokens {
+            0 => guess,
+            written if written > most => guess,
+            written => written,
+        };
+        self.counted = Some((usage.prompt_tokens.saturating_add(written), messages.len()));
+    }
+
+    /// Takes the refusal of a request with these messages: the window is what
+    /// its words tell, or else less than was sent.
+    pub fn refuse(&mut self, messages: &[Message], words: &str) {
+        let estimate = self.estimate(messages);
+        let guess = estimate / 5 * 4;
+        let (limit, count) = told(words);
+        let limit = limit.filter(|limit| {
+            // The request had more than the limit, whatever the estimate says.
+            let least = count.unwrap_or(limit.saturating_add(1));
+            if count.is_none() && estimate >= least {
+                return true;
+            }
+            let ratio = ratio(least, self.all(messages));
+            let is_possible = is_possible(ratio);
+            if is_possible {
+                self.ratio = Some(ratio);
+                self.counted = Some((least, messages.len()));
+            }
+            is_possible
+        });
+        self.window = self.window(Some(limit.unwrap_or(guess)));
+    }
+
+    fn all(&self, messages: &[Message]) -> u64 {
+        self.tools + bytes(messages, 0)
+    }
+
+    fn ratio(&self) -> u64 {
+        self.ratio.unwrap_or(limits::TOKENS_IN_1000_BYTES)
+    }
+
+    /// Near to what was learnt, or to what is usual. More is believed more
+    /// easily: numbers and other scripts have more tokens than English.
+    fn is_likely(&self, ratio: u64) -> bool {
+        let is_near = |known: u64| ratio * 5 >= known * 3 && ratio * 2 <= known * 5;
+        let is_known = |learnt| is_near(learnt) || is_near(limits::TOKENS_IN_1000_BYTES);
+        is_possible(ratio) && self.ratio.is_none_or(is_known)
+    }
+}
+
+fn is_possible(ratio: u64) -> bool {
+    (SCALE / limits::BYTES_PER_TOKEN_MOST as u64..=SCALE).contains(&ratio)
+}
+
+fn ratio(tokens: u64, bytes: u64) -> u64 {
+    tokens.saturating_mul(SCALE).div_ceil(bytes.max(1))
+}
+
+/// The limit, and what was sent, by the first numbers of a refusal: every
+/// endpoint tells the limit, some what was sent as well, in either order.
+fn told(words: &str) -> (Option<u64>, Option<u64>) {
+    // In front of it stands the address, with a number of its own.
+    let words = words
+        .split_once(": status ")
+        .map_or(words, |(_, words)| words);
+    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ',');
+    let mut numbers = words
+        .split(|c| !is_part(c))
+        .filter_map(|word| {
+            word.trim_end_matches(['.', ','])
+                .replace(',', "")
+                .parse()
+                .ok()
+        })
+        .filter(|number| *number >= limits::CONTEXT_TOKENS_KNOWN);
+    match (numbers.next(), numbers.next()) {
+        (Some(one), Some(other)) if one != other => {
+            (Some(u64::min(one, other)), Some(u64::max(one, other)))
+        }
+        (limit, _) => (limit, None),
+    }
+}
+
+/// What the messages from this one on are in bytes, as far as they are sent.
+pub fn bytes(messages: &[Message], from: usize) -> u64 {
+    let is_user = |message: &Message| matches!(message, Message::User(_));
+    let turn = messages.iter().rposition(is_user).unwrap_or(0);
+    let measured = messages.iter().enumerate().skip(from);
+    measured
+        .map(|(place, message)| of_message(message, place >= turn))
+        .sum()
+}
+
+/// What one message is in bytes; thoughts are sent within their turn only.
+pub fn of_message(message: &Message, is_of_turn: bool) -> u64 {
+    let images = |images: &[Image]| images.len() as u64 * limits::IMAGE_AS_BYTES;
+    MESSAGE_BYTES
+        + match message {
+            Message::System(text) => length(text),
+            Message::User(said) => length(&said.text) + images(&said.images),
+            Message::Assistant(said) => {
+                let opaque = said
+                    .opaque
+                    .iter()
+                    .filter(|(name, _)| is_of_turn || !is_thought(name))
+                    .map(|(_, value)| value.to_string().len() as u64);
+                let calls = said.calls.iter().map(|call| {
+                    CALL_BYTES + length(&call.id) + length(&call.name) + length(&call.arguments)
+                });
+                length(&said.content) + opaque.sum::<u64>() + calls.sum::<u64>()
+            }
+            Message::Tool {
+                call_id,
+                content,
+                image,
+                ..
+            } => length(call_id) + length(content) + images(image.as_slice()),
+        }
+}
+
+fn length(text: &str) -> u64 {
+    text.len() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn usage(prompt_tokens: u64, completion_tokens: u64) -> Usage {
+        Usage {
+            prompt_tokens,
+            completion_tokens,
+        }
+    }
+
+    fn said(bytes: usize) -> Message {
+        Message::user("x".repeat(bytes - 24))
+    }
+
+    #[test]
+    fn an_estimate_is_what_was_reported_and_what_is_new() {
+        let mut meter = Meter::default();
+        let mut messages = vec![said(10_000)];
+        assert_eq!(meter.estimate(&messages), 2860);
+        messages.push(Message::assistant("y".repeat(976)));
+        meter.report(&messages, usage(2000, 210));
+        assert_eq!(meter.estimate(&messages), 2210);
+        messages.push(said(1000));
+        assert_eq!(meter.estimate(&messages), 2410);
+        // What was counted is gone: by the ratio that was learnt.
+        meter.forget_count(1);
+        assert_eq!(meter.estimate(&messages), 2400);
+    }
+
+    #[test]
+    fn reports_that_cannot_be_change_nothing() {
+        let mut meter = Meter::default();
+        let messages = vec![said(10_000), Message::assistant("y".repeat(976))];
+        meter.report(&messages, usage(2000, 9_000));
+        assert_eq!(
+            meter.estimate(&messages),
+            2200,
+            "thoughts are not sent again"
+        );
+        for prompt in [0, 1, 300, 1000, 9_000, 50_000, u64::MAX] {
+            meter.report(&messages, usage(prompt, u64::MAX));
+            assert_eq!(meter.estimate(&messages), 2200, "{prompt}");
+        }
+        meter.report(&messages, usage(2500, 0));
+        assert_eq!(meter.estimate(&messages), 2750);
+    }
+
+    #[test]
+    fn a_refusal_tells_the_window() {
+        let told = |words: &str| super::told(words);
+        for (words, limit, count) in [
+            (
+                "get http://h:5999/v1: status 400: maximum context length is 8192 tokens. However, you requested 9100 tokens (8588 in the messages, 512 in the completion)",
+                8192,
+                9100,
+            ),
+            (
+                "prompt is too long: 210000 tokens > 200000 maximum",
+                200_000,
+                210_000,
+            ),
+            (
+                "the request exceeds the available context size (8192 tokens), try increasing it",
+                8192,
+                0,
+            ),
+            (
+                "request (9,012 tokens) exceeds the available context size (8,192 tokens)",
+                8192,
+                9012,
+            ),
+            (
+                "status 400 Bad Request: too long (request req_12345678)",
+                0,
+                0,
+            ),
+            (
+                "model gpt-35-16384: maximum prompt length is 131072.",
+                131_072,
+                0,
+            ),
+        ] {
+            let some = |number| Some(number).filter(|number| *number > 0);
+            assert_eq!(told(words), (some(limit), some(count)), "{words}");
+        }
+        let messages = [said(10_000)];
+        let window = |words| {
+            let mut meter = Meter::default();
+            meter.refuse(&messages, words);
+            (meter.window(None), meter.estimate(&messages))
+        };
+        assert_eq!(window("too long"), (Some(2288), 2860));
+        assert_eq!(window("limit 2048"), (Some(2048), 2860));
+        assert_eq!(window("limit 4000"), (Some(4000), 4001));
+        assert_eq!(window("limit 2048, got 2500"), (Some(2048), 2500));
+        assert_eq!(window("limit 1000000"), (Some(2288), 2860));
+    }
+}
