@@ -11,7 +11,7 @@
 //! | 3 doing | [`model`], [`tools`] |
 //! | 2 knowing | [`config`], [`settings`], [`dotenv`], [`memory`], [`skills`] |
 //! | 1 world | [`world`]: processes, files, network, signals, input, output |
-//! | 0 words | [`address`], [`error`], [`event`], [`limits`], [`message`], [`secret`], [`text`], [`tool`] |
+//! | 0 words | [`address`], [`error`], [`event`], [`limits`], [`media`], [`message`], [`secret`], [`text`], [`tool`] |
 //!
 //! Nothing but the front ends and `world::output` prints, nothing but
 //! `main.rs` reads the environment, and nothing exits.
@@ -27,6 +27,7 @@ pub mod error;
 pub mod event;
 pub mod instructions;
 pub mod limits;
+pub mod media;
 pub mod memory;
 pub mod message;
 pub mod model;

@@ -114,6 +114,16 @@ pub const AFTER_DONE: Duration = Duration::from_millis(50);
 pub const MAX_STEPS: u32 = 50;
 /// A prompt on standard input.
 pub const STDIN_BYTES: usize = 16 << 20;
+/// A picture for the model: the least that a large provider takes of one. A run
+/// holds it in base64, a third more, once to keep and once to send.
+pub const IMAGE_BYTES: usize = 5 << 20;
+/// The pictures in a conversation beyond which tools show no more, in base64:
+/// each is sent with every request.
+pub const IMAGES_BYTES: usize = 16 << 20;
+/// What is attached to one question, all together: as much as standard input.
+pub const ATTACHED_BYTES: usize = STDIN_BYTES;
+/// The address of a picture; servers take no longer ones.
+pub const IMAGE_URL_BYTES: usize = 8 << 10;
 /// How long the first byte of a piped standard input is waited for, when a
 /// prompt was given as an argument as well.
 pub const STDIN_PATIENCE: Duration = Duration::from_secs(3);

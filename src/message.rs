@@ -28,6 +28,27 @@ pub struct Image {
     pub url: String,
 }
 
+impl Image {
+    /// What it is, for a person: type and size, or where it is, without what
+    /// an address may hold of credentials.
+    pub fn shown(&self) -> String {
+        if let Some((mime, data)) = self.data() {
+            let padding = data.len() - data.trim_end_matches('=').len();
+            return format!("{mime}, {} bytes", data.len() / 4 * 3 - padding);
+        }
+        let place = self.url.split(['?', '#']).next().unwrap_or_default();
+        let (scheme, rest) = place.split_once("://").unwrap_or(("", place));
+        let end = rest.find('/').unwrap_or(rest.len());
+        let host = rest[..end].rfind('@').map_or(0, |at| at + 1);
+        format!("{scheme}://{}", &rest[host..])
+    }
+
+    /// Its type and its base64, where it is not an address.
+    fn data(&self) -> Option<(&str, &str)> {
+        self.url.strip_prefix("data:")?.split_once(";base64,")
+    }
+}
+
 /// What the person said.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct User {
@@ -38,6 +59,17 @@ pub struct User {
     /// The text is a skill's document, which the person invoked: it is kept
     /// when older messages are summarized.
     pub is_document: bool,
+}
+
+impl User {
+    /// The text as records tell it, with a word for each picture.
+    pub fn told(&self) -> String {
+        let mut told = self.text.clone();
+        for image in &self.images {
+            told.push_str(&format!("\n[image: {}]", image.shown()));
+        }
+        told
+    }
 }
 
 impl<T: Into<String>> From<T> for User {
@@ -87,6 +119,15 @@ impl Message {
         })
     }
 
+    /// The pictures that it holds.
+    pub fn images(&self) -> &[Image] {
+        match self {
+            Message::User(said) => &said.images,
+            Message::Tool { image, .. } => image.as_slice(),
+            Message::System(_) | Message::Assistant(_) => &[],
+        }
+    }
+
     /// R-MSG-1: system and user need content; an assistant's may be empty only
     /// with calls; a tool's needs its call's id and name.
     pub fn is_valid(&self) -> bool {
@@ -95,6 +136,29 @@ impl Message {
             Message::User(said) => !said.text.is_empty() || !said.images.is_empty(),
             Message::Assistant(said) => !said.content.is_empty() || !said.calls.is_empty(),
             Message::Tool { call_id, name, .. } => !call_id.is_empty() && !name.is_empty(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_picture_is_told_without_its_bytes_or_its_credentials() {
+        for (url, shown) in [
+            ("data:image/png;base64,AAAA", "image/png, 3 bytes"),
+            ("data:image/gif;base64,AAA=", "image/gif, 2 bytes"),
+            ("data:image/gif;base64,", "image/gif, 0 bytes"),
+            (
+                "https://u:p@h.test:1/a@b.png?key=k#f",
+                "https://h.test:1/a@b.png",
+            ),
+            ("http://h.test?key=k", "http://h.test"),
+            ("odd", "://odd"),
+        ] {
+            let image = Image { url: url.into() };
+            assert_eq!(image.shown(), shown);
         }
     }
 }

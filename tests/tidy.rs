@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 /// Layers, bottom to top; a module imports from its own layer and those below.
 const LAYERS: [&[&str]; 6] = [
     &[
-        "address", "error", "event", "limits", "message", "secret", "text", "tool",
+        "address", "error", "event", "limits", "media", "message", "secret", "text", "tool",
     ],
     &["world"],
     &["config", "dotenv", "memory", "settings", "skills"],

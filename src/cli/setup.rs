@@ -64,6 +64,8 @@ pub struct Run {
     pub skills: Skills,
     /// The user's folder.
     pub folder: PathBuf,
+    /// What `~` means.
+    pub home: PathBuf,
     /// What the run's conversation is called where something of it is kept: its
     /// session's name, or else its id.
     pub source: String,
@@ -162,6 +164,7 @@ impl Run {
             typed,
             config,
             skills,
+            home: settings.path("~".as_ref(), &folder),
             folder,
             // Without random bytes a conversation has no name.
             source: random::uuid().unwrap_or_default(),

@@ -11,6 +11,7 @@ use crate::limits;
 use crate::message::{Assistant, Message, User};
 use crate::tool::{ToolDefinition, ToolResult, Usage};
 
+mod images;
 mod journal;
 
 pub use journal::{Change, Journal};
@@ -189,6 +190,7 @@ impl Conversation {
     /// of a document that is in there whole, with the list behind it only where
     /// that has changed. What was cleared or cut is told again.
     pub fn without_repetition(&self, result: ToolResult) -> ToolResult {
+        let result = self.without_repeated_image(result);
         let (Some(document), files) = result.parts() else {
             return result;
         };

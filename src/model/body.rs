@@ -5,11 +5,12 @@
 //! itself wants to see again, and what the user adds. What this endpoint has
 //! refused before is left out: see [`Dialect`].
 
-use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 use serde_json::{Map, Value};
 
 use crate::message::{Assistant, Message};
 use crate::model::dialect::{Dialect, EmptyContent, Sent};
+use crate::model::pictures::{Parts, Shown, without_image};
 use crate::text::sendable;
 use crate::tool::{ToolCall, ToolDefinition};
 
@@ -72,6 +73,24 @@ impl Body<'_> {
             .any(|message| matches!(message, Message::Assistant(said) if said.content.is_empty()))
     }
 
+    /// Where the question stands that waits for its answer.
+    fn question(&self) -> usize {
+        let is_user = |message: &Message| matches!(message, Message::User(_));
+        self.messages.iter().rposition(is_user).unwrap_or(0)
+    }
+
+    /// Whether the person has just asked about pictures.
+    pub fn asks_about_pictures(&self) -> bool {
+        let question = self.messages.get(self.question());
+        matches!(question, Some(Message::User(said)) if !said.images.is_empty())
+    }
+
+    /// How many bytes of pictures there are.
+    pub fn picture_bytes(&self) -> usize {
+        let images = self.messages.iter().flat_map(Message::images);
+        images.map(|image| image.url.len()).sum()
+    }
+
     fn asks_for_usage(&self) -> bool {
         self.stream && self.dialect.takes(STREAM_OPTIONS)
     }
@@ -110,14 +129,22 @@ impl Serialize for Messages<'_> {
             dialect,
             ..
         } = *self.0;
-        let is_user = |message: &Message| matches!(message, Message::User(_));
-        let turn = messages.iter().rposition(is_user).unwrap_or(0);
-        let all = messages.iter().chain(aside).enumerate();
-        serializer.collect_seq(all.map(|(place, message)| WireMessage {
-            message,
-            dialect,
-            is_of_turn: place >= turn,
-        }))
+        let turn = self.0.question();
+        let mut list = serializer.serialize_seq(None)?;
+        let mut shown = Shown::default();
+        for (place, message) in messages.iter().chain(aside).enumerate() {
+            shown.end_before(message, &mut list)?;
+            list.serialize_element(&WireMessage {
+                message,
+                dialect,
+                is_of_turn: place >= turn,
+            })?;
+            if !dialect.is_blind() {
+                shown.note(message);
+            }
+        }
+        shown.end(&mut list)?;
+        list.end()
     }
 }
 
@@ -146,15 +173,36 @@ impl Serialize for WireMessage<'_> {
             }
             Message::User(said) => {
                 map.serialize_entry("role", "user")?;
-                map.serialize_entry("content", &sendable(&said.text))?;
+                let text = sendable(&said.text);
+                // The question itself is not changed: its refusal is told.
+                match said.images.as_slice() {
+                    [] => map.serialize_entry("content", &text)?,
+                    _ if self.dialect.is_blind() && !self.is_of_turn => {
+                        map.serialize_entry("content", &without_image(&text))?;
+                    }
+                    images => {
+                        let labelled = images.iter().map(|image| ("", image));
+                        let parts = Parts(&text, labelled.collect());
+                        map.serialize_entry("content", &parts)?;
+                    }
+                }
             }
             Message::Assistant(said) => self.serialize_assistant(&mut map, said)?,
             Message::Tool {
-                call_id, content, ..
+                call_id,
+                content,
+                image,
+                ..
             } => {
                 map.serialize_entry("role", "tool")?;
                 map.serialize_entry("tool_call_id", call_id)?;
-                map.serialize_entry("content", &sendable(content))?;
+                let text = sendable(content);
+                match image {
+                    Some(_) if self.dialect.is_blind() => {
+                        map.serialize_entry("content", &without_image(&text))?;
+                    }
+                    _ => map.serialize_entry("content", &text)?,
+                }
             }
         }
         map.end()

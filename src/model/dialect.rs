@@ -35,6 +35,7 @@ pub struct Dialect {
     renamed: Vec<(String, &'static str)>,
     empty_content: EmptyContent,
     has_toggled: bool,
+    is_blind: bool,
 }
 
 /// Two names for the same thing: reasoning models take only the other one.
@@ -110,6 +111,16 @@ impl Dialect {
     /// How an empty content is written.
     pub fn empty_content(&self) -> EmptyContent {
         self.empty_content
+    }
+
+    /// Whether the endpoint has refused pictures.
+    pub fn is_blind(&self) -> bool {
+        self.is_blind
+    }
+
+    /// From now on it has.
+    pub fn turn_blind(&mut self) {
+        self.is_blind = true;
     }
 
     /// What to change after a refusal, and the change in words; `None` if the

@@ -17,6 +17,7 @@ mod fault;
 mod finish;
 pub mod http;
 mod mend;
+mod pictures;
 mod reply;
 mod resent;
 mod retry;

@@ -56,6 +56,8 @@ pub struct Workbench<'w> {
     pub storage: &'w Storage,
     /// What is masked in every result.
     pub secrets: &'w Secrets,
+    /// Whether the model is shown pictures.
+    pub vision: bool,
     /// Signals and the deadline of the run.
     pub patience: &'w Patience,
 }
@@ -71,6 +73,7 @@ impl<'w> Workbench<'w> {
             source: "",
             storage: &config.storage,
             secrets: &config.secrets,
+            vision: config.vision,
             patience,
         }
     }

@@ -1,16 +1,18 @@
 //! `read_file_in_skill`: any file of a skill, and nothing outside of it.
 //!
-//! Text comes as it is, long text in pages, a folder as its listing, anything
-//! else as its type and size. Nothing is cut without a word.
+//! Text comes as it is, long text in pages, a folder as its listing, a picture
+//! as one where the model is shown pictures, anything else as its type and size.
+//! Nothing is cut without a word.
 
 use std::borrow::Cow;
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, Read};
 
 use serde_json::{Value, json};
 
 use crate::limits;
-use crate::secret::{Cut, Secrets};
+use crate::media::{self, Picture};
+use crate::secret::Cut;
 use crate::skills::Skill;
 use crate::skills::venv::SETUP_FOLDER;
 use crate::text::one_name;
@@ -68,10 +70,11 @@ impl Tool for ReadFile {
         let path = text_of(arguments, "file_path");
         match open(&skill, path) {
             Ok(Node::Folder(folder)) => list(&folder, &page),
-            Ok(Node::File(file)) => read(file.file, file.size, &page, bench.secrets)
-                .unwrap_or_else(|error| {
+            Ok(Node::File(file)) => {
+                read(file.file, file.size, &page, bench).unwrap_or_else(|error| {
                     ToolResult::failure(format!("`{path}` cannot be read: {error}"))
-                }),
+                })
+            }
             Err(refusal) => ToolResult::failure(skill.explain("the file", "read", path, &refusal)),
         }
     }
@@ -148,14 +151,11 @@ fn list(folder: &Root, page: &Page) -> ToolResult {
     ToolResult::success(text, format!("folder, {count} entries"))
 }
 
-fn read(file: File, size: u64, page: &Page, secrets: &Secrets) -> std::io::Result<ToolResult> {
+fn read(file: File, size: u64, page: &Page, bench: &Workbench<'_>) -> io::Result<ToolResult> {
     let mut reader = BufReader::with_capacity(limits::READ_BYTES, file);
     let beginning = reader.fill_buf()?;
-    if let Some(kind) = binary_kind(beginning) {
-        let text = format!(
-            "{kind}, {size} bytes: not text, so it is not shown; a script can work with it"
-        );
-        return Ok(ToolResult::success(text, format!("{kind}, {size} bytes")));
+    if let Some(kind) = media::binary_kind(beginning) {
+        return show(reader, kind, size, bench.vision);
     }
     let mut line = Vec::new();
     let mut position = 0;
@@ -190,7 +190,10 @@ fn read(file: File, size: u64, page: &Page, secrets: &Secrets) -> std::io::Resul
     }
     let text = String::from_utf8_lossy(&bytes);
     let is_replaced = matches!(text, Cow::Owned(_));
-    let mut text = secrets.mask_cut(&text, Cut { before, behind }).into_owned();
+    let mut text = bench
+        .secrets
+        .mask_cut(&text, Cut { before, behind })
+        .into_owned();
     if is_replaced {
         let note = "[some bytes are no UTF-8 and shown as \u{fffd}: a script can read them in their encoding]";
         text = format!("{}\n{note}\n", text.trim_end_matches('\n'));
@@ -209,10 +212,43 @@ fn read(file: File, size: u64, page: &Page, secrets: &Secrets) -> std::io::Resul
     Ok(ToolResult::success(text, format!("{} bytes", bytes.len())))
 }
 
+/// What is no text: a picture, for a model that is shown pictures, or what it is.
+fn show(
+    reader: BufReader<File>,
+    kind: &str,
+    size: u64,
+    shows_pictures: bool,
+) -> io::Result<ToolResult> {
+    let most = limits::IMAGE_BYTES as u64;
+    let reason = if !media::begins_as_picture(reader.buffer()) {
+        "not text".into()
+    } else if !shows_pictures {
+        "vision is off (LLM_VISION)".into()
+    } else {
+        let mut bytes = Vec::new();
+        reader.take(most + 1).read_to_end(&mut bytes)?;
+        match Picture::of(&bytes) {
+            Some(picture) if bytes.len() as u64 <= most => {
+                let shown = picture.shown(bytes.len());
+                let text = format!("[{shown}: shown to you as an image]");
+                return Ok(ToolResult {
+                    image: Some(picture.image(&bytes)),
+                    ..ToolResult::success(text, shown)
+                });
+            }
+            Some(_) => format!("more than the {} MiB of an image", most >> 20),
+            None => "it is damaged".into(),
+        }
+    };
+    let text =
+        format!("{kind}, {size} bytes: {reason}, so it is not shown; a script can work with it");
+    Ok(ToolResult::success(text, format!("{kind}, {size} bytes")))
+}
+
 /// Adds one line with its end. A line longer than a page ends at a page's
 /// length, behind a whole character: its rest is the next line. False at the
 /// end of the file.
-fn read_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> std::io::Result<bool> {
+fn read_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
     let start = line.len();
     loop {
         let buffer = reader.fill_buf()?;
@@ -242,7 +278,7 @@ fn read_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> std::io::Result<b
 
 /// As many lines as are wanted and fit into a page, at least one; how many, and
 /// whether there is more.
-fn take_lines(reader: &mut impl BufRead, wanted: usize) -> std::io::Result<(Vec<u8>, usize, bool)> {
+fn take_lines(reader: &mut impl BufRead, wanted: usize) -> io::Result<(Vec<u8>, usize, bool)> {
     let mut bytes = Vec::new();
     let mut lines = 0;
     while lines < wanted {
@@ -257,50 +293,6 @@ fn take_lines(reader: &mut impl BufRead, wanted: usize) -> std::io::Result<(Vec<
         lines += 1;
     }
     Ok((bytes, lines, !reader.fill_buf()?.is_empty()))
-}
-
-/// What a file is whose beginning is no text.
-fn binary_kind(beginning: &[u8]) -> Option<&'static str> {
-    const SIGNATURES: [(&[u8], &str); 14] = [
-        (b"\x89PNG\r\n\x1a\n", "PNG image"),
-        (b"\xff\xd8\xff", "JPEG image"),
-        (b"GIF8", "GIF image"),
-        (b"RIFF", "RIFF file (WebP, WAV or AVI)"),
-        (b"%PDF-", "PDF document"),
-        (b"PK\x03\x04", "ZIP archive or office document"),
-        (b"\x1f\x8b", "gzip archive"),
-        (b"BZh", "bzip2 archive"),
-        (b"\xfd7zXZ\0", "xz archive"),
-        (b"7z\xbc\xaf\x27\x1c", "7z archive"),
-        (b"\x7fELF", "ELF program"),
-        (b"SQLite format 3\0", "SQLite database"),
-        (b"\0asm", "WebAssembly module"),
-        (b"OggS", "Ogg file"),
-    ];
-    let known = SIGNATURES
-        .iter()
-        .find(|(signature, _)| beginning.starts_with(signature));
-    // Text of these kinds begins with letters too: only what holds a NUL or
-    // broken UTF-8 is binary.
-    let is_text = !beginning.contains(&0)
-        && match std::str::from_utf8(beginning) {
-            Ok(_) => true,
-            Err(error) => error.error_len().is_none() && error.valid_up_to() > 0,
-        };
-    match known {
-        Some((_, kind)) if !is_text || *kind == "PDF document" => Some(kind),
-        // Latin-1 and the like is text to its reader: few bytes are odd.
-        None if !is_text && (beginning.contains(&0) || mostly_odd(beginning)) => {
-            Some("binary file")
-        }
-        _ => None,
-    }
-}
-
-/// More than every third byte is no ASCII text.
-fn mostly_odd(bytes: &[u8]) -> bool {
-    let is_odd = |byte: &&u8| !(byte.is_ascii_graphic() || byte.is_ascii_whitespace());
-    bytes.iter().filter(is_odd).count() * 3 > bytes.len()
 }
 
 #[cfg(test)]
@@ -348,23 +340,6 @@ mod tests {
                         .all(|page| page.len() <= limits::PAGE_BYTES + 3)
             );
             assert_eq!(pages.concat(), text);
-        }
-    }
-
-    #[test]
-    fn binary_files_are_known_by_their_content() {
-        let table: &[(&[u8], Option<&str>)] = &[
-            (b"plain text", None),
-            ("grüße".as_bytes(), None),
-            (b"caf\xe9 is Latin-1 text", None),
-            (b"\x89PNG\r\n\x1a\n....", Some("PNG image")),
-            (b"RIFFs in music", None),
-            (b"a\0b", Some("binary file")),
-            (b"\xfe\xff\xfa\xfb\x80\x81", Some("binary file")),
-            (b"", None),
-        ];
-        for (bytes, kind) in table {
-            assert_eq!(binary_kind(bytes), *kind, "{bytes:?}");
         }
     }
 }

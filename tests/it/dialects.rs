@@ -183,8 +183,8 @@ fn results_of(request: &Request) -> Vec<&str> {
     let from = request
         .messages()
         .iter()
-        .rposition(|message| message["role"] == "assistant");
-    let results = &request.messages()[from.expect("an assistant") + 1..];
+        .rposition(|message| message.get("tool_calls").is_some());
+    let results = &request.messages()[from.expect("a call") + 1..];
     let results = results.iter().filter(|message| message["role"] == "tool");
     results
         .map(|message| message["content"].as_str().expect("a text"))

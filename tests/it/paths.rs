@@ -978,16 +978,14 @@ fn control_characters_are_not_sent() {
     assert_eq!(contents, ["red\u{fffd}\u{fffd}\tend\r\n"]);
 }
 
-/// R-READ-1: what is no text is told by type and size, and never shown.
+/// R-READ-1: what is no text is told by type and size, and never shown (of
+/// pictures `images.rs` tells).
 #[test]
 fn binary_files_are_told_by_type_and_size() {
     let noise = (0..5000_u32).map(|number| number.wrapping_mul(2_654_435_761).to_be_bytes()[1]);
     let noise: Vec<u8> = noise.collect();
     let zeros = vec![0; 70_000];
     let table: &[(&[u8], &str)] = &[
-        (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "PNG image"),
-        (b"\xff\xd8\xff\xe0\0\x10JFIF", "JPEG image"),
-        (b"GIF89a\x01\0\x01\0", "GIF image"),
         (b"%PDF-1.4\n1 0 obj\n", "PDF document"),
         (b"PK\x03\x04\x14\0\x06\0", "ZIP archive or office document"),
         (b"\x1f\x8b\x08\0\0\0", "gzip archive"),

@@ -10,7 +10,6 @@ use std::fmt;
 use std::io::Read;
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
 use ureq::http::Response;
 use ureq::http::response::Parts;
 
@@ -28,6 +27,7 @@ use crate::model::{Finish, Model, Reply, Request, retry, unparsed};
 use crate::secret::MASK;
 use crate::world::patience::Patience;
 
+mod adapting;
 mod certificates;
 mod client;
 mod failure;
@@ -46,24 +46,11 @@ mod transport;
 pub use listing::{Inquiry, Listing, Window};
 pub use models::{Listed, Server, find};
 
+use adapting::Changes;
 use client::Client;
 use failure::{broken, nothing, stop_of};
 use obstacle::{no_answer, shown};
 use reading::Interruption;
-
-/// How endpoints say that they do not stream.
-const NO_STREAMS: [&str; 6] = [
-    "stream is not supported",
-    "streaming is not supported",
-    "streaming not supported",
-    "not support stream",
-    "unsupported stream",
-    "stream=true is not",
-];
-
-/// What a model is told whose call the endpoint itself could not read.
-const BROKEN_CALL_NOTE: &str = "Your last tool call could not be read. Call the tool again, with its exact name and with \
-                                arguments that are valid JSON.";
 
 /// Asks an endpoint.
 pub struct HttpModel {
@@ -85,19 +72,6 @@ impl fmt::Debug for HttpModel {
             .field("dialect", &self.dialect)
             .finish_non_exhaustive()
     }
-}
-
-/// What is done differently in the next try of the same request.
-#[derive(Debug, Default)]
-struct Changes {
-    /// How often something was changed.
-    count: u32,
-    /// How often the endpoint could not read its own model's call.
-    broken_calls: u32,
-    /// Messages for this request only, which say what was wrong.
-    aside: Vec<Message>,
-    /// This request is the first that does without a stream.
-    tries_whole: bool,
 }
 
 impl HttpModel {
@@ -163,10 +137,15 @@ impl HttpModel {
         listener: &mut Listener<'_>,
         told: &mut bool,
     ) -> std::result::Result<Reply, Failure> {
-        let body = serde_json::to_vec(&self.body(request, aside, &self.dialect.borrow()));
-        let body = body.map_err(|error| {
+        let dialect = self.dialect.borrow();
+        let content = self.body(request, aside, &dialect);
+        // Room for the pictures at once: a vector that grows copies them.
+        let picture_bytes = content.picture_bytes();
+        let mut body = Vec::with_capacity(picture_bytes + limits::READ_BYTES);
+        serde_json::to_writer(&mut body, &content).map_err(|error| {
             Failure::lasting(no_answer(&self.url, Kind::Protocol, &error.to_string()))
         })?;
+        drop(dialect);
         listener(Event::Request {
             method: "POST",
             url: shown(&self.url),
@@ -187,7 +166,9 @@ impl HttpModel {
             duration: start.elapsed(),
             usage: reply.usage,
         });
-        self.warn_of_truncation(body.len(), &reply, listener);
+        // How many tokens a picture takes has nothing to do with its bytes.
+        let bytes = body.len().saturating_sub(picture_bytes);
+        self.warn_of_truncation(bytes, &reply, listener);
         Ok(reply)
     }
 
@@ -281,76 +262,6 @@ impl HttpModel {
             )));
         }
     }
-
-    /// What to do differently after this failure, in words; `None`: nothing.
-    fn adapt(
-        &self,
-        request: &Request<'_>,
-        failure: &Failure,
-        changes: &mut Changes,
-        listener: &mut Listener<'_>,
-    ) -> Option<String> {
-        changes.count += 1;
-        if changes.count > limits::CHANGES {
-            return None;
-        }
-        if failure.says("tool_use_failed") {
-            return answer_broken_call(failure, changes);
-        }
-        let answer = failure.answer.as_ref()?;
-        if matches!(answer.status, 400 | 422) {
-            let dialect = self.dialect.borrow().clone();
-            let body = self.body(request, &changes.aside, &dialect);
-            if let Some((learned, change)) = dialect.clone().learn(&answer.body, &body.sent()) {
-                self.dialect.replace(learned);
-                // What the user asked for is not left out without a word.
-                if self
-                    .client
-                    .endpoint
-                    .extra_body
-                    .keys()
-                    .any(|name| change.starts_with(&format!("`{name}`")))
-                {
-                    listener(Event::Warning(&format!(
-                        "the endpoint refuses a field of LLM_EXTRA_BODY: {change}"
-                    )));
-                }
-                return Some(change);
-            }
-        }
-        // Only a server that streams refuses to; anything else is told as it is.
-        let no_stream = match answer.status {
-            200 => answer.body.is_empty(),
-            204 | 205 | 405 => true,
-            404 => !failure.says("model") && !failure.says("tool"),
-            400 | 422 | 501 => NO_STREAMS.iter().any(|words| failure.says(words)),
-            _ => false,
-        };
-        if self.stream && no_stream && !self.is_whole.replace(true) {
-            changes.tries_whole = true;
-            return Some("a whole answer is asked for".into());
-        }
-        None
-    }
-}
-
-/// Groq checks its models' calls and refuses its own reply: it is asked
-/// once more, then the model is told.
-fn answer_broken_call(failure: &Failure, changes: &mut Changes) -> Option<String> {
-    changes.broken_calls += 1;
-    match changes.broken_calls {
-        1 => Some("the same is asked again".into()),
-        2 => {
-            let answer = failure.answer.as_ref()?;
-            let generation = failed_generation(&answer.body);
-            changes.aside = vec![
-                Message::assistant(generation),
-                Message::user(BROKEN_CALL_NOTE),
-            ];
-            Some("the model is told".into())
-        }
-        _ => None,
-    }
 }
 
 /// Whether the head says where the body ends.
@@ -371,15 +282,6 @@ fn masked_query(url: &str) -> String {
         _ => part.to_string(),
     });
     format!("{base}?{}", masked.collect::<Vec<_>>().join("&"))
-}
-
-/// What the model wrote, as the endpoint quotes it.
-fn failed_generation(body: &[u8]) -> String {
-    let value: Value = serde_json::from_slice(body).unwrap_or_default();
-    match value["error"]["failed_generation"].as_str() {
-        Some(text) if !text.is_empty() => text.into(),
-        _ => "(a tool call that could not be read)".into(),
-    }
 }
 
 impl Model for HttpModel {
@@ -407,6 +309,9 @@ impl Model for HttpModel {
                     reason: &format!("{}: {change}", failure.error.message()),
                 });
                 continue;
+            }
+            if let Some(error) = self.blindness(request, &failure).filter(|_| !told) {
+                return Err(error);
             }
             attempt += 1;
             if !failure.retryable || told || attempt > limits::TRIES {
