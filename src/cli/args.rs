@@ -43,6 +43,8 @@ pub struct Typed {
     pub system: Option<String>,
     /// `--skills`.
     pub skills: Vec<OsString>,
+    /// `--attach`.
+    pub attach: Vec<OsString>,
     /// `--output`.
     pub format: Format,
     /// `--quiet`, `--verbose`.
@@ -89,6 +91,7 @@ pub fn parse(arguments: Vec<OsString>) -> Result<Request> {
         settings: Vec::new(),
         system: None,
         skills: Vec::new(),
+        attach: Vec::new(),
         format: Format::Text,
         verbosity: Verbosity::Normal,
         stream: true,
@@ -160,6 +163,7 @@ fn apply(typed: &mut Typed, row: &OptionRow, value: OsString) -> Result<()> {
         }
         Action::System => typed.system = Some(text_value(row.long, value)?),
         Action::Skills => typed.skills.push(filled(row.long, value)?),
+        Action::Attach => typed.attach.push(value),
         Action::Output => typed.format = format(row.long, value)?,
         Action::Verbosity(verbosity) => typed.verbosity = verbosity,
         Action::NoStream => typed.stream = false,

@@ -2,12 +2,14 @@
 
 use crate::agent::{self, Answer};
 use crate::cli::args::{Typed, usage};
+use crate::cli::attach::Attachments;
 use crate::cli::setup::{Run, Start};
 use crate::config::Needs;
 use crate::conversation::Conversation;
 use crate::error::{Error, Kind, Result};
 use crate::event::Tally;
 use crate::limits;
+use crate::message::User;
 use crate::model::http::HttpModel;
 use crate::model::{Finish, Model, Request};
 use crate::tools::Tools;
@@ -31,15 +33,17 @@ pub fn run(typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
     let run = Run::new(typed, start, Needs::Endpoint, output)?;
     let model = model(&run)?;
     output.name_model(model.name());
+    let mut attached = Attachments::typed(&run)?;
     let prompt = prompt(&run, input.as_mut(), output)?;
-    output.ask(&prompt);
+    let prompt = attached.go_with(User::from(prompt));
+    output.ask(&prompt.told());
     let (instructions, tools) = run.equip(output)?;
     if run.typed.dry_run {
         let mut conversation = Conversation::new(&instructions);
         conversation.ask(prompt);
         preview(&conversation, &model, &tools, output)?;
     } else {
-        answer(&prompt, &instructions, &model, &tools, &run, output)?;
+        answer(prompt, &instructions, &model, &tools, &run, output)?;
     }
     Ok(0)
 }
@@ -80,7 +84,7 @@ pub fn model(run: &Run) -> Result<HttpModel> {
 /// One turn of a new conversation, with its answer printed. That it is asked
 /// has been told before the start.
 pub fn answer(
-    prompt: &str,
+    prompt: impl Into<User>,
     instructions: &str,
     model: &dyn Model,
     tools: &Tools<'_>,
@@ -222,7 +226,8 @@ fn not_empty(prompt: String) -> Result<String> {
     }
 }
 
-fn no_prompt() -> Error {
+/// Wrong usage: nothing is asked. What is attached asks nothing.
+pub fn no_prompt() -> Error {
     usage("there is no prompt")
         .with_hint("skills-runner \"your question\", or: echo \"your question\" | skills-runner")
 }

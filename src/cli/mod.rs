@@ -11,6 +11,7 @@ use crate::world::signal::Signal;
 
 pub mod args;
 mod ask;
+mod attach;
 mod chat;
 mod demo;
 mod doctor;
@@ -132,6 +133,9 @@ fn dispatch(typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
         return Err(usage(
             "--dry-run shows the request of a question; it holds back nothing else",
         ));
+    }
+    if !typed.attach.is_empty() && !matches!(typed.command, Command::Ask | Command::Chat) {
+        return Err(usage("--attach goes with a question, or with chat"));
     }
     if matches!(
         typed.command,

@@ -134,6 +134,7 @@ pub enum Action {
     Set(&'static str),
     System,
     Skills,
+    Attach,
     Output,
     Verbosity(Verbosity),
     NoStream,
@@ -191,6 +192,13 @@ pub static OPTIONS: &[OptionRow] = &[
         Some("DIR"),
         "skills folder; repeat it for several, the first wins a name",
         Action::Skills,
+    ),
+    option(
+        Some('a'),
+        "--attach",
+        Some("FILE"),
+        "goes with the prompt: an image (also http://…, https://…) or a text file; repeat it",
+        Action::Attach,
     ),
     option(
         Some('o'),

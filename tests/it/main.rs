@@ -29,6 +29,7 @@ mod doors;
 mod endpoint;
 mod faults;
 mod harness;
+mod images;
 mod interrupts;
 mod invocation;
 mod log;

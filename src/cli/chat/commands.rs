@@ -49,6 +49,7 @@ static COMMANDS: &[Row] = &[
         takes: Takes::Nothing,
         run: |chat, _, output| {
             chat.conversation.clear();
+            chat.detach();
             output.note("the conversation is forgotten");
             Line::Nothing
         },
@@ -93,6 +94,13 @@ static COMMANDS: &[Row] = &[
             chat.tell_tokens(output);
             Line::Nothing
         },
+    },
+    Row {
+        names: &["attach"],
+        usage: "[FILE]",
+        about: "an image or a text file for the next question; alone: what is attached",
+        takes: Takes::Optional,
+        run: |chat, name, output| chat.attach(name, output),
     },
     Row {
         names: &["skills"],

@@ -7,6 +7,7 @@
 use crate::agent;
 use crate::cli::args::{Typed, usage};
 use crate::cli::ask;
+use crate::cli::attach::Attachments;
 use crate::cli::setup::{Run, Start};
 use crate::config::Needs;
 use crate::conversation::Conversation;
@@ -14,7 +15,7 @@ use crate::error::{Error, Kind, Result};
 use crate::event::Tally;
 use crate::limits;
 use crate::memory::notes::Diary;
-use crate::message::Message;
+use crate::message::{Message, User};
 use crate::model::Model as _;
 use crate::model::http::HttpModel;
 use crate::tool::Usage;
@@ -24,6 +25,7 @@ use crate::world::output::Output;
 use crate::world::patience::Stop;
 use crate::world::signal::Signal;
 
+mod attach;
 mod commands;
 mod context;
 mod endpoint;
@@ -71,6 +73,8 @@ struct Chat<'c> {
     run: &'c Run,
     /// What the daily note will say of it.
     diary: Diary,
+    /// What goes with the next question.
+    attached: Attachments,
     /// The last failure of a turn, for the exit status of a piped conversation.
     failure: Option<Error>,
     /// Tokens of all turns, as reported.
@@ -89,6 +93,10 @@ pub fn run(typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
     if run.typed.dry_run && first.trim().is_empty() {
         return Err(usage("--dry-run shows a request, and there is no prompt"));
     }
+    if !run.typed.attach.is_empty() && first.trim().is_empty() && !run.typed.stdin {
+        return Err(ask::no_prompt());
+    }
+    let attached = Attachments::typed(&run)?;
     let (instructions, tools) = run.equip(output)?;
     let mut chat = Chat {
         conversation: Conversation::new(&instructions),
@@ -96,6 +104,7 @@ pub fn run(typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
         tools: &tools,
         run: &run,
         diary: Diary::default(),
+        attached,
         failure: None,
         spent: Usage::default(),
         is_terminal: lines.is_terminal(),
@@ -222,8 +231,7 @@ impl Chat<'_> {
     }
 
     pub fn question(&mut self, text: &str) -> Line {
-        self.conversation.ask(text);
-        Line::Turn
+        self.ask(User::from(text))
     }
 
     /// One turn; whether it was not interrupted. Only what ends the whole
@@ -233,7 +241,7 @@ impl Chat<'_> {
         State::Processing.tell(output);
         output.begin_turn();
         if let Some(Message::User(said)) = self.conversation.messages().last() {
-            output.ask(&said.text);
+            output.ask(&said.told());
         }
         let mut tally = Tally::default();
         let answer = agent::turn(

@@ -35,11 +35,10 @@ impl Chat<'_> {
         match invoked {
             Ok(text) => {
                 output.note(&format!("the skill `{}`, {} bytes", skill.name, text.len()));
-                self.conversation.ask(User {
+                self.ask(User {
                     is_document: true,
                     ..User::from(text)
-                });
-                Line::Turn
+                })
             }
             Err(fault) => {
                 let message = format!("failed to invoke skill `{}`: {fault}", skill.name);
