@@ -264,6 +264,35 @@ mod tests {
     }
 
     #[test]
+    fn a_picture_counts_the_same_however_large_its_file_is() {
+        let with = |url: String| {
+            let images = vec![Image { url }];
+            let said = crate::message::User {
+                images,
+                ..crate::message::User::from("look")
+            };
+            bytes(&[Message::User(said)], 0)
+        };
+        assert_eq!(
+            with("https://h.test/a.png".into()),
+            with("x".repeat(100_000))
+        );
+        assert_eq!(with(String::new()), 24 + 4 + limits::IMAGE_AS_BYTES);
+    }
+
+    #[test]
+    fn thoughts_count_within_their_turn() {
+        let mut said = crate::message::Assistant::default();
+        said.opaque
+            .insert("reasoning".into(), "x".repeat(98).into());
+        said.opaque.insert("signature".into(), "y".repeat(8).into());
+        let mut messages = vec![Message::user("q"), Message::Assistant(said)];
+        assert_eq!(bytes(&messages, 0), 25 + 24 + 110);
+        messages.push(Message::user("r"));
+        assert_eq!(bytes(&messages, 0), 25 + 24 + 10 + 25);
+    }
+
+    #[test]
     fn a_refusal_tells_the_window() {
         let told = |words: &str| super::told(words);
         for (words, limit, count) in [

@@ -34,13 +34,29 @@ pub struct Asked<'a> {
     has_failed: Cell<bool>,
 }
 
-/// How much of the latest turns a summary leaves.
+/// Why older messages are to become a summary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Keep {
-    /// What leaves room for a while.
-    Half,
-    /// The last question and the last step.
-    Last,
+pub enum Occasion {
+    /// The context is nearly full: as many of the latest turns stay as leave
+    /// room for a while.
+    NearlyFull,
+    /// The endpoint has refused the conversation; the same stays.
+    Refused,
+    /// It has refused that, too: the last question and the last step stay.
+    RefusedAgain,
+    /// A person wants it; the same stays.
+    Wished,
+}
+
+impl Occasion {
+    fn keeps_turns(self) -> bool {
+        matches!(self, Occasion::NearlyFull | Occasion::Refused)
+    }
+
+    /// Nothing goes on without a summary.
+    fn is_urgent(self) -> bool {
+        matches!(self, Occasion::Refused | Occasion::RefusedAgain)
+    }
 }
 
 impl<'a> Asked<'a> {
@@ -64,20 +80,30 @@ impl<'a> Asked<'a> {
     ) -> Result<Reply> {
         conversation.offer(self.tools);
         self.keep_below(conversation, tally, listener)?;
-        let mut steps = STEPS.iter();
+        let mut steps = STEPS.iter().copied().peekable();
         loop {
             let error = match self.send(conversation, listener) {
                 Err(error) if error.kind() == Kind::Context => error,
                 other => return other,
             };
             let mut is_smaller = false;
-            while !is_smaller {
-                let Some(step) = steps.next() else {
-                    return Err(self.blamed(error, conversation));
-                };
-                is_smaller = self.take(*step, conversation, tally, listener)?;
+            // What was learnt of the window may be wrong: documents are cut only
+            // when everything else was tried in vain.
+            while !(is_smaller
+                && (self.fits(conversation) || steps.peek() == Some(&Step::ShortenDocuments)))
+            {
+                match steps.next() {
+                    Some(step) => is_smaller |= self.take(step, conversation, tally, listener)?,
+                    None if is_smaller => break,
+                    None => return Err(self.blamed(error, conversation)),
+                }
             }
         }
+    }
+
+    fn fits(&self, conversation: &Conversation) -> bool {
+        let window = conversation.window(self.window);
+        window.is_none_or(|window| conversation.estimate() <= window)
     }
 
     /// Sends the request, unless it is known to be too long: some endpoints cut
@@ -131,7 +157,7 @@ impl<'a> Asked<'a> {
         if conversation.estimate() <= window / 5 * 4 || self.has_failed.get() {
             return Ok(());
         }
-        match self.compact(conversation, Keep::Half, tally, listener) {
+        match self.compact(conversation, Occasion::NearlyFull, tally, listener) {
             Err(error) if matches!(error.kind(), Kind::Interrupted(_) | Kind::Limit) => Err(error),
             Err(error) => {
                 self.has_failed.set(true);
@@ -155,7 +181,7 @@ impl<'a> Asked<'a> {
     ) -> Result<bool> {
         let most = limits::SHORTENED_RESULT_BYTES;
         let (what, count) = match step {
-            Step::Summarize(keep) => return self.compact(conversation, keep, tally, listener),
+            Step::Summarize(why) => return self.compact(conversation, why, tally, listener),
             Step::ShortenResults => ("results of tools", conversation.shorten_results(most)),
             Step::ShortenDocuments => ("documents of skills", conversation.shorten_documents(most)),
         };
@@ -172,7 +198,7 @@ impl<'a> Asked<'a> {
     pub fn compact(
         &self,
         conversation: &mut Conversation,
-        keep: Keep,
+        why: Occasion,
         tally: &mut Tally,
         listener: &mut Listener<'_>,
     ) -> Result<bool> {
@@ -181,9 +207,10 @@ impl<'a> Asked<'a> {
         let window = conversation.window(self.window).unwrap_or(before);
         let words = (window / 10).min(limits::SUMMARY_TOKENS);
         let said = conversation.said();
-        let room = match keep {
-            Keep::Half => room(conversation, window, words),
-            Keep::Last => 0,
+        let room = if why.keeps_turns() {
+            room(conversation, window, words)
+        } else {
+            0
         };
         let Some(plan) = Plan::of(said, room) else {
             return Ok(false);
@@ -194,10 +221,21 @@ impl<'a> Asked<'a> {
         let (rest, _) = plan.apply(&"x".repeat(most / 2));
         let meter = conversation.meter();
         let saved = meter::bytes(said, 0).saturating_sub(meter::bytes(&rest, 0));
-        if keep == Keep::Half && meter.tokens(saved) < window / 20 {
+        if why.keeps_turns() && meter.tokens(saved) < window / 20 {
             return Ok(false);
         }
-        let text = self.summarize(&plan, conversation, window, tally, listener)?;
+        let written = self.summarize(&plan.old, conversation, tally, listener);
+        let is_lasting = |error: &Error| matches!(error.kind(), Kind::Endpoint | Kind::Protocol);
+        let text = match written {
+            Err(error) if why.is_urgent() && is_lasting(&error) => None,
+            other => other?,
+        };
+        let text = text.unwrap_or_else(|| {
+            listener(Event::Warning(
+                "the model wrote no summary: of older messages only the beginnings are kept",
+            ));
+            summary::mechanical(&plan.old, most / 2)
+        });
         let text = cut(text.trim(), most);
         let (messages, summarized) = plan.apply(&text);
         if meter::bytes(&messages, 0) >= meter::bytes(said, 0) {
@@ -213,20 +251,22 @@ impl<'a> Asked<'a> {
         Ok(true)
     }
 
-    /// Has the model write the summary. What it says is not told as an answer.
+    /// Has the model write the summary; `None` if it did not. What it says is not
+    /// told as an answer.
     fn summarize(
         &self,
-        plan: &Plan<'_>,
+        old: &[&Message],
         conversation: &Conversation,
-        window: u64,
         tally: &mut Tally,
         listener: &mut Listener<'_>,
-    ) -> Result<String> {
+    ) -> Result<Option<String>> {
+        let estimate = conversation.estimate();
+        let window = conversation.window(self.window).unwrap_or(estimate);
         let tokens = (window / 10).min(limits::SUMMARY_TOKENS);
         let bytes = conversation.meter().bytes(window / 5 * 3);
         let mut most = usize::try_from(bytes).unwrap_or(usize::MAX);
         for _ in 0..limits::SUMMARY_TRIES {
-            let prompt = summary::request(&plan.old, most, tokens / 2);
+            let prompt = summary::request(old, most, tokens / 2);
             let request = Request {
                 messages: &[Message::user(prompt)],
                 tools: &[],
@@ -242,22 +282,15 @@ impl<'a> Asked<'a> {
                     let said = reply.message;
                     let is_none = said.content.trim().is_empty() || !said.calls.is_empty();
                     if is_none || matches!(reply.finish, Finish::Filtered | Finish::UnparsedCall) {
-                        break;
+                        return Ok(None);
                     }
-                    return Ok(said.content);
+                    return Ok(Some(said.content));
                 }
                 Err(error) if error.kind() == Kind::Context => most /= 2,
                 Err(error) => return Err(error),
             }
         }
-        listener(Event::Warning(
-            "the model wrote no summary: of older messages only the beginnings are kept",
-        ));
-        let most = conversation.meter().bytes(tokens);
-        Ok(summary::mechanical(
-            &plan.old,
-            usize::try_from(most).unwrap_or(usize::MAX),
-        ))
+        Ok(None)
     }
 
     /// The error of a conversation that cannot be made shorter: it names the
@@ -290,16 +323,16 @@ impl<'a> Asked<'a> {
 }
 
 /// The ways to make room after a refusal, the mildest first.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Step {
-    Summarize(Keep),
+    Summarize(Occasion),
     ShortenResults,
     ShortenDocuments,
 }
 
 const STEPS: [Step; 4] = [
-    Step::Summarize(Keep::Half),
-    Step::Summarize(Keep::Last),
+    Step::Summarize(Occasion::Refused),
+    Step::Summarize(Occasion::RefusedAgain),
     Step::ShortenResults,
     Step::ShortenDocuments,
 ];

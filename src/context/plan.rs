@@ -170,3 +170,147 @@ fn is_loading(messages: &[&Message], place: usize) -> bool {
         && results.clone().count() == said.calls.len()
         && results.clone().all(|result| document(result).is_some())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conversation::Conversation;
+    use crate::message::User;
+    use crate::tool::ToolResult;
+
+    fn result(conversation: &mut Conversation, name: &str, result: ToolResult) {
+        conversation.answer(Assistant {
+            calls: vec![ToolCall {
+                id: "same".into(),
+                name: name.into(),
+                ..ToolCall::default()
+            }],
+            ..Assistant::default()
+        });
+        conversation.add_result(result);
+    }
+
+    fn document(text: &str) -> ToolResult {
+        ToolResult {
+            document_bytes: Some(text.len()),
+            ..ToolResult::success(format!("{text}\n- file"), "")
+        }
+    }
+
+    /// The first words of each message.
+    fn shape(messages: &[Message]) -> Vec<String> {
+        let words = |message: &Message| match message {
+            Message::System(text) => text.clone(),
+            Message::User(said) => format!("user {}", said.text.replace(INTRODUCTION, "S: ")),
+            Message::Assistant(said) if said.calls.is_empty() => said.content.clone(),
+            Message::Assistant(said) => format!("call {}", said.calls[0].name),
+            Message::Tool { content, .. } => format!("result {}", content.replace('\n', " ")),
+        };
+        messages.iter().map(words).collect()
+    }
+
+    #[test]
+    fn documents_questions_and_the_last_steps_stay() {
+        let mut conversation = Conversation::new("s");
+        conversation.ask("one");
+        result(
+            &mut conversation,
+            "get_skill",
+            document("Base: /a\n\n---\nold"),
+        );
+        result(
+            &mut conversation,
+            "get_skill",
+            document("Base: /b\n\n---\nb"),
+        );
+        conversation.answer(Assistant {
+            content: "a1".into(),
+            ..Assistant::default()
+        });
+        conversation.ask(User {
+            is_document: true,
+            ..User::from("by hand")
+        });
+        result(&mut conversation, "read", ToolResult::success("long", ""));
+        result(
+            &mut conversation,
+            "get_skill",
+            document("Base: /a\n\n---\nnew"),
+        );
+        conversation.answer(Assistant {
+            content: "a2".into(),
+            ..Assistant::default()
+        });
+        conversation.ask("three");
+        result(&mut conversation, "read", ToolResult::success("first", ""));
+        result(&mut conversation, "read", ToolResult::success("last", ""));
+        let plan = Plan::of(conversation.said(), 0).unwrap();
+        assert_eq!(
+            shape(&plan.old.iter().copied().cloned().collect::<Vec<_>>()),
+            [
+                "user one",
+                "a1",
+                "call read",
+                "result long",
+                "a2",
+                "call read",
+                "result first"
+            ]
+        );
+        let (messages, summarized) = plan.apply("sum");
+        let expected = [
+            "user S: sum",
+            "call get_skill",
+            "result Base: /b  --- b - file",
+            "call get_skill",
+            "result Base: /a  --- new - file",
+            CONTINUED,
+            "user by hand",
+            CONTINUED,
+            "user three",
+            "call read",
+            "result last",
+        ];
+        assert_eq!(shape(&messages), expected);
+        assert_eq!(summarized, 8);
+        conversation.replace(messages, summarized);
+        assert_eq!(conversation.summarized(), 8);
+        // What stays is told no second time, and what is a summary is enough.
+        let again = conversation.without_repetition(document("Base: /a\n\n---\nnew"));
+        assert!(again.document_bytes.is_none(), "{again:?}");
+        assert!(Plan::of(conversation.said(), 0).is_none());
+        // With room everything of the latest turns stays.
+        assert!(Plan::of(conversation.said(), u64::MAX).is_none());
+        conversation.clear();
+        assert_eq!(conversation.summarized(), 0);
+    }
+
+    #[test]
+    fn turns_that_fit_stay_whole() {
+        let mut conversation = Conversation::new("");
+        for number in 1..=4 {
+            conversation.ask(format!("q{number}"));
+            result(
+                &mut conversation,
+                "read",
+                ToolResult::success("r".repeat(100), ""),
+            );
+            conversation.answer(Assistant {
+                content: "a".into(),
+                ..Assistant::default()
+            });
+        }
+        let turn = meter::bytes(&conversation.said()[..4], 0);
+        for (keep, old) in [
+            (0, 14),
+            (turn, 12),
+            (turn * 2, 8),
+            (turn * 3 - 1, 8),
+            (turn * 3, 4),
+        ] {
+            let plan = Plan::of(conversation.said(), keep).unwrap();
+            assert_eq!(plan.old.len(), old, "{keep}");
+        }
+        assert!(Plan::of(conversation.said(), turn * 4).is_none());
+    }
+}

@@ -302,44 +302,48 @@ impl Conversation {
     /// beginning and end, for an endpoint whose context is full. Returns how
     /// many there were. Documents of skills stay: nothing works without them.
     pub fn shorten_results(&mut self, most: usize) -> usize {
-        self.shorten(most, |document_bytes| document_bytes.is_none())
-    }
-
-    /// The same for documents of skills, when nothing else is left to cut.
-    pub fn shorten_documents(&mut self, most: usize) -> usize {
-        self.shorten(most, |document_bytes| document_bytes.is_some())
-    }
-
-    fn shorten(&mut self, most: usize, is_meant: fn(Option<usize>) -> bool) -> usize {
-        let mut count = 0;
-        let mut left = self.messages.len();
-        for (place, message) in self.messages.iter_mut().enumerate() {
-            if let Message::Tool {
+        self.shorten_each(&mut |message| match message {
+            Message::Tool {
                 content,
-                document_bytes,
+                document_bytes: None,
                 ..
-            } = message
-                && content.len() > most
-                && is_meant(*document_bytes)
-            {
-                // The note counts too, or what was cut would be cut again.
-                let half = most.saturating_sub(limits::CUT_NOTE_BYTES) / 2;
-                let head = &content[..content.floor_char_boundary(half)];
-                let tail = &content[content.ceil_char_boundary(content.len() - half)..];
-                let left_out = content.len() - head.len() - tail.len();
-                *content =
-                    format!("{head}\n[{left_out} bytes left out: the context is full]\n{tail}");
-                *document_bytes = None;
-                count += 1;
-                left = left.min(place);
+            } => shorten(content, most),
+            _ => false,
+        })
+    }
+
+    /// The same for documents of skills, when nothing else is left to cut. One
+    /// that is the last question stays.
+    pub fn shorten_documents(&mut self, most: usize) -> usize {
+        let is_user = |message: &Message| matches!(message, Message::User(_));
+        let mut later = self.messages.iter().filter(|m| is_user(m)).count();
+        self.shorten_each(&mut |message| match message {
+            Message::Tool {
+                content,
+                document_bytes: bytes @ Some(_),
+                ..
+            } => shorten(content, most) && bytes.take().is_some(),
+            Message::User(said) => {
+                later -= 1;
+                later > 0 && said.is_document && shorten(&mut said.text, most)
+            }
+            _ => false,
+        })
+    }
+
+    fn shorten_each(&mut self, is_shortened: &mut dyn FnMut(&mut Message) -> bool) -> usize {
+        let mut shortened = Vec::new();
+        for (place, message) in self.messages.iter_mut().enumerate() {
+            if is_shortened(message) {
+                shortened.push(place);
             }
         }
-        self.meter.forget_count(left);
-        if count > 0 {
+        if let Some(first) = shortened.first() {
+            self.meter.forget_count(*first);
             let said = &self.messages[self.instructions()..];
             note_in(&mut self.journal, &mut self.fault, Change::Replaced(said));
         }
-        count
+        shortened.len()
     }
 
     fn next_open_call(&self) -> Option<(String, String)> {
@@ -355,6 +359,20 @@ impl Conversation {
             .get(answered)
             .map(|call| (call.id.clone(), call.name.clone()))
     }
+}
+
+/// Cuts a text that is too long; whether it was.
+fn shorten(text: &mut String, most: usize) -> bool {
+    if text.len() <= most {
+        return false;
+    }
+    // The note counts too, or what was cut would be cut again.
+    let half = most.saturating_sub(limits::CUT_NOTE_BYTES) / 2;
+    let head = &text[..text.floor_char_boundary(half)];
+    let tail = &text[text.ceil_char_boundary(text.len() - half)..];
+    let left_out = text.len() - head.len() - tail.len();
+    *text = format!("{head}\n[{left_out} bytes left out: the context is full]\n{tail}");
+    true
 }
 
 /// A journal that fails is not asked again.

@@ -1,7 +1,7 @@
 //! The model's context in a conversation: summarized, and told.
 
 use crate::cli::chat::Chat;
-use crate::context::{Asked, Keep};
+use crate::context::{Asked, Occasion};
 use crate::error::Kind;
 use crate::event::Tally;
 use crate::text::grouped;
@@ -14,7 +14,7 @@ impl Chat<'_> {
         let asked = Asked::new(&self.model, self.tools.definitions(), window);
         let mut tally = Tally::default();
         let conversation = &mut self.conversation;
-        let done = asked.compact(conversation, Keep::Last, &mut tally, &mut |event| {
+        let done = asked.compact(conversation, Occasion::Wished, &mut tally, &mut |event| {
             output.show(&event);
         });
         self.spent += tally.usage;

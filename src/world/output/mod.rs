@@ -15,7 +15,6 @@ use crate::event::{Event, Tally};
 use crate::limits;
 use crate::secret::Secrets;
 use crate::text::{counted, grouped, one_line, printable};
-use crate::tool::milliseconds;
 use crate::world::signal::Interrupt;
 
 mod log;
@@ -24,6 +23,7 @@ mod report;
 mod stdout;
 mod tone;
 mod veil;
+mod verbose;
 
 use log::Log;
 pub use records::Circumstances;
@@ -203,11 +203,6 @@ impl Output {
                     &format!("← {}", result.summary),
                 );
             }
-            Event::Estimate { tokens, window } if self.verbosity == Verbosity::Verbose => {
-                let of =
-                    window.map_or_else(String::new, |window| format!(" of {}", grouped(window)));
-                self.line(DIM, &format!("· about {}{of} tokens", grouped(*tokens)));
-            }
             Event::Context {
                 summarized,
                 before,
@@ -218,34 +213,13 @@ impl Output {
                 grouped(*before),
                 grouped(*after)
             )),
-            Event::Request { method, url, bytes } if self.verbosity == Verbosity::Verbose => {
-                self.line(DIM, &format!("· {method} {url}, {bytes} bytes"));
-            }
-            Event::Response { duration, usage } if self.verbosity == Verbosity::Verbose => {
-                let tokens = usage.map_or_else(String::new, |usage| {
-                    format!(
-                        ", {} tokens read, {} written",
-                        usage.prompt_tokens, usage.completion_tokens
-                    )
-                });
-                self.line(
-                    DIM,
-                    &format!("· answered in {} ms{tokens}", milliseconds(*duration)),
-                );
-            }
-            Event::Retry {
-                attempt,
-                delay,
-                reason,
-            } if self.verbosity == Verbosity::Verbose => {
-                // A request that was changed is no further try of the same.
-                let when = match milliseconds(*delay) {
-                    0 => "again at once".to_string(),
-                    delay => format!("try {attempt} of {} in {delay} ms", limits::TRIES),
-                };
-                self.line(YELLOW, &format!("· {when}: {reason}"));
-            }
             Event::Warning(text) => self.warn(text),
+            _ if self.verbosity == Verbosity::Verbose => {
+                if let Some(line) = verbose::line(event) {
+                    let is_retry = matches!(event, Event::Retry { .. });
+                    self.line(if is_retry { YELLOW } else { DIM }, &line);
+                }
+            }
             _ => {}
         }
     }
