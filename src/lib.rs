@@ -7,7 +7,7 @@
 //! | layer | modules |
 //! |---|---|
 //! | 5 front ends | [`cli`] |
-//! | 4 conversation | [`agent`], [`context`], [`conversation`], [`instructions`] |
+//! | 4 conversation | [`agent`], [`context`], [`conversation`], [`instructions`], [`session`] |
 //! | 3 doing | [`model`], [`tools`] |
 //! | 2 knowing | [`config`], [`settings`], [`dotenv`], [`memory`], [`skills`] |
 //! | 1 world | [`world`]: processes, files, network, signals, input, output |
@@ -32,6 +32,7 @@ pub mod memory;
 pub mod message;
 pub mod model;
 pub mod secret;
+pub mod session;
 pub mod settings;
 pub mod skills;
 pub mod text;

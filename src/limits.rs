@@ -180,6 +180,24 @@ pub const SECRET_PART_BYTES: usize = 4;
 /// Values in an address's query shorter than this are no keys.
 pub const QUERY_SECRET_BYTES: usize = 16;
 
+// Sessions.
+
+/// The file of one conversation: pictures and long documents included, and a
+/// resumed one is read whole.
+pub const SESSION_BYTES: u64 = 128 << 20;
+/// The first line of it, by which it is known.
+pub const SESSION_HEADER_BYTES: usize = 64 << 10;
+/// Sessions with names that the program made; the oldest beyond it are deleted.
+pub const SESSIONS_KEPT: usize = 100;
+/// Characters of a session's name.
+pub const SESSION_NAME_CHARS: usize = 100;
+/// Tries to open a session that others make and delete meanwhile.
+pub const SESSION_TRIES: usize = 10;
+/// Turns that a resumed conversation shows, and lines of each message.
+pub const RECALLED_TURNS: usize = 2;
+/// See [`RECALLED_TURNS`].
+pub const RECALLED_LINES: usize = 10;
+
 // Skills.
 
 /// Words of a query of `list_skills` that are looked for: a model that gives more

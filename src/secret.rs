@@ -9,6 +9,8 @@ use std::ffi::OsString;
 use std::fmt;
 use std::ops::Range;
 
+use serde_json::Value;
+
 use crate::limits;
 
 /// A credential. Empty ones cannot be made.
@@ -154,6 +156,25 @@ impl Secrets {
     /// The text with every occurrence of any of them masked.
     pub fn mask<'t>(&self, text: &'t str) -> Cow<'t, str> {
         covered(text, self.spans(text))
+    }
+
+    /// Masks every text in there, the names of fields too.
+    pub fn mask_all(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => {
+                if let Cow::Owned(masked) = self.mask(text) {
+                    *text = masked;
+                }
+            }
+            Value::Array(values) => values.iter_mut().for_each(|value| self.mask_all(value)),
+            Value::Object(fields) => {
+                for (name, mut value) in std::mem::take(fields) {
+                    self.mask_all(&mut value);
+                    fields.insert(self.mask(&name).into_owned(), value);
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
     }
 
     /// The same for a text that is part of a longer one: what a cut has left

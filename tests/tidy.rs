@@ -14,7 +14,13 @@ const LAYERS: [&[&str]; 6] = [
     &["world"],
     &["config", "dotenv", "memory", "settings", "skills"],
     &["model", "tools"],
-    &["agent", "context", "conversation", "instructions"],
+    &[
+        "agent",
+        "context",
+        "conversation",
+        "instructions",
+        "session",
+    ],
     &["cli"],
 ];
 

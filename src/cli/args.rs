@@ -10,6 +10,7 @@ pub use crate::cli::values::usage;
 use crate::cli::values::{filled, format, max_steps, seconds, text_value, whole_seconds};
 use crate::error::{Error, Result};
 use crate::limits;
+use crate::session::check_name;
 use crate::settings;
 use crate::text;
 use crate::world::output::{Format, Verbosity};
@@ -45,6 +46,10 @@ pub struct Typed {
     pub skills: Vec<OsString>,
     /// `--attach`.
     pub attach: Vec<OsString>,
+    /// `--session`.
+    pub session: Option<String>,
+    /// `--continue`.
+    pub goes_on: bool,
     /// `--output`.
     pub format: Format,
     /// `--quiet`, `--verbose`.
@@ -92,6 +97,8 @@ pub fn parse(arguments: Vec<OsString>) -> Result<Request> {
         system: None,
         skills: Vec::new(),
         attach: Vec::new(),
+        session: None,
+        goes_on: false,
         format: Format::Text,
         verbosity: Verbosity::Normal,
         stream: true,
@@ -164,6 +171,12 @@ fn apply(typed: &mut Typed, row: &OptionRow, value: OsString) -> Result<()> {
         Action::System => typed.system = Some(text_value(row.long, value)?),
         Action::Skills => typed.skills.push(filled(row.long, value)?),
         Action::Attach => typed.attach.push(value),
+        Action::Session => {
+            let name = text_value(row.long, value)?;
+            check_name(&name)?;
+            typed.session = Some(name);
+        }
+        Action::Continue => typed.goes_on = true,
         Action::Output => typed.format = format(row.long, value)?,
         Action::Verbosity(verbosity) => typed.verbosity = verbosity,
         Action::NoStream => typed.stream = false,

@@ -3,6 +3,7 @@
 use crate::agent::{self, Answer};
 use crate::cli::args::{Typed, usage};
 use crate::cli::attach::Attachments;
+use crate::cli::resume::{self, Kept};
 use crate::cli::setup::{Run, Start};
 use crate::config::Needs;
 use crate::conversation::Conversation;
@@ -30,20 +31,21 @@ pub fn run(typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
     if typed.words.is_empty() && (!typed.stdin || input.is_none()) {
         return Err(no_prompt());
     }
-    let run = Run::new(typed, start, Needs::Endpoint, output)?;
+    let mut run = Run::new(typed, start, Needs::Endpoint, output)?;
     let model = model(&run)?;
     output.name_model(model.name());
     let mut attached = Attachments::typed(&run)?;
     let prompt = prompt(&run, input.as_mut(), output)?;
     let prompt = attached.go_with(User::from(prompt));
     output.ask(&prompt.told());
+    let kept = Kept::open(&mut run, model.name(), false, output)?;
     let (instructions, tools) = run.equip(output)?;
+    let mut conversation = kept.conversation(&instructions);
+    conversation.ask(prompt);
     if run.typed.dry_run {
-        let mut conversation = Conversation::new(&instructions);
-        conversation.ask(prompt);
         preview(&conversation, &model, &tools, output)?;
     } else {
-        answer(prompt, &instructions, &model, &tools, &run, output)?;
+        answer(&mut conversation, &model, &tools, &run, output)?;
     }
     Ok(0)
 }
@@ -81,21 +83,18 @@ pub fn model(run: &Run) -> Result<HttpModel> {
     ))
 }
 
-/// One turn of a new conversation, with its answer printed. That it is asked
-/// has been told before the start.
+/// The conversation's question, with its answer printed. That it is asked has
+/// been told before the start.
 pub fn answer(
-    prompt: impl Into<User>,
-    instructions: &str,
+    conversation: &mut Conversation,
     model: &dyn Model,
     tools: &Tools<'_>,
     run: &Run,
     output: &mut Output,
 ) -> Result<()> {
-    let mut conversation = Conversation::new(instructions);
-    conversation.ask(prompt);
     let mut tally = Tally::default();
     let turn = agent::turn(
-        &mut conversation,
+        conversation,
         model,
         tools,
         &run.bounds(),
@@ -105,6 +104,7 @@ pub fn answer(
         },
     );
     output.spend(tally);
+    resume::tell_fault(conversation, output);
     finish(&turn?, output)
 }
 

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::cli::ask;
 use crate::cli::setup::Run;
+use crate::conversation::Conversation;
 use crate::error::{Error, Kind, Result};
 use crate::message::{Assistant, Message};
 use crate::model::Model as _;
@@ -98,7 +99,9 @@ pub fn run(run: &Run, output: &mut Output) -> Result<u8> {
     output.note(&format!("the question: {QUESTION}"));
     output.ask(QUESTION);
     let (instructions, tools) = run.equip(output)?;
-    ask::answer(QUESTION, &instructions, &model, &tools, run, output)?;
+    let mut conversation = Conversation::new(&instructions);
+    conversation.ask(QUESTION);
+    ask::answer(&mut conversation, &model, &tools, run, output)?;
     output.note("next: set LLM_API_BASE_URL, LLM_MODEL_NAME and LLM_API_KEY, and ask a real model");
     Ok(0)
 }

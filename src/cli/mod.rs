@@ -19,6 +19,8 @@ mod env_files;
 mod facts;
 pub mod help;
 mod listed;
+mod resume;
+mod sessions;
 mod setup;
 mod skills;
 mod table;
@@ -74,7 +76,9 @@ fn format(typed: &Typed) -> Format {
     match typed.command {
         Command::Ask | Command::Chat if typed.dry_run => Format::Text,
         Command::Ask | Command::Chat | Command::Demo => typed.format,
-        Command::Tool | Command::Doctor | Command::Facts | Command::Skills => Format::Text,
+        Command::Tool | Command::Doctor | Command::Facts | Command::Sessions | Command::Skills => {
+            Format::Text
+        }
     }
 }
 
@@ -137,9 +141,10 @@ fn dispatch(typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
     if !typed.attach.is_empty() && !matches!(typed.command, Command::Ask | Command::Chat) {
         return Err(usage("--attach goes with a question, or with chat"));
     }
+    resume::check(&typed)?;
     if matches!(
         typed.command,
-        Command::Doctor | Command::Facts | Command::Skills
+        Command::Doctor | Command::Facts | Command::Sessions | Command::Skills
     ) {
         for (name, is_typed) in [("--log", typed.log.is_some()), ("--confirm", typed.confirm)] {
             if is_typed {
@@ -157,6 +162,7 @@ fn dispatch(typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
             doctor::run(typed, start, output)
         }
         Command::Facts => facts::run(typed, start, output),
+        Command::Sessions => sessions::run(typed, start, output),
         Command::Skills => skills::run(typed, start, output),
         Command::Tool => tool::run(typed, start, output),
         Command::Demo => {

@@ -32,6 +32,8 @@ pub enum Command {
     Doctor,
     /// What is remembered between conversations.
     Facts,
+    /// Saved conversations.
+    Sessions,
     /// The skills themselves.
     Skills,
 }
@@ -73,6 +75,24 @@ pub static COMMANDS: &[CommandRow] = &[
         usage: "facts remove N",
         about: "forget the fact of this number",
         which: Command::Facts,
+    },
+    CommandRow {
+        name: "sessions",
+        usage: "sessions list",
+        about: "saved conversations, the latest first; --json, as all of these",
+        which: Command::Sessions,
+    },
+    CommandRow {
+        name: "sessions",
+        usage: "sessions show NAME",
+        about: "what was said in one",
+        which: Command::Sessions,
+    },
+    CommandRow {
+        name: "sessions",
+        usage: "sessions delete NAME",
+        about: "delete one that nobody uses",
+        which: Command::Sessions,
     },
     CommandRow {
         name: "skills",
@@ -135,6 +155,8 @@ pub enum Action {
     System,
     Skills,
     Attach,
+    Session,
+    Continue,
     Output,
     Verbosity(Verbosity),
     NoStream,
@@ -199,6 +221,20 @@ pub static OPTIONS: &[OptionRow] = &[
         Some("FILE"),
         "goes with the prompt: an image (also http://…, https://…) or a text file; repeat it",
         Action::Attach,
+    ),
+    option(
+        None,
+        "--session",
+        Some("NAME"),
+        "save the conversation under this name, or go on with it",
+        Action::Session,
+    ),
+    option(
+        Some('c'),
+        "--continue",
+        None,
+        "go on with the latest conversation of this folder",
+        Action::Continue,
     ),
     option(
         Some('o'),

@@ -13,8 +13,10 @@ use crate::tool::{ToolDefinition, ToolResult, Usage};
 
 mod images;
 mod journal;
+mod repair;
 
 pub use journal::{Change, Journal};
+pub use repair::repaired;
 
 /// What closes a turn that ended without an answer.
 const NO_ANSWER: &str = "(no answer: the turn was interrupted)";
@@ -56,6 +58,32 @@ impl Conversation {
             meter: Meter::default(),
             summarized: 0,
         }
+    }
+
+    /// A conversation that was held before, and began then. `messages` come
+    /// [`repaired`], without instructions.
+    pub fn resumed(
+        instructions: &str,
+        messages: Vec<Message>,
+        started: SystemTime,
+        last_activity: SystemTime,
+    ) -> Conversation {
+        let mut conversation = Conversation::new(instructions);
+        conversation.messages.extend(messages);
+        conversation.started = started;
+        conversation.last_activity = last_activity;
+        conversation
+    }
+
+    /// Whether every change is still told to a journal.
+    pub fn is_kept(&self) -> bool {
+        self.journal.is_some()
+    }
+
+    /// Tells the journal of all that has been said, in place of what it knows.
+    pub fn note_all(&mut self) {
+        let said = &self.messages[self.instructions()..];
+        note_in(&mut self.journal, &mut self.fault, Change::Replaced(said));
     }
 
     /// From now on every change is told to this journal first.

@@ -1,6 +1,6 @@
 //! What time it is: in UTC for programs, in local time for people.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// RFC 3339, UTC, with milliseconds.
 pub fn timestamp(time: SystemTime) -> String {
@@ -67,10 +67,30 @@ impl Local {
     }
 }
 
+/// The time that [`timestamp`] has written; `None` for anything else.
+pub fn parse(text: &str) -> Option<SystemTime> {
+    let bytes = text.as_bytes();
+    let number = |from: usize, to: usize| text.get(from..to)?.parse::<u64>().ok();
+    let days = days(number(0, 4)?, number(5, 7)?, number(8, 10)?);
+    let seconds = (number(11, 13)? * 60 + number(14, 16)?) * 60 + number(17, 19)?;
+    let since = days * 86_400 + seconds; // not a bound
+    let time = UNIX_EPOCH + Duration::from_secs(since) + Duration::from_millis(number(20, 23)?);
+    (bytes.len() == 24 && timestamp(time) == text).then_some(time)
+}
+
+/// The day of this date, counted from 1970-01-01; any number for what is no date.
+fn days(year: u64, month: u64, day: u64) -> u64 {
+    let month = month.clamp(1, 12);
+    let (year, month) = match month {
+        3.. => (year, month - 3),
+        _ => (year.saturating_sub(1), month + 9),
+    };
+    let days = 365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day;
+    days.saturating_sub(719_469) // not a bound
+}
+
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     #[test]
@@ -104,6 +124,25 @@ mod tests {
                     assert_eq!(days.next(), Some((year, month, day)));
                 }
             }
+        }
+    }
+
+    #[test]
+    fn what_was_written_is_read_again() {
+        for milliseconds in (0..4_200_000_000_000).step_by(86_399_999 * 7) {
+            let time = UNIX_EPOCH + Duration::from_millis(milliseconds);
+            assert_eq!(parse(&timestamp(time)), Some(time));
+        }
+        for text in [
+            "",
+            "2024-02-30T00:00:00.000Z",
+            "2024-02-29T00:00:00Z",
+            "99999-99-99T99:99:99.999Z",
+            "ä024-02-29T00:00:00.000Z",
+            "2024-13-01T00:00:00.000Z",
+            "0000-00-00T00:00:00.000Z",
+        ] {
+            assert_eq!(parse(text), None, "{text}");
         }
     }
 }

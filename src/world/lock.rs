@@ -92,6 +92,41 @@ pub fn take_file(file: &File, most: Duration, patience: &Patience) -> io::Result
     }
 }
 
+/// Locks a file, which must be open for writing, for this process: until it ends
+/// or closes any descriptor of the file, so it has to be opened once. Children do
+/// not hold the lock. `Err` with the holder's number, 0 where that is of another
+/// world (a container, another machine), if somebody else has it.
+pub fn hold(file: &File) -> io::Result<Result<(), i32>> {
+    let mut lock = whole_file();
+    // SAFETY: an open descriptor, and a structure that outlives the call.
+    if unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLK, &raw mut lock) } == 0 {
+        return Ok(Ok(()));
+    }
+    let error = io::Error::last_os_error();
+    match error.raw_os_error() {
+        Some(libc::EACCES | libc::EAGAIN) => Ok(Err(holder(file)?.unwrap_or(0))),
+        _ => Err(error),
+    }
+}
+
+/// The number of the process that has locked this file.
+pub fn holder(file: &File) -> io::Result<Option<i32>> {
+    let mut lock = whole_file();
+    // SAFETY: as above.
+    if unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GETLK, &raw mut lock) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let is_free = i32::from(lock.l_type) == libc::F_UNLCK;
+    Ok((!is_free).then_some(lock.l_pid.max(0)))
+}
+
+fn whole_file() -> libc::flock {
+    // SAFETY: numbers only; zero is the file's beginning, and its end whatever it is.
+    let mut lock: libc::flock = unsafe { std::mem::zeroed() };
+    lock.l_type = libc::c_short::try_from(libc::F_WRLCK).unwrap_or(1);
+    lock
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -44,6 +44,7 @@ mod prompt_file;
 mod questions;
 mod sandbox;
 mod scripts;
+mod sessions;
 mod setup;
 mod skills;
 mod skills_commands;

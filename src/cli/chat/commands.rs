@@ -127,6 +127,23 @@ static COMMANDS: &[Row] = &[
         run: |chat, rest, output| chat.facts(rest, output),
     },
     Row {
+        names: &["session"],
+        usage: "",
+        about: "what is saved of the conversation, and where",
+        takes: Takes::Nothing,
+        run: |chat, _, output| {
+            chat.tell_session(output);
+            Line::Nothing
+        },
+    },
+    Row {
+        names: &["save"],
+        usage: "NAME",
+        about: "keep the conversation under this name",
+        takes: Takes::Words,
+        run: |chat, name, output| chat.save(name, output),
+    },
+    Row {
         names: &["exit", "quit"],
         usage: "",
         about: "leave (also Ctrl+D)",

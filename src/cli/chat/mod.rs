@@ -8,6 +8,7 @@ use crate::agent;
 use crate::cli::args::{Typed, usage};
 use crate::cli::ask;
 use crate::cli::attach::Attachments;
+use crate::cli::resume::{self, Kept};
 use crate::cli::setup::{Run, Start};
 use crate::config::Needs;
 use crate::conversation::Conversation;
@@ -18,6 +19,7 @@ use crate::memory::notes::Diary;
 use crate::message::{Message, User};
 use crate::model::Model as _;
 use crate::model::http::HttpModel;
+use crate::session::Shared;
 use crate::tool::Usage;
 use crate::tools::Tools;
 use crate::world::input::{Input, ReadError};
@@ -31,6 +33,7 @@ mod context;
 mod endpoint;
 mod facts;
 mod lines;
+mod sessions;
 mod skills;
 mod turns;
 
@@ -68,6 +71,8 @@ impl State {
 /// The parts of a conversation that its turns share.
 struct Chat<'c> {
     conversation: Conversation,
+    /// What it is saved in.
+    session: Option<Shared>,
     model: HttpModel,
     tools: &'c Tools<'c>,
     run: &'c Run,
@@ -86,7 +91,7 @@ struct Chat<'c> {
 pub fn run(typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
     let io_error = |error| Error::new(Kind::Io, format!("failed to read standard input: {error}"));
     let mut lines = Lines::new(Input::open().map_err(io_error)?);
-    let run = Run::new(typed, start, Needs::Endpoint, output)?;
+    let mut run = Run::new(typed, start, Needs::Endpoint, output)?;
     let first = ask::words(&run.typed.words)?;
     let model = ask::model(&run)?;
     output.name_model(model.name());
@@ -97,9 +102,11 @@ pub fn run(typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
         return Err(ask::no_prompt());
     }
     let attached = Attachments::typed(&run)?;
+    let kept = Kept::open(&mut run, model.name(), lines.is_terminal(), output)?;
     let (instructions, tools) = run.equip(output)?;
     let mut chat = Chat {
-        conversation: Conversation::new(&instructions),
+        session: kept.session.clone(),
+        conversation: kept.conversation(&instructions),
         model,
         tools: &tools,
         run: &run,
@@ -134,6 +141,7 @@ impl Chat<'_> {
                 "{}; /help lists the commands, Ctrl+D leaves",
                 self.model.name()
             ));
+            self.recall(output);
         }
         match self.take_first(first, output) {
             Line::Leave => return Ok(()),
@@ -255,6 +263,7 @@ impl Chat<'_> {
         self.spent += tally.usage;
         output.spend(tally);
         self.diary.note(self.conversation.messages());
+        resume::tell_fault(&mut self.conversation, output);
         match answer.and_then(|answer| ask::finish(&answer, output)) {
             Ok(()) => output.end_turn(None),
             Err(error) => match error.kind() {

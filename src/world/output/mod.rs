@@ -17,6 +17,7 @@ use crate::secret::Secrets;
 use crate::text::{counted, grouped, one_line, printable};
 use crate::world::signal::Interrupt;
 
+mod known;
 mod log;
 mod records;
 mod report;
@@ -142,11 +143,6 @@ impl Output {
         let circumstances = circumstances.masked(&self.secrets);
         self.log = Some(Log::open(path, circumstances, interrupt)?);
         Ok(())
-    }
-
-    /// From now on the model is known.
-    pub fn name_model(&mut self, name: &str) {
-        self.reports().for_each(|report| report.name_model(name));
     }
 
     /// The run begins: what is still missing is the model's to do. Not for

@@ -266,27 +266,8 @@ fn arguments(text: &str, secrets: &Secrets) -> Value {
         Ok(Value::Object(fields)) => Value::Object(fields),
         _ => Value::from(text),
     };
-    mask_all(&mut value, secrets);
+    secrets.mask_all(&mut value);
     value
-}
-
-/// Masks every text in there, the names of fields too.
-fn mask_all(value: &mut Value, secrets: &Secrets) {
-    match value {
-        Value::String(text) => {
-            if let Cow::Owned(masked) = secrets.mask(text) {
-                *text = masked;
-            }
-        }
-        Value::Array(values) => values.iter_mut().for_each(|value| mask_all(value, secrets)),
-        Value::Object(fields) => {
-            for (name, mut value) in std::mem::take(fields) {
-                mask_all(&mut value, secrets);
-                fields.insert(secrets.mask(&name).into_owned(), value);
-            }
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
-    }
 }
 
 #[cfg(test)]

@@ -21,6 +21,7 @@ pub struct Report {
     /// For a log.
     circumstances: Option<Circumstances>,
     model: Option<String>,
+    session: Option<String>,
     turn: Turn,
     /// The last record is a result.
     is_over: bool,
@@ -52,6 +53,7 @@ impl Report {
             format,
             circumstances: None,
             model: None,
+            session: None,
             turn: Turn::new(),
             is_over: false,
             text: Veil::default(),
@@ -72,6 +74,11 @@ impl Report {
         self.model = Some(name.to_string());
     }
 
+    /// From now on the conversation is saved under this name, or not at all.
+    pub fn name_session(&mut self, name: Option<&str>) {
+        self.session = name.map(String::from);
+    }
+
     /// Standard input stayed silent.
     pub fn ignore_stdin(&mut self) {
         self.turn.stdin = Some("ignored");
@@ -85,7 +92,7 @@ impl Report {
     /// The run begins, with these skills.
     pub fn start(&self, skills: &[&str], secrets: &Secrets) -> String {
         self.line(&Record::Start {
-            session: None,
+            session: self.session.as_deref(),
             model: self.masked_model(secrets),
             skills: skills.iter().map(|name| secrets.mask(name)).collect(),
             circumstances: self.circumstances.as_ref(),
@@ -157,7 +164,7 @@ impl Report {
                 exit_code,
                 prompt: turn.prompt.as_deref(),
                 answer: turn.whole.as_ref().unwrap_or(&turn.answer),
-                session: None,
+                session: self.session.as_deref(),
                 model: self.masked_model(secrets),
                 steps: turn.tally.steps,
                 tool_calls: turn.tally.tool_calls,

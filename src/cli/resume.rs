@@ -1,0 +1,183 @@
+//! The session of a run: found, opened, told of, and handed to its conversation.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::time::SystemTime;
+
+use crate::cli::args::{Typed, usage};
+use crate::cli::setup::Run;
+use crate::cli::table::Command;
+use crate::config::Config;
+use crate::conversation::Conversation;
+use crate::error::{Error, Kind, Result};
+use crate::session::{Header, Restored, Session, Sessions, Shared, age};
+use crate::text::counted;
+use crate::world::output::Output;
+
+/// What a conversation is kept in, and what it goes on from.
+#[derive(Debug, Default)]
+pub struct Kept {
+    /// What keeps it; `None`: nothing does.
+    pub session: Option<Shared>,
+    restored: Option<Restored>,
+    last_activity: Option<SystemTime>,
+}
+
+/// Wrong usage, where the options of a session do not belong.
+pub fn check(typed: &Typed) -> Result<()> {
+    let asks = matches!(typed.command, Command::Ask | Command::Chat);
+    for (name, is_typed) in [
+        ("--session", typed.session.is_some()),
+        ("--continue", typed.goes_on),
+    ] {
+        if is_typed && !asks {
+            return Err(usage(format!("{name} belongs to a question or to chat")));
+        }
+    }
+    if typed.session.is_some() && typed.goes_on {
+        return Err(usage("--session and --continue name two conversations"));
+    }
+    Ok(())
+}
+
+/// The folder of sessions.
+pub fn sessions(config: &Config) -> Result<Sessions> {
+    match &config.storage.sessions {
+        Some(folder) => Ok(Sessions::new(folder, &config.secrets)),
+        None => Err(Error::new(
+            Kind::Config,
+            "failed to find the sessions: there is no home to keep them in",
+        )
+        .with_hint("SESSIONS_PATH names a folder for them")),
+    }
+}
+
+/// Tells once that a conversation is not saved any more.
+pub fn tell_fault(conversation: &mut Conversation, output: &mut Output) {
+    if let Some(fault) = conversation.take_fault() {
+        output.warn(&fault.to_string());
+    }
+    if !conversation.is_kept() {
+        output.name_session(None);
+    }
+}
+
+impl Kept {
+    /// Opens what the options name. A conversation that is `automatic` saves
+    /// itself under a name of its own. `--dry-run` only reads.
+    pub fn open(run: &mut Run, model: &str, automatic: bool, output: &mut Output) -> Result<Kept> {
+        let is_named = run.typed.session.is_some() || run.typed.goes_on;
+        if !is_named && (!automatic || run.typed.dry_run) {
+            return Ok(Kept::default());
+        }
+        let header = header(run, model);
+        let sessions = match sessions(&run.config) {
+            Err(error) if is_named => return Err(error),
+            Err(error) => {
+                output.note(&format!(
+                    "the conversation is not saved: {}",
+                    error.message()
+                ));
+                return Ok(Kept::default());
+            }
+            Ok(sessions) => sessions,
+        };
+        let (name, last_activity) = match &run.typed.session {
+            Some(name) => {
+                let all = sessions.all().unwrap_or_default();
+                let found = all.iter().find(|found| found.name == *name);
+                (name.clone(), found.map(|found| found.changed))
+            }
+            None if run.typed.goes_on => match sessions.latest(&header.folder)? {
+                Some(found) => (found.name, Some(found.changed)),
+                None => return Err(nothing_to_continue(&header.folder)),
+            },
+            None => {
+                let kept = sessions.automatic(header)?;
+                return Ok(Kept::of(kept, run, output));
+            }
+        };
+        if run.typed.dry_run {
+            let restored = if sessions.has(&name) {
+                sessions.read(&name)?
+            } else {
+                None
+            };
+            return Ok(Kept {
+                restored,
+                last_activity,
+                session: None,
+            });
+        }
+        let opened = sessions.open(&name, header)?;
+        for warning in &opened.warnings {
+            output.warn(warning);
+        }
+        if let Some(restored) = &opened.restored {
+            let age = last_activity.map_or_else(String::new, |time| format!(", {} old", age(time)));
+            let messages = counted(restored.messages.len(), "message");
+            output.note(&format!("going on with session `{name}`{age}, {messages}"));
+        }
+        let kept = match opened.session {
+            Some(session) => Kept::of(session, run, output),
+            None => Kept::default(),
+        };
+        Ok(Kept {
+            restored: opened.restored,
+            last_activity,
+            ..kept
+        })
+    }
+
+    fn of(session: Session, run: &mut Run, output: &mut Output) -> Kept {
+        output.name_session(Some(session.name()));
+        run.source = session.name().to_string();
+        Kept {
+            session: Some(Rc::new(RefCell::new(session))),
+            ..Kept::default()
+        }
+    }
+
+    /// The conversation, under these instructions. What a killed run has left
+    /// open in it is closed.
+    pub fn conversation(self, instructions: &str) -> Conversation {
+        let is_mended = self
+            .restored
+            .as_ref()
+            .is_some_and(|restored| restored.is_mended);
+        let mut conversation = match self.restored {
+            Some(restored) => {
+                let started = restored.header.created;
+                let last = self.last_activity.unwrap_or(started);
+                Conversation::resumed(instructions, restored.messages, started, last)
+            }
+            None => Conversation::new(instructions),
+        };
+        if let Some(session) = self.session {
+            conversation.keep_in(Box::new(session));
+        }
+        if is_mended {
+            conversation.note_all();
+        }
+        conversation.abandon_calls("interrupted: the program was ended");
+        conversation
+    }
+}
+
+/// What a session that begins now says of itself.
+pub fn header(run: &Run, model: &str) -> Header {
+    Header {
+        id: run.source.clone(),
+        folder: run.folder.to_string_lossy().into_owned(),
+        model: model.to_string(),
+        created: SystemTime::now(),
+        automatic: None,
+    }
+}
+
+fn nothing_to_continue(folder: &str) -> Error {
+    let message = format!("failed to continue: no saved conversation was begun in `{folder}`");
+    Error::new(Kind::Io, message).with_hint(
+        "`skills-runner sessions list` gives those of all folders; --session NAME begins one",
+    )
+}

@@ -1,0 +1,159 @@
+//! A conversation's invariant made to hold again, for what was read from a file.
+
+use super::NO_ANSWER;
+use crate::message::{Message, User};
+use crate::tool::ToolResult;
+
+/// What stands for a message that could not be read.
+const UNREADABLE: &str = "(a message that could not be read)";
+
+/// These messages as a conversation has them, and whether anything had to be
+/// changed: `None` is a message that could not be read. What was said stays; what
+/// is missing between is filled in, and results that belong to no call are left out.
+pub fn repaired(said: Vec<Option<Message>>) -> (Vec<Message>, bool) {
+    let mut whole: Vec<Message> = Vec::with_capacity(said.len());
+    let mut is_changed = false;
+    for message in said {
+        let Some(message) = message else {
+            is_changed = true;
+            continue;
+        };
+        let before = whole.len();
+        match &message {
+            Message::User(_) => {
+                close(&mut whole);
+                if awaits_answer(&whole) {
+                    whole.push(Message::assistant(NO_ANSWER));
+                }
+            }
+            Message::Assistant(_) => {
+                close(&mut whole);
+                if !awaits_answer(&whole) {
+                    whole.push(Message::User(User::from(UNREADABLE)));
+                }
+            }
+            Message::Tool { call_id, .. } => {
+                let open = open_calls(&whole);
+                match open.iter().position(|(id, _)| id == call_id) {
+                    Some(place) => answer(&mut whole, &open[..place]),
+                    None => {
+                        is_changed = true;
+                        continue;
+                    }
+                }
+            }
+            // The instructions are made anew.
+            Message::System(_) => {
+                is_changed = true;
+                continue;
+            }
+        }
+        is_changed |= whole.len() > before;
+        whole.push(message);
+    }
+    (whole, is_changed)
+}
+
+fn awaits_answer(messages: &[Message]) -> bool {
+    matches!(
+        messages.last(),
+        Some(Message::User(_) | Message::Tool { .. })
+    )
+}
+
+fn close(messages: &mut Vec<Message>) {
+    let open = open_calls(messages);
+    answer(messages, &open);
+}
+
+fn answer(messages: &mut Vec<Message>, calls: &[(String, String)]) {
+    for (id, name) in calls {
+        messages.push(Message::Tool {
+            call_id: id.clone(),
+            name: name.clone(),
+            content: ToolResult::failure("the result could not be read").content,
+            document_bytes: None,
+            image: None,
+        });
+    }
+}
+
+/// The calls that wait for their results: id and name.
+fn open_calls(messages: &[Message]) -> Vec<(String, String)> {
+    let is_result = |message: &Message| matches!(message, Message::Tool { .. });
+    let Some(asked) = messages.iter().rposition(|message| !is_result(message)) else {
+        return Vec::new();
+    };
+    let Message::Assistant(said) = &messages[asked] else {
+        return Vec::new();
+    };
+    let open = said.calls.iter().skip(messages.len() - asked - 1);
+    open.map(|call| (call.id.clone(), call.name.clone()))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::Assistant;
+    use crate::tool::ToolCall;
+
+    fn of(letter: char) -> Option<Message> {
+        let call = |id: char| ToolCall {
+            id: id.into(),
+            name: "t".into(),
+            ..ToolCall::default()
+        };
+        Some(match letter {
+            's' => Message::System("s".into()),
+            'u' => Message::user("u"),
+            'a' => Message::assistant("a"),
+            'c' => Message::Assistant(Assistant {
+                calls: vec![call('1'), call('2')],
+                ..Assistant::default()
+            }),
+            '1' | '2' => Message::Tool {
+                call_id: letter.into(),
+                name: "t".into(),
+                content: "r".into(),
+                document_bytes: None,
+                image: None,
+            },
+            _ => return None,
+        })
+    }
+
+    #[test]
+    fn whatever_is_read_becomes_a_conversation() {
+        let table = [
+            ("", "", false),
+            ("uauc12au", "uauc12au", false),
+            ("uc", "uc", false),
+            ("uc1", "uc1", false),
+            ("uu", "uau", true),
+            ("a", "ua", true),
+            ("?a", "ua", true),
+            ("uaa", "uaua", true),
+            ("u?u", "uau", true),
+            ("uc?2a", "uc12a", true),
+            ("uc21a", "uc12a", true),
+            ("uca", "uc12a", true),
+            ("ucu", "uc12au", true),
+            ("1uc13a", "uc12a", true),
+            ("suas", "ua", true),
+            ("12", "", true),
+        ];
+        for (given, expected, due) in table {
+            let (whole, is_changed) = repaired(given.chars().map(of).collect());
+            let letter = |message: &Message| match message {
+                Message::System(_) => 's',
+                Message::User(_) => 'u',
+                Message::Assistant(said) if said.calls.is_empty() => 'a',
+                Message::Assistant(_) => 'c',
+                Message::Tool { call_id, .. } => call_id.chars().next().unwrap(),
+            };
+            let shape: String = whole.iter().map(letter).collect();
+            assert_eq!((shape.as_str(), is_changed), (expected, due), "{given}");
+        }
+    }
+}

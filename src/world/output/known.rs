@@ -1,0 +1,22 @@
+//! What becomes known of a run on its way.
+
+use super::{DIM, Output, Verbosity};
+
+impl Output {
+    /// From now on the model is known.
+    pub fn name_model(&mut self, name: &str) {
+        self.reports().for_each(|report| report.name_model(name));
+    }
+
+    /// From now on the conversation is saved under this name, or not at all.
+    pub fn name_session(&mut self, name: Option<&str>) {
+        self.reports().for_each(|report| report.name_session(name));
+    }
+
+    /// A line of what was said before, in a conversation that goes on.
+    pub fn recall(&mut self, text: &str) {
+        if self.verbosity >= Verbosity::Normal {
+            self.line(DIM, text);
+        }
+    }
+}

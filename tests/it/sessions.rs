@@ -1,0 +1,732 @@
+//! Saved conversations: begun, gone on with, listed, deleted; and files that
+//! are not what they should be.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::thread::sleep;
+
+use crate::harness::{Reply, Request, Server, Test, seconds};
+
+const FOLDER: &str = "home/.local/state/skills-runner/sessions";
+
+fn file(name: &str) -> String {
+    format!("{FOLDER}/{name}.jsonl")
+}
+
+fn contents(request: &Request) -> Vec<String> {
+    let text = |message: &serde_json::Value| message["content"].as_str().unwrap().to_string();
+    request.messages().iter().skip(1).map(text).collect()
+}
+
+fn names(test: &Test) -> Vec<String> {
+    let entries = fs::read_dir(test.path(FOLDER)).into_iter().flatten();
+    let mut names: Vec<String> = entries
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+/// A test with one saved session `s`: a question and its answer.
+fn saved() -> (Test, String) {
+    let server = Server::start([Reply::text("4.")]);
+    let test = Test::new().endpoint(&server);
+    test.again()
+        .args(["--session", "s", "2 + 2?"])
+        .run()
+        .success()
+        .stdout("4.\n");
+    server.finish();
+    let text = test.read(&file("s"));
+    (test, text)
+}
+
+#[test]
+fn a_named_session_is_gone_on_with_and_is_private() {
+    let (test, _) = saved();
+    let mode = |path: &str| test.path(path).metadata().unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(FOLDER), mode(&file("s"))), (0o700, 0o600));
+    let server = Server::start([Reply::text("5."), Reply::text("6."), Reply::text("7.")]);
+    let test = test.endpoint(&server);
+    let run = test
+        .again()
+        .args(["--session", "s", "-o", "jsonl", "and 2 + 3?"])
+        .run()
+        .success();
+    let records = run.stdout_json_lines();
+    assert_eq!(records[0]["session"], "s");
+    assert_eq!(records.last().unwrap()["session"], "s");
+    run.stderr_has("going on with session `s`")
+        .stderr_has("2 messages");
+    let run = test.again().args(["-c", "and now?"]).run().success();
+    run.stdout("6.\n")
+        .stderr_has("going on with session `s`")
+        .stderr_has("4 messages");
+    // From a pipe too.
+    let run = test
+        .again()
+        .args(["chat", "--session=s"])
+        .stdin("more\n")
+        .run()
+        .success();
+    run.stdout("7.\n");
+    let requests = server.finish();
+    assert_eq!(contents(&requests[0]), ["2 + 2?", "4.", "and 2 + 3?"]);
+    assert_eq!(contents(&requests[2]).len(), 7);
+    assert_eq!(requests[0].messages()[0]["role"], "system");
+    // Without a session nothing is kept.
+    let server = Server::start([Reply::text("8.")]);
+    let run = test
+        .endpoint(&server)
+        .again()
+        .args(["-o", "json", "hi"])
+        .run()
+        .success();
+    assert!(run.stdout_json()["session"].is_null());
+    server.finish();
+}
+
+#[test]
+fn the_latest_of_this_folder_is_continued_or_there_is_none() {
+    let (test, _) = saved();
+    let test = test.folder("elsewhere");
+    let run = test.again().cwd("elsewhere").args(["-c", "hi"]).run();
+    run.status(1)
+        .stderr_has("no saved conversation was begun in")
+        .stderr_has("hint:");
+    let server = Server::start([Reply::text("b"), Reply::text("c")]);
+    let test = test.endpoint(&server);
+    test.again()
+        .cwd("elsewhere")
+        .args(["--session", "other", "b?"])
+        .run()
+        .success();
+    test.again()
+        .cwd(".")
+        .args(["-c", "c?"])
+        .run()
+        .success()
+        .stderr_has("`s`");
+    server.finish();
+}
+
+#[test]
+fn a_dry_run_shows_what_was_said_and_writes_nothing() {
+    let (test, before) = saved();
+    let run = test
+        .again()
+        .args(["--session", "s", "--dry-run", "more"])
+        .run()
+        .success();
+    run.stdout_has("2 + 2?").stdout_has("more");
+    test.again()
+        .args(["--session", "new", "--dry-run", "more"])
+        .run()
+        .success();
+    assert_eq!(
+        (test.read(&file("s")), names(&test)),
+        (before, vec!["s.jsonl".to_string()])
+    );
+}
+
+#[test]
+fn wrong_usage_is_told() {
+    let server = Server::start([]);
+    let test = Test::new().endpoint(&server);
+    for (args, text) in [
+        (&["--session", "a/b", "hi"][..], "it is no name"),
+        (&["--session", "", "hi"], "it is no name"),
+        (&["--session", "..", "hi"], "it is no name"),
+        (&["--session", "ä", "hi"], "it is no name"),
+        (&["--session", "a", "-c", "hi"], "name two conversations"),
+        (&["-c", "doctor"], "belongs to a question"),
+        (
+            &["tool", "list_skills", "--session", "a"],
+            "belongs to a question",
+        ),
+        (&["sessions", "list", "x"], "takes no names"),
+        (&["sessions", "show"], "takes one name"),
+        (&["sessions", "lsit"], "did you mean `sessions list`?"),
+    ] {
+        test.again()
+            .args(args)
+            .run()
+            .status(2)
+            .stdout_is_empty()
+            .stderr_has(text);
+    }
+    let long = "x".repeat(101);
+    test.again()
+        .args(["--session", &long, "hi"])
+        .run()
+        .status(2);
+    assert!(!test.exists(FOLDER), "nothing is made unasked");
+    server.finish();
+}
+
+#[test]
+fn the_second_process_is_told_who_holds_a_session() {
+    let server = Server::start([Reply::text("a"), Reply::text("b")]);
+    let test = Test::new().endpoint(&server);
+    let mut first = test
+        .again()
+        .args(["chat", "--session", "s"])
+        .stdin_open()
+        .spawn();
+    first.write_stdin("hi\n");
+    first.read_stdout_until("a\n");
+    let pid = first.pid().to_string();
+    for args in [
+        &["--session", "s", "hi"][..],
+        &["-c", "hi"],
+        &["sessions", "delete", "s"],
+    ] {
+        let run = test.again().args(args).run().status(75);
+        run.stderr_has("`s`")
+            .stderr_has(&format!("process {pid} uses it"))
+            .stderr_has("hint:");
+    }
+    let run = test
+        .again()
+        .args(["sessions", "list", "--json"])
+        .run()
+        .success();
+    assert_eq!(run.stdout_json()["sessions"][0]["in_use"].to_string(), pid);
+    first.kill9();
+    first.wait().status(-libc::SIGKILL);
+    test.again()
+        .args(["--session", "s", "again"])
+        .run()
+        .success()
+        .stdout("b\n");
+    server.finish();
+}
+
+/// A script, its guardian and what they leave behind do not hold the lock.
+#[test]
+fn a_script_does_not_hold_the_session() {
+    let script = r#"{"skill_name":"s","script":"import os, time\nif os.fork() == 0:\n    time.sleep(30)\nprint('begun', flush=True)\ntime.sleep(30)"}"#;
+    let server = Server::start([
+        Reply::calls([("run_python_script", script)]),
+        Reply::text("b"),
+    ]);
+    let test = Test::new()
+        .skill("s", "---\nname: s\ndescription: d\n---\n")
+        .endpoint(&server);
+    let mut first = test.again().args(["--session", "s", "run it"]).spawn();
+    first.read_stderr_until("→ run_python_script");
+    sleep(seconds(0.5));
+    first.kill9();
+    // While what it started is still dying.
+    let run = test
+        .again()
+        .args(["--session", "s", "and?"])
+        .run()
+        .success()
+        .stdout("b\n");
+    run.stderr_has("going on");
+    first.wait();
+    let requests = server.finish();
+    let roles: Vec<&str> = requests[1]
+        .messages()
+        .iter()
+        .map(|m| m["role"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        roles,
+        ["system", "user", "assistant", "tool", "assistant", "user"]
+    );
+    assert!(
+        requests[1]
+            .tool_result("call_1")
+            .contains("the program was ended")
+    );
+}
+
+#[test]
+fn a_torn_end_is_set_aside() {
+    let (test, text) = saved();
+    let torn = "{\"time\":\"2026-11-22T10:00:00.000Z\",\"add\":{\"ro";
+    let test = test.file(&file("s"), format!("{text}{torn}"));
+    let server = Server::start([Reply::text("5.")]);
+    let test = test.endpoint(&server);
+    let run = test
+        .again()
+        .args(["--session", "s", "more"])
+        .run()
+        .success();
+    run.stderr_has("torn").stderr_has("s.jsonl.torn");
+    assert_eq!(
+        test.read(&format!("{}.torn", file("s"))),
+        format!("{torn}\n")
+    );
+    assert!(test.read(&file("s")).starts_with(&text));
+    assert!(!test.read(&file("s")).contains(torn));
+    assert_eq!(contents(&server.finish()[0]), ["2 + 2?", "4.", "more"]);
+    // Where that cannot be, nothing is cut off.
+    fs::remove_file(test.path(format!("{}.torn", file("s")))).unwrap();
+    let torn = format!("{text}{torn}");
+    let test = test
+        .file(&file("s"), &torn)
+        .link(&format!("{}.torn", file("s")), "x");
+    let server = Server::start([Reply::text("5.")]);
+    let test = test.endpoint(&server);
+    let run = test
+        .again()
+        .args(["--session", "s", "-o", "json", "more"])
+        .run()
+        .success();
+    assert!(run.stdout_json()["session"].is_null());
+    run.stderr_has("is not saved");
+    assert_eq!(test.read(&file("s")), torn);
+    assert_eq!(contents(&server.finish()[0]), ["2 + 2?", "4.", "more"]);
+}
+
+/// Damaged lines: named, skipped, kept in the file; the rest is a conversation.
+#[test]
+fn damaged_lines_are_named_and_skipped() {
+    let (test, text) = saved();
+    let time = "\"time\":\"2026-11-22T10:00:00.000Z\"";
+    let bad: Vec<Vec<u8>> = vec![
+        b"\xff\x00\x1b[31m\xfe".to_vec(),
+        b"{\"time\":\"2026-11-".to_vec(),
+        format!("{{{time},\"add\":{{\"role\":\"user\"}}}}").into_bytes(),
+        format!("{{{time},\"cut\":77}}").into_bytes(),
+        b"[[[[".to_vec(),
+    ];
+    let mut bytes = text.into_bytes();
+    bytes.extend(bad.join(&b'\n'));
+    // What belongs to no call, and a second answer.
+    let tool = "{\"role\":\"tool\",\"id\":\"x\",\"name\":\"t\",\"text\":\"r\"}";
+    let answer = "{\"role\":\"assistant\",\"text\":\"late\"}";
+    bytes.extend(format!("\n{{{time},\"add\":{tool}}}\n{{{time},\"add\":{answer}}}\n").bytes());
+    let test = test.file(&file("s"), &bytes);
+    let server = Server::start([Reply::text("5."), Reply::text("6.")]);
+    let test = test.endpoint(&server);
+    let run = test
+        .again()
+        .args(["--session", "s", "more"])
+        .run()
+        .success();
+    run.stderr_has("line 4 cannot be read, line 5 cannot be read, line 6 cannot be read")
+        .stderr_has("line 7 leaves 77 messages")
+        .stderr_has("line 8 cannot be read");
+    test.again()
+        .args(["--session", "s", "even more"])
+        .run()
+        .success();
+    let now = fs::read(test.path(file("s"))).unwrap();
+    assert!(now.starts_with(&bytes), "nothing is overwritten");
+    let requests = server.finish();
+    let expected = [
+        "2 + 2?",
+        "4.",
+        "(a message that could not be read)",
+        "late",
+        "more",
+    ];
+    assert_eq!(contents(&requests[0]), expected);
+    assert_eq!(contents(&requests[1])[..5], expected);
+    assert_eq!(contents(&requests[1])[5..], ["5.", "even more"]);
+}
+
+/// Whatever else has the session's name stays as it is, and the conversation
+/// goes on without.
+#[test]
+fn what_is_no_session_is_not_touched() {
+    let (test, text) = saved();
+    let huge = test.path(file("huge"));
+    fs::File::create(&huge)
+        .unwrap()
+        .set_len((128 << 20) + 1)
+        .unwrap();
+    let newer = text.replacen("\"version\":1", "\"version\":2", 1);
+    let test = test
+        .file(&file("foreign"), "dear diary\n")
+        .file(&file("newer"), &newer)
+        .file(&file("locked"), &text)
+        .mode(&file("locked"), 0o400)
+        .link(&file("link"), "s.jsonl")
+        .link(&file("dangling"), "nowhere")
+        .folder(&file("folder"));
+    let fifo = std::process::Command::new("mkfifo")
+        .arg(test.path(file("fifo")))
+        .status();
+    assert!(fifo.unwrap().success());
+    let before = names(&test);
+    for (name, cause, said) in [
+        ("foreign", "it is no session of skills-runner", 1),
+        ("newer", "another version", 1),
+        ("locked", "ermission denied", 3),
+        ("link", "it is a link", 1),
+        ("dangling", "it is a link", 1),
+        ("folder", "it is no regular file", 1),
+        ("fifo", "it is no regular file", 1),
+        ("huge", "it is larger than 128 MiB", 1),
+    ] {
+        let server = Server::start([Reply::text("fine")]);
+        let run = test.clone().endpoint(&server).again();
+        let run = run
+            .args(["--session", name, "-o", "json", "more"])
+            .run()
+            .success();
+        run.demand(run.stdout_json()["session"].is_null(), "it is not saved");
+        run.stderr_has(&format!("failed to open the session `{name}`"))
+            .stderr_has(cause)
+            .stderr_has("is not saved");
+        assert_eq!(contents(&server.finish()[0]).len(), said, "{name}");
+    }
+    assert_eq!(names(&test), before);
+    for (name, expected) in [
+        ("foreign", "dear diary\n"),
+        ("newer", &newer),
+        ("s", &text),
+        ("locked", &text),
+    ] {
+        assert_eq!(test.read(&file(name)), expected);
+    }
+    for name in ["foreign", "link", "folder", "fifo", "huge"] {
+        test.again()
+            .args(["sessions", "show", name])
+            .run()
+            .status(1)
+            .stderr_has("it is");
+        test.again()
+            .args(["sessions", "delete", name])
+            .run()
+            .status(1)
+            .stderr_has("it is");
+    }
+    assert_eq!(names(&test), before);
+    test.again()
+        .args(["sessions"])
+        .run()
+        .success()
+        .stdout_has("(failed to read the session `link`: it is a link)");
+}
+
+/// The folder cannot be made, or the disk is full.
+#[test]
+fn what_cannot_be_written_is_told_and_the_conversation_goes_on() {
+    let server = Server::start([Reply::text("fine")]);
+    let test = Test::new().file("plain", "").endpoint(&server);
+    let run = test.again().env("SESSIONS_PATH", "plain/below");
+    let run = run
+        .args(["--session", "s", "hi"])
+        .run()
+        .success()
+        .stdout("fine\n");
+    run.stderr_has("failed to open the session `s`")
+        .stderr_has("is not saved");
+    server.finish();
+    // A limit on files is met as a full disk is: in the middle of a line.
+    let (test, text) = saved();
+    let long = "x".repeat(3000);
+    let server = Server::start([Reply::text("one"), Reply::text("two")]);
+    let line = "ulimit -f 2; skills-runner -o jsonl chat --session s";
+    let run = test
+        .clone()
+        .endpoint(&server)
+        .shell(line)
+        .stdin(format!("{long}\nmore\n"))
+        .run()
+        .success();
+    run.stderr_has("failed to write the session `s`: File too large")
+        .stderr_lacks("going on with the rest");
+    assert_eq!(test.read(&file("s")), text, "no part of a line");
+    assert_eq!(
+        contents(&server.finish()[1])[2..],
+        [long.as_str(), "one", "more"]
+    );
+}
+
+/// A request that fails before anything is said: a new session leaves a file
+/// only if there is something in it.
+#[test]
+fn the_key_is_in_no_session_and_nothing_leaves_nothing() {
+    let server = Server::start([Reply::text("fine")]);
+    let test = Test::new().endpoint(&server);
+    test.again()
+        .args(["chat", "--session", "empty"])
+        .stdin("/help\n")
+        .run()
+        .success();
+    assert_eq!(names(&test), [""; 0]);
+    let prompt = format!("what is {}?", crate::harness::CANARY);
+    test.again().args(["--session", "s", "hi"]).run().success();
+    test.assert_key_not_saved();
+    server.finish();
+    let test = Test::new().env("LLM_API_BASE_URL", Server::refused().url());
+    let test = test
+        .env("LLM_MODEL_NAME", "m")
+        .env("LLM_API_KEY", crate::harness::CANARY);
+    test.again()
+        .args(["--session", "s", &prompt])
+        .run()
+        .status(75);
+    assert!(test.read(&file("s")).contains("what is [secret]?"));
+    test.assert_key_not_saved();
+}
+
+#[test]
+fn the_commands_list_show_and_delete() {
+    let script = r#"{"skill_name":"s"}"#;
+    let server = Server::start([Reply::calls([("get_skill", script)]), Reply::text("done")]);
+    let test = Test::new()
+        .skill("s", "---\nname: s\ndescription: d\n---\nBody")
+        .endpoint(&server);
+    test.again()
+        .args(["--session", "work.1", "use it"])
+        .run()
+        .success();
+    server.finish();
+    let test = test.env_unset("LLM_API_BASE_URL").env_unset("LLM_API_KEY");
+    let run = test.again().args(["sessions", "list"]).run().success();
+    run.stdout_has("work.1  ")
+        .stdout_has("4 messages")
+        .stderr_is_empty();
+    let run = test
+        .again()
+        .args(["sessions", "list", "--json"])
+        .run()
+        .success();
+    let list = run.stdout_json();
+    let one = &list["sessions"][0];
+    assert_eq!(
+        (&one["name"], &one["messages"]),
+        (&"work.1".into(), &4.into())
+    );
+    assert_eq!(
+        one["folder"],
+        test.path("").to_string_lossy().trim_end_matches('/')
+    );
+    assert!(
+        one["in_use"].is_null() && one["id"].as_str().unwrap().len() == 36,
+        "{one}"
+    );
+    assert!(
+        one["bytes"].as_u64() > Some(100)
+            && one["created"].is_string()
+            && one["last_activity"].is_string()
+    );
+    let run = test
+        .again()
+        .args(["sessions", "show", "work.1"])
+        .run()
+        .success();
+    run.stdout_has("user: use it\n→ get_skill {\"skill_name\":\"s\"}\n← get_skill: ")
+        .stdout_has("assistant: done\n");
+    let run = test
+        .again()
+        .args(["sessions", "show", "work.1", "--json"])
+        .run()
+        .success();
+    assert_eq!(run.stdout_json()["messages"][3]["text"], "done");
+    let run = test
+        .again()
+        .args(["sessions", "delete", "work1"])
+        .run()
+        .status(1);
+    run.stderr_has("did you mean work.1?");
+    let run = test
+        .again()
+        .args(["sessions", "delete", "nothing", "--json"])
+        .run()
+        .status(1);
+    assert_eq!(run.stdout_json()["error"]["kind"], "io");
+    test.again()
+        .args(["sessions", "delete", "work.1"])
+        .run()
+        .success();
+    assert_eq!(names(&test), [""; 0]);
+    test.again()
+        .args(["sessions"])
+        .run()
+        .success()
+        .stdout_is_empty()
+        .stderr_has("there is no session");
+}
+
+/// On a terminal a conversation saves itself, from its first message on, and
+/// shows its last turns when it goes on.
+#[test]
+fn a_conversation_on_a_terminal_saves_itself() {
+    let server = Server::start((0..5).map(|_| Reply::text("so it is")));
+    let test = Test::new().endpoint(&server);
+    let mut terminal = test.again().terminal();
+    terminal.expect("> ");
+    assert!(!test.exists(FOLDER));
+    for number in ["one", "two", "three"] {
+        terminal.type_line(number).expect("so it is").expect("> ");
+    }
+    let all = names(&test);
+    assert!(
+        all.len() == 1
+            && all[0].starts_with("20")
+            && all[0].len() == "2026-11-22-1403-ab12.jsonl".len(),
+        "{all:?}"
+    );
+    terminal
+        .type_line("/session")
+        .expect("session 20")
+        .expect("id ")
+        .expect("6 messages")
+        .expect("> ");
+    terminal
+        .type_line("/save kept")
+        .expect("saved as `kept`")
+        .expect("> ");
+    terminal.type_line("four").expect("so it is").expect("> ");
+    assert_eq!(names(&test), ["kept.jsonl"]);
+    terminal
+        .type_line("/save ../x")
+        .expect("it is no name")
+        .expect("> ")
+        .ctrl('d');
+    terminal.wait_exit().success();
+    let mut terminal = test.again().args(["-c"]).terminal();
+    terminal
+        .expect("going on with session `kept`")
+        .expect("8 messages");
+    terminal
+        .expect("… 4 messages before")
+        .expect("user: three")
+        .expect("user: four")
+        .expect("> ");
+    assert!(!terminal.output().contains("user: two"));
+    // A second name is a copy; another session is never replaced.
+    terminal
+        .type_line("/save copy")
+        .expect("saved as `copy`")
+        .expect("> ");
+    terminal
+        .type_line("/save kept")
+        .expect("there is one of this name")
+        .expect("> ");
+    terminal
+        .type_line("five")
+        .expect("so it is")
+        .expect("> ")
+        .type_line("/exit");
+    terminal.wait_exit().success();
+    let kept = test.read(&file("kept"));
+    assert!(!kept.contains("five") && test.read(&file("copy")).contains("five"));
+    server.finish();
+}
+
+/// A conversation from a pipe is saved when it says so.
+#[test]
+fn a_piped_conversation_can_be_saved() {
+    let server = Server::start([Reply::text("a"), Reply::text("b"), Reply::text("c")]);
+    let test = Test::new().endpoint(&server);
+    let run = test
+        .again()
+        .args(["chat", "-o", "jsonl"])
+        .stdin("one\n/save p\ntwo\n")
+        .run()
+        .success();
+    let results = run.stdout_json_lines();
+    let sessions: Vec<_> = results
+        .iter()
+        .filter(|r| r["type"] == "result")
+        .map(|r| &r["session"])
+        .collect();
+    assert_eq!(sessions, [&serde_json::Value::Null, &"p".into()]);
+    test.again()
+        .args(["--session", "p", "three"])
+        .run()
+        .success();
+    assert_eq!(
+        contents(&server.finish()[2]),
+        ["one", "a", "two", "b", "three"]
+    );
+}
+
+/// The oldest of those that nobody has named go; the others stay.
+#[test]
+fn old_conversations_are_pruned() {
+    let (test, text) = saved();
+    let automatic = |name: &str| {
+        text.replacen(
+            "\"automatic\":null",
+            &format!("\"automatic\":\"{name}\""),
+            1,
+        )
+    };
+    let mut test = test;
+    for number in 0..105 {
+        let name = format!("2020-01-01-0000-{number:04}");
+        // One of them has been renamed by hand, and one is damaged.
+        let stem = if number == 1 {
+            "renamed".into()
+        } else {
+            name.clone()
+        };
+        let text = if number == 2 {
+            "junk\n".into()
+        } else {
+            automatic(&name)
+        };
+        test = test.file(&file(&stem), text);
+        let path = test.path(file(&stem));
+        let time = std::time::SystemTime::UNIX_EPOCH + seconds(1e9 + f64::from(number));
+        fs::File::options()
+            .write(true)
+            .open(path)
+            .unwrap()
+            .set_modified(time)
+            .unwrap();
+    }
+    let server = Server::start([Reply::text("so")]);
+    let mut terminal = test.clone().endpoint(&server).terminal();
+    terminal
+        .expect("> ")
+        .type_line("hi")
+        .expect("so")
+        .expect("> ")
+        .ctrl('d');
+    terminal.wait_exit().success();
+    server.finish();
+    let left = names(&test);
+    // 99 old ones and the new one, and `s`, `renamed`, the damaged one.
+    assert_eq!(left.len(), 103, "{left:?}");
+    for name in [
+        "s",
+        "renamed",
+        "2020-01-01-0000-0002",
+        "2020-01-01-0000-0006",
+        "2020-01-01-0000-0104",
+    ] {
+        assert!(left.contains(&format!("{name}.jsonl")), "{name}");
+    }
+    for number in [0, 3, 4, 5] {
+        assert!(
+            !left.contains(&format!("2020-01-01-0000-{number:04}.jsonl")),
+            "{number}"
+        );
+    }
+}
+
+/// SIGTERM, and whatever else ends the program, leaves a whole session.
+#[test]
+fn a_terminated_conversation_is_whole() {
+    let server = Server::start([Reply::text("a"), Reply::nothing().hang(), Reply::text("b")]);
+    let test = Test::new().endpoint(&server);
+    let mut running = test
+        .again()
+        .args(["chat", "--session", "s"])
+        .stdin_open()
+        .spawn();
+    running.write_stdin("one\ntwo\n");
+    server.wait_for_requests(2);
+    running.signal(libc::SIGTERM);
+    running.wait().status(-libc::SIGTERM);
+    let run = test
+        .again()
+        .args(["--session", "s", "three"])
+        .run()
+        .success();
+    run.stderr_lacks("torn").stderr_has("3 messages");
+    // A question that failed is replaced by the next.
+    assert_eq!(contents(&server.finish()[2]), ["one", "a", "three"]);
+}
