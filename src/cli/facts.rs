@@ -97,7 +97,9 @@ fn wish(words: &[String]) -> Result<Wish> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words.as_slice() {
         [] | ["list"] => Ok(Wish::List),
-        ["list", ..] => Err(usage("facts list takes no words")),
+        ["list", ..] => {
+            Err(usage("facts list takes no words").with_hint("skills-runner facts list"))
+        }
         ["add", text @ ..] if !text.is_empty() => Ok(Wish::Add(text.join(" "))),
         ["add"] => Err(usage("facts add needs the fact")
             .with_hint("skills-runner facts add TEXT; `-` reads it from standard input")),

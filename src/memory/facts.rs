@@ -235,7 +235,7 @@ fn line_of(
     below_important: bool,
     lead: &str,
 ) -> String {
-    let source = content(new.source).replace(['<', '>'], "");
+    let source = content(&new.source.replace(['<', '>'], ""));
     let source = crate::text::cut(&source, limits::FACT_SOURCE_BYTES);
     let lead = if lead.is_empty() { "- " } else { lead };
     let tag = if important && !has_tag(new.content) {

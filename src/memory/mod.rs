@@ -8,5 +8,7 @@ pub mod notes;
 pub mod overlap;
 mod scan;
 pub mod store;
+#[cfg(test)]
+mod tests;
 
 pub use store::{Added, Memory};

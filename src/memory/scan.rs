@@ -64,14 +64,22 @@ pub fn scan(bytes: &[u8]) -> Scan {
                 if count >= least && count == trimmed.chars().count() {
                     (open, scan.end) = (Open::Nothing, scan.lines.len());
                 }
-                extend(&mut scan.items, item.is_some(), number);
+                extend(
+                    &mut scan.items,
+                    item.is_some() && !trimmed.is_empty(),
+                    number,
+                );
                 continue;
             }
             Open::Comment => {
                 if trimmed.contains("-->") {
                     (open, scan.end) = (Open::Nothing, scan.lines.len());
                 }
-                extend(&mut scan.items, item.is_some(), number);
+                extend(
+                    &mut scan.items,
+                    item.is_some() && !trimmed.is_empty(),
+                    number,
+                );
                 continue;
             }
             Open::Nothing => {}
@@ -123,9 +131,12 @@ pub fn scan(bytes: &[u8]) -> Scan {
     scan
 }
 
-/// The line as text, without its line break; empty where it is no text.
+/// The line as text, without its line break; as far as it is text.
 pub fn text<'b>(bytes: &'b [u8], line: &Range<usize>) -> &'b str {
-    let line = std::str::from_utf8(&bytes[line.clone()]).unwrap_or("\u{fffd}");
+    let line = &bytes[line.clone()];
+    let line = std::str::from_utf8(line).unwrap_or_else(|error| {
+        std::str::from_utf8(&line[..error.valid_up_to()]).unwrap_or_default()
+    });
     line.trim_end_matches(['\n', '\r'])
 }
 

@@ -1,0 +1,532 @@
+//! Facts and daily notes: kept between conversations, in files of a person's.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::harness::{MODEL, Outcome, Reply, Server, Test, seconds};
+
+/// Another secret than the key, which the scripted endpoint looks for.
+const SECRET: &str = "gateway-0123456789abcdef";
+const HEADERS: &str = r#"{"x-gateway": "gateway-0123456789abcdef"}"#;
+
+const FRONT: &str = "---\ntype: memory\ncreated: 2026-01-01\nmodified: 2026-01-01\n---\n";
+
+fn memory() -> Test {
+    Test::new().env("MEMORY_PATH", "kept/facts.md")
+}
+
+fn facts(test: &Test, words: &[&str]) -> Outcome {
+    test.again().args(["facts"]).args(words).run()
+}
+
+fn listed(test: &Test) -> Vec<Value> {
+    let run = facts(test, &["list", "--json"]).success();
+    run.stdout_json()["facts"].as_array().unwrap().clone()
+}
+
+/// The local date, as the system tells it.
+fn today(zone: &str) -> String {
+    let mut date = std::process::Command::new("date");
+    let told = date.arg("+%F").env("TZ", zone).output().unwrap().stdout;
+    String::from_utf8(told).unwrap().trim().to_owned()
+}
+
+/// R-FACT-1, R-FACT-2.
+#[test]
+fn facts_are_added_listed_and_removed() {
+    let test = memory();
+    facts(&test, &[])
+        .success()
+        .stdout_is_empty()
+        .stderr_has("there is no fact in");
+    assert!(!test.exists("kept"), "looking writes nothing");
+    facts(&test, &["add", "likes", "green tea #drinks"])
+        .success()
+        .stdout("remembered: likes green tea #drinks\n");
+    let run = test
+        .again()
+        .args(["facts", "add", "-"])
+        .stdin("no nuts\nat all #important\n")
+        .run();
+    run.success()
+        .stdout("remembered: no nuts at all #important\n");
+    let date = today("");
+    facts(&test, &["list"]).success().stdout(&format!(
+        "1\t{date}\tno nuts at all #important\n2\t{date}\tlikes green tea #drinks\n"
+    ));
+    let all = listed(&test);
+    let expected = json!({
+        "number": 2, "content": "likes green tea #drinks", "important": false, "tags": ["drinks"],
+        "created": date, "source": "command line", "line": 15,
+    });
+    assert_eq!(all[1], expected);
+    facts(&test, &["add", "likes green tea #drinks"])
+        .success()
+        .stdout("known already: likes green tea #drinks\n");
+    facts(&test, &["add", "likes the green tea #drinks", "--json"]).success().stdout(
+        "{\"known\":false,\"remembered\":\"likes the green tea #drinks\",\"replaced\":\"likes green tea #drinks\"}\n",
+    );
+    facts(&test, &["remove", "3"])
+        .status(2)
+        .stderr_has("there is no such number")
+        .stderr_has("(2 facts)");
+    facts(&test, &["remove", "1"])
+        .success()
+        .stdout("removed: no nuts at all #important\n");
+    assert_eq!(listed(&test).len(), 1);
+    let meta = fs::metadata(test.path("kept/facts.md")).unwrap();
+    assert_eq!(meta.mode() & 0o777, 0o600);
+    assert_eq!(
+        fs::metadata(test.path("kept")).unwrap().mode() & 0o777,
+        0o700
+    );
+    let names = fs::read_dir(test.path("kept")).unwrap().count();
+    assert_eq!(names, 1, "nothing else is left there");
+}
+
+#[test]
+fn wrong_words_and_a_missing_setting_are_told() {
+    let table: [(&[&str], &str); 7] = [
+        (&["add"], "facts add needs the fact"),
+        (&["add", " \n "], "failed to store the fact: it is empty"),
+        (&["remove"], "takes the number of one fact"),
+        (&["remove", "0"], "takes the number of one fact, not `0`"),
+        (&["remove", "1", "2"], "takes the number of one fact"),
+        (&["list", "all"], "facts list takes no words"),
+        (&["forget"], "`facts forget` is no command"),
+    ];
+    let test = memory();
+    for (words, message) in table {
+        facts(&test, words)
+            .status(2)
+            .stdout_is_empty()
+            .stderr_has(message)
+            .stderr_has("hint: ");
+    }
+    facts(&test, &["add", &"long ".repeat(1000)])
+        .status(2)
+        .stderr_has("a fact at most 2048");
+    assert!(!test.exists("kept/facts.md"));
+    let unset = Test::new();
+    facts(&unset, &["add", "x"])
+        .status(78)
+        .stderr_has("hint: MEMORY_PATH names a Markdown file");
+    let run = facts(&unset, &["list", "--json"]).status(78);
+    assert_eq!(run.stdout_json()["error"]["kind"], "config");
+}
+
+/// Files that are not to be written, or are not what they should be: nothing is lost.
+#[test]
+fn a_file_that_is_not_fit_is_left_as_it_is() {
+    let large = format!("{FRONT}{}", "word ".repeat(1_400_000));
+    let table: [(&str, &[u8], u32, &str); 5] = [
+        (
+            "foreign",
+            b"# Shopping\n\n- milk\n",
+            0o600,
+            "no frontmatter with `type: memory`",
+        ),
+        (
+            "read-only",
+            FRONT.as_bytes(),
+            0o444,
+            "it may not be written",
+        ),
+        ("large", large.as_bytes(), 0o600, "it is larger than"),
+        (
+            "damaged",
+            b"---\ntype: memory\n\xff\xfe",
+            0o600,
+            "no frontmatter with",
+        ),
+        ("binary", b"\0\0\0\0", 0o600, "no frontmatter with"),
+    ];
+    for (name, bytes, mode, message) in table {
+        let test = memory()
+            .file("kept/facts.md", bytes)
+            .mode("kept/facts.md", mode);
+        facts(&test, &["add", "a fact"])
+            .status(1)
+            .stderr_has(message);
+        assert!(
+            fs::read(test.path("kept/facts.md")).unwrap() == bytes,
+            "{name}"
+        );
+        assert_eq!(
+            fs::read_dir(test.path("kept")).unwrap().count(),
+            1,
+            "{name}"
+        );
+    }
+    let test = memory()
+        .file("other.md", FRONT)
+        .link("kept/facts.md", "../other.md");
+    for words in [&["add", "a fact"][..], &["list"]] {
+        facts(&test, words)
+            .status(1)
+            .stderr_has("it is a link")
+            .stderr_has("/other.md");
+    }
+    assert_eq!(test.read("other.md"), FRONT);
+    let test = memory().folder("kept/facts.md");
+    facts(&test, &["add", "a fact"])
+        .status(1)
+        .stderr_has("it is no regular file");
+    let test = memory().file("kept/facts.md", FRONT);
+    fs::hard_link(test.path("kept/facts.md"), test.path("other")).unwrap();
+    facts(&test, &["add", "a fact"])
+        .status(1)
+        .stderr_has("a hard link");
+    assert_eq!(test.read("other"), FRONT);
+    let test = memory().file("kept", "a file");
+    facts(&test, &["add", "a fact"])
+        .status(1)
+        .stderr_has("failed to make the folder");
+}
+
+/// What a killed writer left is cleared, and mode and other lines stay.
+#[test]
+fn a_change_keeps_the_mode_and_clears_what_was_left() {
+    let test = memory()
+        .file("kept/facts.md", format!("{FRONT}## Recent\r\nmine\r\n"))
+        .mode("kept/facts.md", 0o640)
+        .file("kept/.facts.md.new", "half a fi");
+    facts(&test, &["add", "a fact"]).success();
+    let text = test.read("kept/facts.md");
+    let date = today("");
+    let changed = FRONT.replace("modified: 2026-01-01", &format!("modified: {date}"));
+    assert_eq!(
+        text,
+        format!(
+            "{changed}## Recent\r\nmine\r\n\n- [{date}] a fact <!-- source: command line -->\n"
+        )
+    );
+    assert_eq!(
+        fs::metadata(test.path("kept/facts.md")).unwrap().mode() & 0o777,
+        0o640
+    );
+    assert!(!test.exists("kept/.facts.md.new"));
+}
+
+/// A full disk: the old file stays whole.
+#[test]
+fn without_room_nothing_is_lost() {
+    let old = format!("{FRONT}{}", "a line of a person's\n".repeat(500));
+    let test = memory().file("kept/facts.md", &old);
+    let line = "ulimit -f 8; exec skills-runner facts add 'one more fact'";
+    test.again()
+        .shell(line)
+        .run()
+        .status(1)
+        .stderr_has("failed to change the facts");
+    assert_eq!(test.read("kept/facts.md"), old);
+    assert!(!test.exists("kept/.facts.md.new"));
+    let date = today("");
+    let note = format!("notes/{date}.md");
+    let test = Test::new()
+        .env("NOTES_FOLDER_PATH", "notes")
+        .file(&note, &old);
+    let line = r#"ulimit -f 22; exec skills-runner tool write_daily_note "$(printf '{"activity":"%02000d"}' 7)""#;
+    test.again()
+        .shell(line)
+        .run()
+        .status(1)
+        .stdout_has("failed to write the daily note");
+    assert!(test.read(&note) == old);
+}
+
+/// R-FACT-3, and the conversation's name as the source.
+#[test]
+fn a_model_remembers_and_is_told_what_it_replaced() {
+    let remember = |content: &str| {
+        Reply::call(
+            "remember_fact",
+            &json!({"content": content, "important": true}),
+        )
+    };
+    let server = Server::start([
+        remember("the user likes green tea"),
+        remember("the user likes strong green tea"),
+        remember(&format!("the key is {SECRET}")),
+        remember(" "),
+        Reply::text("done"),
+    ]);
+    let test = memory().endpoint(&server).env("LLM_EXTRA_HEADERS", HEADERS);
+    test.again()
+        .args(["remember"])
+        .run()
+        .success()
+        .stdout("done\n");
+    let requests = server.finish();
+    let results: Vec<Value> = requests[4]
+        .messages()
+        .iter()
+        .filter(|message| message["role"] == "tool")
+        .map(|message| serde_json::from_str(message["content"].as_str().unwrap()).unwrap())
+        .collect();
+    assert_eq!(
+        results[0],
+        json!({"remembered": "the user likes green tea"})
+    );
+    let replaced = json!({
+        "remembered": "the user likes strong green tea",
+        "replaced": "the user likes green tea #important",
+    });
+    assert_eq!(results[1], replaced);
+    assert_eq!(results[2], json!({"remembered": "the key is [secret]"}));
+    assert!(
+        results[3]["error"]
+            .as_str()
+            .unwrap()
+            .contains("it is empty")
+    );
+    assert_eq!(
+        requests[0].tool_names(),
+        ["remember_fact"],
+        "there are no skills"
+    );
+    assert!(!test.read("kept/facts.md").contains(SECRET));
+    let all = listed(&test);
+    assert_eq!(all[0]["source"].as_str().unwrap().len(), 36, "{all:?}");
+
+    // R-FACT-4: the next conversation knows.
+    let server = Server::start([Reply::text("yes")]);
+    test.again()
+        .endpoint(&server)
+        .args(["do you know?"])
+        .run()
+        .success();
+    let system = server.finish()[0].messages()[0]["content"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    assert!(
+        system.contains("the user likes strong green tea #important"),
+        "{system}"
+    );
+}
+
+/// R-LIFE-1: a conversation goes on without what cannot be read.
+#[test]
+fn facts_that_cannot_be_read_stop_nothing() {
+    let server = Server::start([
+        Reply::call("remember_fact", &json!({"content": "x y"})),
+        Reply::text("fine"),
+    ]);
+    let test = memory()
+        .file("kept/facts.md", "# Shopping\n")
+        .endpoint(&server);
+    let run = test.again().args(["hi"]).run().success();
+    run.stdout("fine\n")
+        .stderr_has("failed to read the facts")
+        .stderr_has("no file of facts");
+    let last = server.finish()[1].last_message()["content"].clone();
+    assert!(
+        last.as_str()
+            .unwrap()
+            .contains("set MEMORY_PATH to a file of its own"),
+        "{last}"
+    );
+    assert_eq!(test.read("kept/facts.md"), "# Shopping\n");
+}
+
+/// `/facts` works on the same file.
+#[test]
+fn facts_are_kept_in_a_conversation_by_hand() {
+    let server = Server::start([]);
+    let run = memory()
+        .endpoint(&server)
+        .args(["chat"])
+        .stdin("/facts\n/facts add the sky is blue\n/facts list\n/facts remove 1\n/facts remove 7\n/facts dance\n")
+        .run();
+    run.status(1)
+        .stderr_has("there are no facts yet")
+        .stderr_has("remembered: the sky is blue")
+        .stderr_has(" the sky is blue\n")
+        .stderr_has("removed: the sky is blue")
+        .stderr_has("there is no such number")
+        .stderr_has("/facts stands alone, or with add TEXT, or with remove N");
+    server.finish();
+}
+
+/// Several writers at once: no fact is lost. Each is a process of its own.
+#[test]
+fn sixteen_writers_lose_nothing() {
+    let test = memory().timeout(seconds(120.0));
+    let adds = "for n in $(seq 12); do skills-runner facts add \"writer $w has number $n of $w-$n\" >/dev/null || exit 1; done";
+    let line = format!(
+        "for w in $(seq 16); do ({adds}) & pids=\"$pids $!\"; done; for p in $pids; do wait $p || exit 1; done"
+    );
+    test.again()
+        .shell(&line)
+        .timeout(seconds(120.0))
+        .run()
+        .success()
+        .stderr_is_empty();
+    let all = listed(&test);
+    assert_eq!(all.len(), 16 * 12);
+    for writer in 1..=16 {
+        for number in 1..=12 {
+            let content = format!("writer {writer} has number {number} of {writer}-{number}");
+            assert!(
+                all.iter().any(|fact| fact["content"] == content),
+                "{content}"
+            );
+        }
+    }
+}
+
+/// Whoever is killed leaves a whole file, with all that was acknowledged.
+#[test]
+fn a_killed_writer_leaves_a_whole_file() {
+    let test = memory();
+    let mut acknowledged = Vec::new();
+    for round in 0..30_u64 {
+        let content = format!("number {round} is here");
+        let running = test.again().args(["facts", "add", &content]).spawn();
+        std::thread::sleep(Duration::from_micros(500 + 700 * round));
+        running.kill9();
+        if running.wait().status_is(0) {
+            acknowledged.push(content);
+        }
+    }
+    facts(&test, &["add", "the last one"]).success();
+    let all = listed(&test);
+    for content in acknowledged {
+        assert!(
+            all.iter().any(|fact| fact["content"] == content),
+            "{content}"
+        );
+    }
+    assert_eq!(fs::read_dir(test.path("kept")).unwrap().count(), 1);
+}
+
+/// R-NOTE-1: today's note by the local date; what a person wrote stays.
+#[test]
+fn a_daily_note_is_appended_to() {
+    let test = Test::new().env("NOTES_FOLDER_PATH", "vault/daily");
+    let write = |test: &Test, arguments: &Value| {
+        let arguments = arguments.to_string();
+        test.again()
+            .args(["tool", "write_daily_note", &arguments])
+            .run()
+    };
+    for zone in ["UTC", "Etc/GMT-14", "Etc/GMT+12"] {
+        let test = test.again().env("TZ", zone);
+        let path = format!("vault/daily/{}.md", today(zone));
+        let test = test.file(&path, "# My day\r\n\r\n- [ ] a task");
+        write(
+            &test,
+            &json!({"activity": "Did **x**.\n\n- y", "title": "Work\n# on x"}),
+        )
+        .success()
+        .stdout_has(&path);
+        write(&test, &json!({"activity": "Did z."})).success();
+        let text = test.read(&path);
+        let rest = text
+            .strip_prefix("# My day\r\n\r\n- [ ] a task\n\n## ")
+            .expect(&text);
+        let (time, rest) = rest.split_at(5);
+        assert!(time.as_bytes()[2] == b':', "{text}");
+        let rest = rest
+            .strip_prefix(" Work # on x\n\nDid **x**.\n\n- y\n\n## ")
+            .expect(&text);
+        assert_eq!(&rest[5..], "\n\nDid z.\n");
+        fs::remove_dir_all(test.path("vault")).unwrap();
+    }
+    write(&test, &json!({"activity": " \n"}))
+        .status(1)
+        .stdout_has("it is empty");
+    assert!(!test.exists("vault"));
+    write(&test, &json!({"activity": "x"})).success();
+    let path = format!("vault/daily/{}.md", today(""));
+    assert_eq!(
+        fs::metadata(test.path(&path)).unwrap().mode() & 0o777,
+        0o600
+    );
+    let test = test.mode(&path, 0o444);
+    let old = test.read(&path);
+    write(&test, &json!({"activity": "y"}))
+        .status(1)
+        .stdout_has("it is read-only");
+    assert_eq!(test.read(&path), old);
+    fs::remove_file(test.path(&path)).unwrap();
+    let test = test.file("secret", "s").link(&path, "../../secret");
+    write(&test, &json!({"activity": "y"}))
+        .status(1)
+        .stdout_has("it is a link");
+    assert_eq!(test.read("secret"), "s");
+    let unset = Test::new();
+    write(&unset, &json!({"activity": "y"}))
+        .status(1)
+        .stdout_has("NOTES_FOLDER_PATH");
+}
+
+/// Sixteen notes at once: each is whole.
+#[test]
+fn several_writers_of_a_note_lose_nothing() {
+    let test = Test::new().env("NOTES_FOLDER_PATH", "n");
+    let add = "skills-runner tool write_daily_note \"{\\\"activity\\\":\\\"entry $w of all\\\"}\" >/dev/null";
+    let line = format!("for w in $(seq 16); do {add} & done; wait");
+    test.again().shell(&line).run().success();
+    let text = test.read(&format!("n/{}.md", today("")));
+    for writer in 1..=16 {
+        assert!(
+            text.contains(&format!("\n\nentry {writer} of all\n")),
+            "{text}"
+        );
+    }
+    assert_eq!(text.matches("## ").count(), 16);
+}
+
+/// A conversation leaves its log, however it ends; a question alone does not.
+#[test]
+fn a_finished_conversation_is_logged_in_the_note() {
+    let server = Server::start([
+        Reply::call("write_daily_note", &json!({"activity": "noted"})),
+        Reply::text("# One\n\nlong text"),
+        Reply::error(400, "broken"),
+        Reply::text("two"),
+        Reply::text("alone"),
+    ]);
+    let test = Test::new()
+        .env("NOTES_FOLDER_PATH", "n")
+        .env("LLM_EXTRA_HEADERS", HEADERS)
+        .endpoint(&server);
+    test.again()
+        .args(["chat"])
+        .stdin(format!("first {SECRET}\nsecond\n/retry\n"))
+        .run()
+        .status(1);
+    let path = format!("n/{}.md", today(""));
+    let text = test.read(&path);
+    let (_, log) = text.split_once(" conversation ").expect(&text);
+    assert!(
+        log.contains(&format!("\n\n2 turns with {MODEL}, ")),
+        "{text}"
+    );
+    assert!(log.contains("; tools: write_daily_note 1\n"), "{text}");
+    assert!(
+        log.contains("\n**first [secret]**\n\n> # One\n>\n> long text\n\n**second**\n\n> two\n"),
+        "{text}"
+    );
+    test.again().args(["question"]).run().success();
+    assert_eq!(test.read(&path), text);
+    test.again().args(["chat"]).stdin("/help\n").run().success();
+    assert_eq!(test.read(&path), text);
+    server.finish();
+    let server = Server::start([Reply::nothing().hang()]);
+    let running = test
+        .again()
+        .endpoint(&server)
+        .args(["chat", "wait"])
+        .spawn();
+    server.wait_for_requests(1);
+    running.signal(libc::SIGTERM);
+    running.wait().status(-libc::SIGTERM);
+    let text = test.read(&path);
+    assert!(text.ends_with("\n**wait**\n\n> (no answer)\n"), "{text}");
+}
