@@ -202,15 +202,19 @@ impl Run {
     pub fn equip(&self, output: &mut Output) -> Result<(String, Tools<'_>)> {
         let catalogue = self.skills.catalogue();
         let is_usable = catalogue.usable().next().is_some();
+        let tools = Tools::offered(self.bench(), &catalogue);
         if !is_usable {
+            let which = match tools.definitions() {
+                [] => "tools",
+                _ => "tools for skills",
+            };
             // Stays with --quiet: without skills the program is another one.
             output.warn(&format!(
-                "{}: the model gets no tools (--skills DIR names a folder of skills)",
+                "{}: the model gets no {which} (--skills DIR names a folder of skills)",
                 self.without_skills(&catalogue)
             ));
         }
         self.tell_problems(&catalogue, is_usable, output);
-        let tools = Tools::offered(self.bench(), &catalogue);
         let runs_scripts = tools.offers_scripts();
         if is_usable && !runs_scripts && self.typed.scripts {
             let why = Interpreter::without_venv(&self.config.scripts).err();
@@ -254,7 +258,7 @@ impl Run {
         match self.memory().map(|memory| memory.for_prompt()) {
             Some(Ok(facts)) if !facts.is_empty() => self.config.secrets.mask(&facts).into_owned(),
             Some(Err(error)) => {
-                output.warn(&format!("{error}"));
+                output.warn(&error.to_string());
                 String::new()
             }
             _ => String::new(),

@@ -85,14 +85,16 @@ def kills(program, environment, arguments):
             [program, "facts", "add", text],
             env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
         )
-        time.sleep(chance.uniform(0, longest))
-        child.send_signal(signal.SIGKILL)
+        try:
+            child.wait(chance.uniform(0, longest))
+        except subprocess.TimeoutExpired:
+            child.send_signal(signal.SIGKILL)
         printed = child.communicate()[0].decode()
         if child.returncode == -signal.SIGKILL:
             killed += 1
         else:
-            # Half of the writers are to be hit before they end.
-            longest = 0.95 * longest + 0.05 * 1.6 * (time.monotonic() - began)
+            # Most of the writers are to be hit before they end.
+            longest = 0.9 * longest + 0.1 * 1.3 * (time.monotonic() - began)
         if printed.startswith("remembered:"):
             acknowledged.append(text)
         left += any(path.name.startswith(".") for path in folder.iterdir()) if folder.exists() else 0
