@@ -429,12 +429,16 @@ fn what_may_work_begins() {
         leave(terminal);
         server.finish();
     }
-    let missing = "Missing scopes: api.model.read";
-    let (server, mut terminal) = starts(move |_| Reply::error(403, missing));
-    terminal.expect("may not list").expect("> ");
-    terminal.type_line("hi").expect("Done.").expect("> ");
-    leave(terminal);
-    server.finish();
+    for (status, message) in [
+        (403, "Missing scopes: api.model.read"),
+        (401, "x-api-key header is required"),
+    ] {
+        let (server, mut terminal) = starts(move |_| Reply::error(status, message));
+        terminal.expect("does not list its models").expect("> ");
+        terminal.type_line("hi").expect("Done.").expect("> ");
+        leave(terminal);
+        server.finish();
+    }
 }
 
 /// Nobody but a conversation on a terminal asks for the list.

@@ -13,6 +13,11 @@ use crate::world::output::Output;
 /// Where Ollama listens, unless it was told otherwise.
 const OLLAMA_PORT: u16 = 11434; // not a bound
 
+/// Refusals that are meant for the list alone, of keys that are good for
+/// answers: OpenAI's restricted keys lack a scope, and Anthropic's list wants
+/// headers of its own API.
+const LIST_REFUSALS: [&str; 3] = ["scope", "x-api-key", "anthropic-version"];
+
 impl Chat<'_> {
     /// Whether the endpoint answers, takes the credentials and has the model.
     /// What cannot work ends the conversation before it begins.
@@ -28,9 +33,8 @@ impl Chat<'_> {
                 ));
                 Ok(())
             }
-            // Some keys are good for answers, and not for the list.
-            Ok(Found::Refused(error)) if error.message().contains("scope") => {
-                output.note("the key may not list the endpoint's models");
+            Ok(Found::Refused(error)) if is_of_list(&error) => {
+                output.note("the endpoint does not list its models to this key");
                 Ok(())
             }
             Ok(Found::Refused(error)) => Err(error),
@@ -103,6 +107,12 @@ impl Chat<'_> {
             output.show(&event);
         })
     }
+}
+
+fn is_of_list(error: &Error) -> bool {
+    LIST_REFUSALS
+        .iter()
+        .any(|words| error.message().contains(words))
 }
 
 /// The conversation goes on all the same, and can be given another model.
