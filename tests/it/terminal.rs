@@ -291,7 +291,8 @@ fn the_model_and_the_tools_are_told_and_changed() {
     terminal
         .expect("> ")
         .type_line("/model")
-        .expect("the model is test-model");
+        .expect("the model is test-model")
+        .expect("the endpoint lists test-model, other-model\n");
     terminal.expect("> ").type_line("/model other-model");
     terminal.expect("the model is now other-model").expect("> ");
     terminal.type_line("hi").expect("Done.").expect("> ");

@@ -2,11 +2,12 @@
 //! in between. Only for a person: a pipe sends no request but its own.
 
 use crate::cli::chat::{Chat, Line};
-use crate::cli::listed::{Found, Unlisted, look};
+use crate::cli::listed::{Found, Unlisted, look, names};
 use crate::config::Endpoint;
 use crate::error::{Error, Kind, Result};
+use crate::limits;
 use crate::model::Model as _;
-use crate::model::http::{HttpModel, Server};
+use crate::model::http::{HttpModel, Inquiry, Listing, Server};
 use crate::text;
 use crate::world::output::Output;
 
@@ -50,47 +51,67 @@ impl Chat<'_> {
         }
     }
 
-    /// Tells the model's name, or changes it for what follows.
+    /// Tells the model's name and what others there are, or changes it for what
+    /// follows.
     pub fn choose_model(&mut self, name: &str, output: &mut Output) -> Line {
-        if name.is_empty() {
-            output.note(&format!("the model is {}", self.model.name()));
-            return Line::Nothing;
-        }
-        let name = text::sendable(name).into_owned();
-        if name.contains(char::is_whitespace) {
-            let message = "the name of a model has no blanks".to_string();
-            return self.refuse(message, false, output);
-        }
         let Some(endpoint) = self.endpoint() else {
             return Line::Nothing;
         };
-        let endpoint = Endpoint {
-            model: name,
-            ..endpoint
+        let told = if name.is_empty() {
+            output.note(&format!("the model is {}", endpoint.model));
+            self.list_models(&endpoint, output)
+        } else if name.contains(char::is_whitespace) {
+            let message = "the name of a model has no blanks".to_string();
+            return self.refuse(message, false, output);
+        } else {
+            let model = text::sendable(name).into_owned();
+            let endpoint = Endpoint { model, ..endpoint };
+            self.change_model(&endpoint, output)
         };
+        let Err(error) = told else {
+            return Line::Nothing;
+        };
+        match error.kind() {
+            // Ctrl+C: then it is not known, and the prompt is there again.
+            Kind::Interrupted(signal) if self.goes_on(signal) => {
+                self.run.patience.interrupt.take();
+                output.end_prompt();
+            }
+            // The next wait of the conversation ends it.
+            Kind::Interrupted(_) => {}
+            _ => output.warn(error.message()),
+        }
+        Line::Nothing
+    }
+
+    fn list_models(&self, endpoint: &Endpoint, output: &mut Output) -> Result<()> {
+        if !self.is_terminal {
+            return Ok(());
+        }
+        let inquiry = Inquiry::new(endpoint.clone(), self.run.patience.clone());
+        if let Listing::Models(models) = inquiry.models(&mut |event| output.show(&event))? {
+            let names: Vec<&str> = names(&models).take(limits::NAMES).collect();
+            let more = match models.len() - names.len() {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            output.note(&format!("the endpoint lists {}{more}", names.join(", ")));
+        }
+        Ok(())
+    }
+
+    fn change_model(&mut self, endpoint: &Endpoint, output: &mut Output) -> Result<()> {
         let run = self.run;
         // Anew: what was learned of the endpoint was learned with the other one.
         self.model = HttpModel::new(endpoint.clone(), run.typed.stream, run.patience.clone());
-        output.name_model(self.model.name());
-        output.note(&format!("the model is now {}", self.model.name()));
-        if !self.is_terminal {
-            return Line::Nothing;
+        output.name_model(&endpoint.model);
+        output.note(&format!("the model is now {}", endpoint.model));
+        if self.is_terminal
+            && let Found::Unlisted(unlisted) = self.look(endpoint, output)?
+        {
+            warn_of(&unlisted, output);
         }
-        match self.look(&endpoint, output) {
-            Ok(Found::Unlisted(unlisted)) => warn_of(&unlisted, output),
-            Err(error) => match error.kind() {
-                // Ctrl+C: then it is not known, and the prompt is there again.
-                Kind::Interrupted(signal) if self.goes_on(signal) => {
-                    self.run.patience.interrupt.take();
-                    output.end_prompt();
-                }
-                // The next wait of the conversation ends it.
-                Kind::Interrupted(_) => {}
-                _ => output.warn(error.message()),
-            },
-            _ => {}
-        }
-        Line::Nothing
+        Ok(())
     }
 
     /// The endpoint with the model that is asked now.
