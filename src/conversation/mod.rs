@@ -285,10 +285,11 @@ impl Conversation {
     }
 
     /// Takes back the last question with everything that came of it, and gives
-    /// the question. `None` if nothing was asked.
+    /// the question. `None` if nothing was asked since the last summary.
     pub fn undo(&mut self) -> Option<String> {
         let is_question = |message: &Message| matches!(message, Message::User(_));
-        let at = self.messages.iter().rposition(is_question)?;
+        let first = self.instructions() + self.summarized;
+        let at = first + self.messages.get(first..)?.iter().rposition(is_question)?;
         let question = match &self.messages[at] {
             Message::User(said) => said.text.clone(),
             _ => return None,

@@ -279,6 +279,38 @@ fn turns_are_taken_back() {
     assert_eq!(roles(&requests[5]), "su");
 }
 
+/// What became a summary stays one.
+#[test]
+fn a_summary_is_not_taken_back() {
+    let server = Server::start(["one.", "two.", "A summary.", "three."].map(Reply::text));
+    let mut terminal = chat(&server);
+    terminal
+        .type_line(&"first and more ".repeat(200))
+        .expect("one.")
+        .expect("> ");
+    terminal.type_line("second").expect("two.").expect("> ");
+    terminal
+        .type_line("/compact")
+        .expect("was summarized")
+        .expect("> ");
+    terminal
+        .type_line("/undo")
+        .expect("came of it: second")
+        .expect("> ");
+    terminal
+        .type_line("/undo")
+        .expect("is a summary")
+        .expect("> ");
+    terminal.type_line("third").expect("three.").expect("> ");
+    leave(terminal);
+    let requests = server.finish();
+    let sent = requests[3].json["messages"].to_string();
+    assert!(
+        sent.contains("A summary.") && !sent.contains("second"),
+        "{sent}"
+    );
+}
+
 #[test]
 fn the_model_and_the_tools_are_told_and_changed() {
     let server = Server::always(|request| match request.path.as_str() {
@@ -506,6 +538,7 @@ fn the_states_are_told() {
     terminal.expect("state: initializing").expect("/v1/models");
     terminal.expect("state: ready").expect("> ").type_line("hi");
     terminal
+        .expect("state: checking context")
         .expect("state: processing")
         .expect("/retry sends it again");
     terminal.expect("state: ready").expect("> ").ctrl('d');

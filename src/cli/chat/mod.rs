@@ -13,7 +13,7 @@ use crate::cli::setup::{Run, Start};
 use crate::config::Needs;
 use crate::conversation::Conversation;
 use crate::error::{Error, Kind, Result};
-use crate::event::Tally;
+use crate::event::{Event, Tally};
 use crate::limits;
 use crate::memory::notes::Diary;
 use crate::message::{Message, User};
@@ -55,6 +55,8 @@ enum State {
     Ready,
     /// A turn runs.
     Processing,
+    /// In front of each request: whether it fits.
+    CheckingContext,
     /// It ends.
     Terminating,
     /// It has ended.
@@ -64,7 +66,15 @@ enum State {
 impl State {
     /// Tells that it is reached, with `-v`.
     fn tell(self, output: &mut Output) {
-        output.detail(&format!("state: {self:?}").to_lowercase());
+        let name = match self {
+            State::Initializing => "initializing",
+            State::Ready => "ready",
+            State::Processing => "processing",
+            State::CheckingContext => "checking context",
+            State::Terminating => "terminating",
+            State::Closed => "closed",
+        };
+        output.detail(&format!("state: {name}"));
     }
 }
 
@@ -246,7 +256,6 @@ impl Chat<'_> {
     /// conversation is an error.
     fn turn(&mut self, output: &mut Output) -> Result<bool> {
         let mut is_uninterrupted = true;
-        State::Processing.tell(output);
         output.begin_turn();
         if let Some(Message::User(said)) = self.conversation.messages().last() {
             output.ask(&said.told());
@@ -258,7 +267,14 @@ impl Chat<'_> {
             self.tools,
             &self.run.bounds(),
             &mut tally,
-            &mut |event| output.show(&event),
+            &mut |event| {
+                match event {
+                    Event::Estimate { .. } => State::CheckingContext.tell(output),
+                    Event::Request { .. } => State::Processing.tell(output),
+                    _ => {}
+                }
+                output.show(&event);
+            },
         );
         self.spent += tally.usage;
         output.spend(tally);

@@ -27,6 +27,9 @@ impl Chat<'_> {
                 let question = text::one_line(&question, limits::SUMMARY_CHARS);
                 output.note(&format!("taken back, with what came of it: {question}"));
             }
+            None if self.conversation.summarized() > 0 => {
+                output.note("there is nothing to take back: what was said before is a summary");
+            }
             None => output.note("there is nothing to take back"),
         }
         Line::Nothing
