@@ -654,13 +654,15 @@ fn a_conversation_goes_on_after_a_refused_image() {
         refusal(),
         Reply::text("blind"),
         Reply::text("still"),
+        // Of another model nothing is known yet.
+        Reply::text("seeing"),
     ]);
     let run = test.endpoint(&server).args(["chat", "-aa.gif", "look"]);
-    let run = run.stdin("and now\nand then\n").run();
-    run.success().stdout("seen\nblind\nstill\n");
+    let run = run.stdin("and now\nand then\n/model other\nagain\n").run();
+    run.success().stdout("seen\nblind\nstill\nseeing\n");
     let requests = server.finish();
     let shown: Vec<bool> = requests.iter().map(shows).collect();
-    assert_eq!(shown, [true, true, false, false]);
+    assert_eq!(shown, [true, true, false, false, true]);
     assert_eq!(
         requests[3].messages()[1]["content"],
         "look\n[image left out: the endpoint refuses images]"
