@@ -734,6 +734,22 @@ fn attachments_on_a_terminal() {
     assert_eq!(parts(requests[0].last_message()).len(), 3);
 }
 
+/// All pictures are sent with every request: tools stop adding to them.
+#[test]
+fn a_conversation_has_room_for_so_many_images_of_tools() {
+    let server = Server::start([reads(&["1", "2", "3", "tiny"]), Reply::text("done")]);
+    let mut test = Test::new().skill("art", SKILL).file("skills/art/tiny", GIF);
+    for number in 1..=3 {
+        let file = format!("skills/art/{number}");
+        test = test.file(&file, png(number, 9, (5 << 20) - 24));
+    }
+    test.endpoint(&server).args(["look"]).run().success();
+    let requests = server.finish();
+    assert_eq!(parts(requests[1].last_message()).len(), 2 * 3);
+    let content = requests[1].tool_result("call_3");
+    assert!(content.ends_with("no room for more images]"), "{content}");
+}
+
 /// The largest picture is held twice in base64, and no more.
 #[test]
 fn the_largest_image_takes_little_memory() {
@@ -749,7 +765,7 @@ fn the_largest_image_takes_little_memory() {
         .run();
     run.success()
         .stderr_lacks("OLLAMA_CONTEXT_LENGTH")
-        .memory_at_most(32 << 10);
+        .memory_at_most(26 << 10);
     let requests = server.finish();
     let last = parts(requests[1].last_message());
     assert_eq!(decoded(&last[1]).1, largest);
