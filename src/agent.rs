@@ -39,6 +39,16 @@ pub struct Bounds {
     pub patience: Patience,
 }
 
+impl Default for Bounds {
+    /// As many requests as without `--max-steps`, and all the time in the world.
+    fn default() -> Bounds {
+        Bounds {
+            max_steps: limits::MAX_STEPS,
+            patience: Patience::endless(),
+        }
+    }
+}
+
 /// Answers the conversation's open question. On an error the conversation
 /// holds everything up to the last request: asking again repeats only that.
 pub fn turn(

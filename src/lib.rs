@@ -1,8 +1,253 @@
 //! Skills for any language model that speaks OpenAI's chat completions.
 //!
-//! The crate is the program: `main.rs` hands over arguments, environment and
-//! working directory and takes an exit status back. Layers, top to bottom; a
-//! module imports only from its own layer and those below it:
+//! The crate is the program, and a library for programs of your own: it reads
+//! no environment, prints nothing and ends nothing. A [`Config`] is made of
+//! names and values, [`Skills`] are looked for in folders, a [`Conversation`]
+//! is answered by a [`Model`] with the help of [`Tools`], and what happens is
+//! told as [`Event`]s. What fails is an [`Error`] with a kind.
+//!
+//! # One answer
+//!
+//! ```no_run
+//! use std::path::Path;
+//!
+//! use skills_runner::agent::{self, Bounds};
+//! use skills_runner::event::Tally;
+//! use skills_runner::instructions::{self, Parts};
+//! use skills_runner::model::http::HttpModel;
+//! use skills_runner::{Config, Conversation, Needs, Patience, Settings, Skills, Tools, Workbench};
+//!
+//! fn main() -> skills_runner::Result<()> {
+//!     // Scripts get what stands here: `PATH`, to begin with. A program that wants
+//!     // its own environment to count says `Settings::of(std::env::vars_os())`.
+//!     let settings = Settings::of([
+//!         ("LLM_API_BASE_URL", "http://localhost:11434/v1"),
+//!         ("LLM_MODEL_NAME", "qwen3"),
+//!         ("SKILLS_FOLDER_PATH", "skills"),
+//!         ("PATH", "/usr/local/bin:/usr/bin:/bin"),
+//!     ]);
+//!     let folder = Path::new("/srv/reports");
+//!     let config = Config::resolve(&settings, folder, Needs::Endpoint)?;
+//!     let patience = Patience::endless();
+//!     let model = HttpModel::new(config.endpoint()?, true, patience.clone());
+//!
+//!     let skills = Skills::new(config.skills_folders.clone());
+//!     let catalogue = skills.catalogue();
+//!     let tools = Tools::offered(Workbench::new(&config, &skills, &patience), &catalogue);
+//!     let parts = Parts::new(&catalogue, &tools, folder);
+//!
+//!     let mut conversation = Conversation::new(&instructions::build(&parts));
+//!     conversation.ask("Which region sells most?");
+//!     let (bounds, mut tally) = (Bounds::default(), Tally::default());
+//!     let answer = agent::turn(
+//!         &mut conversation, &model, &tools, &bounds, &mut tally, &mut |_| {},
+//!     )?;
+//!     println!("{} ({} requests)", answer.text, tally.steps);
+//!     Ok(())
+//! }
+//! ```
+//!
+//! The same conversation goes on with another `ask` and another `turn`.
+//!
+//! # A model of your own
+//!
+//! A model is whoever answers a [`Request`](model::Request): another protocol,
+//! a cache, a test.
+//!
+//! ```
+//! use skills_runner::agent::{self, Bounds};
+//! use skills_runner::event::{Listener, Tally};
+//! use skills_runner::message::{Assistant, Message};
+//! use skills_runner::model::{Finish, Reply, Request};
+//! use skills_runner::{Conversation, Event, Model, Result};
+//! # use skills_runner::{Config, Needs, Patience, Settings, Skills, Tools, Workbench};
+//!
+//! /// Says again what was asked, in capitals.
+//! struct Parrot;
+//!
+//! impl Model for Parrot {
+//!     fn name(&self) -> &str {
+//!         "parrot"
+//!     }
+//!
+//!     fn complete(&self, request: &Request<'_>, listener: &mut Listener<'_>) -> Result<Reply> {
+//!         let text = match request.messages.last() {
+//!             Some(Message::User(said)) => said.text.to_uppercase(),
+//!             _ => String::new(),
+//!         };
+//!         listener(Event::Text(&text));
+//!         Ok(Reply {
+//!             message: Assistant { content: text, ..Assistant::default() },
+//!             finish: Finish::Complete,
+//!             cause: None,
+//!             usage: None,
+//!         })
+//!     }
+//! }
+//!
+//! # fn main() -> Result<()> {
+//! # let settings = Settings::of([("SKILLS_FOLDER_PATH", "skills")]);
+//! # let here = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+//! # let config = Config::resolve(&settings, here, Needs::Skills)?;
+//! # let (skills, patience) = (Skills::new(config.skills_folders.clone()), Patience::endless());
+//! # let tools = Tools::new(Workbench::new(&config, &skills, &patience));
+//! # let (bounds, mut tally) = (Bounds::default(), Tally::default());
+//! let mut conversation = Conversation::new("Be brief.");
+//! conversation.ask("hello");
+//! let answer = agent::turn(
+//!     &mut conversation, &Parrot, &tools, &bounds, &mut tally, &mut |_| {},
+//! )?;
+//! assert_eq!(answer.text, "HELLO");
+//! assert_eq!(conversation.messages().len(), 3);
+//! assert_eq!(tally.steps, 1);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # A tool of your own
+//!
+//! Arguments are checked against the schema before the tool runs, and what is
+//! wrong goes back to the model. [`ScriptedModel`](model::scripted) plays the
+//! model here.
+//!
+//! ```
+//! use serde_json::{Value, json};
+//! use skills_runner::tool::ToolResult;
+//! use skills_runner::tools::Arguments;
+//! use skills_runner::{Tool, Tools, Workbench};
+//! # use skills_runner::agent::{self, Bounds};
+//! # use skills_runner::event::Tally;
+//! # use skills_runner::message::{Assistant, Message};
+//! # use skills_runner::model::scripted::{ScriptedModel, Step};
+//! # use skills_runner::tool::ToolCall;
+//! # use skills_runner::{Config, Conversation, Needs, Patience, Settings, Skills};
+//!
+//! struct Stock {
+//!     pieces: u64,
+//! }
+//!
+//! impl Tool for Stock {
+//!     fn name(&self) -> &str {
+//!         "stock"
+//!     }
+//!
+//!     fn description(&self) -> &str {
+//!         "Tells how many pieces of an article there are."
+//!     }
+//!
+//!     fn parameters(&self) -> Value {
+//!         json!({
+//!             "type": "object",
+//!             "properties": {"article": {"type": "string", "enum": ["chair", "table"]}},
+//!             "required": ["article"],
+//!         })
+//!     }
+//!
+//!     fn run(&self, arguments: &Arguments, _bench: &Workbench<'_>) -> ToolResult {
+//!         let pieces = json!({"article": arguments["article"], "pieces": self.pieces});
+//!         ToolResult::success(pieces.to_string(), "counted")
+//!     }
+//! }
+//!
+//! # fn stock(article: &str) -> Assistant {
+//! #     let call = ToolCall {
+//! #         name: "stock".into(),
+//! #         arguments: json!({"article": article}).to_string(),
+//! #         ..ToolCall::default()
+//! #     };
+//! #     Assistant { calls: vec![call], ..Assistant::default() }
+//! # }
+//! # fn last(messages: &[Message]) -> String {
+//! #     match messages.last() {
+//! #         Some(Message::Tool { content, .. }) => content.clone(),
+//! #         _ => String::new(),
+//! #     }
+//! # }
+//! # static STEPS: &[Step] = &[
+//! #     |_| stock("sofa"),
+//! #     |messages| {
+//! #         assert!(last(messages).contains("`article` must be one of"), "{messages:?}");
+//! #         stock("chair")
+//! #     },
+//! #     |messages| Assistant { content: last(messages), ..Assistant::default() },
+//! # ];
+//! # fn main() -> skills_runner::Result<()> {
+//! # let config = Config::resolve(&Settings::default(), "/".as_ref(), Needs::Skills)?;
+//! # let (skills, patience) = (Skills::new(Vec::new()), Patience::endless());
+//! # let bench = Workbench::new(&config, &skills, &patience);
+//! # let model = ScriptedModel::new("scripted", STEPS);
+//! # let (bounds, mut tally) = (Bounds::default(), Tally::default());
+//! // `Tools::offered(bench, &catalogue)` where the model is to have skills as well.
+//! let tools = Tools::new(bench).with(Box::new(Stock { pieces: 7 }))?;
+//! let mut conversation = Conversation::new("You sell furniture.");
+//! conversation.ask("Are there chairs?");
+//! let answer = agent::turn(
+//!     &mut conversation, &model, &tools, &bounds, &mut tally, &mut |_| {},
+//! )?;
+//! // The model asked for a sofa first, was told what there is, and asked again.
+//! assert_eq!(answer.text, r#"{"article":"chair","pieces":7}"#);
+//! assert_eq!(tally.tool_calls, 2);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # What happens
+//!
+//! ```
+//! use skills_runner::Event;
+//! # use skills_runner::agent::{self, Bounds};
+//! # use skills_runner::event::Tally;
+//! # use skills_runner::instructions::{self, Parts};
+//! # use skills_runner::message::Assistant;
+//! # use skills_runner::model::scripted::{ScriptedModel, Step};
+//! # use skills_runner::tool::ToolCall;
+//! # use skills_runner::{Config, Conversation, Needs, Patience, Settings, Skills, Tools, Workbench};
+//! # static STEPS: &[Step] = &[
+//! #     |_| Assistant {
+//! #         content: "I look.".into(),
+//! #         calls: vec![ToolCall {
+//! #             name: "get_skill".into(),
+//! #             arguments: r#"{"skill_name": "calculator"}"#.into(),
+//! #             ..ToolCall::default()
+//! #         }],
+//! #         ..Assistant::default()
+//! #     },
+//! #     |_| Assistant { content: "I can calculate.".into(), ..Assistant::default() },
+//! # ];
+//! # fn main() -> skills_runner::Result<()> {
+//! # let settings = Settings::of([("SKILLS_FOLDER_PATH", "skills")]);
+//! # let here = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+//! # let config = Config::resolve(&settings, here, Needs::Skills)?;
+//! # let (skills, patience) = (Skills::new(config.skills_folders.clone()), Patience::endless());
+//! # let catalogue = skills.catalogue();
+//! # let tools = Tools::offered(Workbench::new(&config, &skills, &patience), &catalogue);
+//! # let instructions = instructions::build(&Parts::new(&catalogue, &tools, here));
+//! # assert!(instructions.contains("\n- calculator: "), "{instructions}");
+//! # let mut conversation = Conversation::new(&instructions);
+//! # let model = ScriptedModel::new("scripted", STEPS);
+//! # let (bounds, mut tally) = (Bounds::default(), Tally::default());
+//!
+//! let mut told = Vec::new();
+//! let mut listener = |event: Event<'_>| match event {
+//!     Event::Text(piece) => told.push(piece.to_string()),
+//!     Event::ToolCall { call, summary } => told.push(format!("{} {summary}", call.name)),
+//!     Event::ToolResult { result, .. } => told.push(format!("ok: {}", result.ok)),
+//!     _ => {}
+//! };
+//! conversation.ask("What can you do?");
+//! agent::turn(
+//!     &mut conversation, &model, &tools, &bounds, &mut tally, &mut listener,
+//! )?;
+//! assert_eq!(told, ["I look.", "get_skill calculator", "ok: true", "I can calculate."]);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # The map
+//!
+//! `main.rs` hands over arguments, environment and working directory to [`cli`]
+//! and takes an exit status back. Layers, top to bottom; a module imports only
+//! from its own layer and those below it:
 //!
 //! | layer | modules |
 //! |---|---|
@@ -39,3 +284,13 @@ pub mod text;
 pub mod tool;
 pub mod tools;
 pub mod world;
+
+pub use config::{Config, Needs};
+pub use conversation::Conversation;
+pub use error::{Error, Result};
+pub use event::Event;
+pub use model::Model;
+pub use settings::Settings;
+pub use skills::Skills;
+pub use tools::{Tool, Tools, Workbench};
+pub use world::patience::Patience;

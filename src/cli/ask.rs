@@ -68,14 +68,7 @@ pub fn preview(
 
 /// The model behind the configured endpoint.
 pub fn model(run: &Run) -> Result<HttpModel> {
-    // Resolved with `Needs::Endpoint`, or resolving would have failed.
-    let endpoint = run.config.endpoint.clone();
-    let endpoint = endpoint.ok_or_else(|| {
-        Error::new(
-            Kind::Config,
-            "failed to find the endpoint: none is configured",
-        )
-    })?;
+    let endpoint = run.config.endpoint()?;
     Ok(HttpModel::new(
         endpoint,
         run.typed.stream,

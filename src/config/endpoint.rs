@@ -6,9 +6,10 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use crate::address::Address;
-use crate::config::Reader;
 use crate::config::network::Network;
 use crate::config::trust::Route;
+use crate::config::{Config, Reader};
+use crate::error::{Error, Kind, Result};
 use crate::limits;
 use crate::secret::{Secret, Secrets};
 use crate::settings::{self, Source};
@@ -33,6 +34,16 @@ pub struct Endpoint {
     pub idle_limit: Duration,
     /// What is masked where it is quoted.
     pub secrets: Secrets,
+}
+
+impl Config {
+    /// Whom to ask; [`Kind::Config`] where it was made without
+    /// [`Needs::Endpoint`](crate::config::Needs::Endpoint).
+    pub fn endpoint(&self) -> Result<Endpoint> {
+        let none = "failed to find the endpoint: none is configured";
+        let endpoint = self.endpoint.clone();
+        endpoint.ok_or_else(|| Error::new(Kind::Config, none))
+    }
 }
 
 impl Reader<'_> {
