@@ -8,45 +8,67 @@
 //!
 //! # One answer
 //!
-//! ```no_run
-//! use std::path::Path;
-//!
+//! ```
 //! use skills_runner::agent::{self, Bounds};
 //! use skills_runner::event::Tally;
 //! use skills_runner::instructions::{self, Parts};
 //! use skills_runner::model::http::HttpModel;
 //! use skills_runner::{Config, Conversation, Needs, Patience, Settings, Skills, Tools, Workbench};
 //!
-//! fn main() -> skills_runner::Result<()> {
-//!     // Scripts get what stands here: `PATH`, to begin with. A program that wants
-//!     // its own environment to count says `Settings::of(std::env::vars_os())`.
-//!     let settings = Settings::of([
-//!         ("LLM_API_BASE_URL", "http://localhost:11434/v1"),
-//!         ("LLM_MODEL_NAME", "qwen3"),
-//!         ("SKILLS_FOLDER_PATH", "skills"),
-//!         ("PATH", "/usr/local/bin:/usr/bin:/bin"),
-//!     ]);
-//!     let folder = Path::new("/srv/reports");
-//!     let config = Config::resolve(&settings, folder, Needs::Endpoint)?;
-//!     let patience = Patience::endless();
-//!     let model = HttpModel::new(config.endpoint()?, true, patience.clone());
+//! # use std::io::{Read, Write};
+//! # /// Answers one request as an endpoint would.
+//! # fn endpoint() -> String {
+//! #     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+//! #     let port = listener.local_addr().unwrap().port();
+//! #     std::thread::spawn(move || {
+//! #         let (mut stream, _) = listener.accept().unwrap();
+//! #         let (mut asked, mut piece) = (Vec::new(), [0; 4096]);
+//! #         while !asked.ends_with(b"}") {
+//! #             let length = stream.read(&mut piece).unwrap();
+//! #             assert_ne!(length, 0);
+//! #             asked.extend_from_slice(&piece[..length]);
+//! #         }
+//! #         assert!(String::from_utf8_lossy(&asked).contains("Which region sells most?"));
+//! #         let body = r#"{"choices": [{"message": {"content": "The north."}, "finish_reason": "stop"}]}"#;
+//! #         let head = format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n", body.len());
+//! #         stream.write_all((head + body).as_bytes()).unwrap();
+//! #         let _ = stream.read(&mut piece);
+//! #     });
+//! #     format!("http://127.0.0.1:{port}/v1")
+//! # }
+//! # fn main() -> skills_runner::Result<()> {
+//! # let address = endpoint();
+//! let settings = Settings::of([
+//!     ("LLM_API_BASE_URL", address.as_str()), // such as http://localhost:11434/v1
+//!     ("LLM_MODEL_NAME", "qwen3"),
+//!     ("SKILLS_FOLDER_PATH", "skills"),
+//!     // Scripts get what stands here, and nothing else.
+//!     ("PATH", "/usr/local/bin:/usr/bin:/bin"),
+//! ]);
+//! let folder = env!("CARGO_MANIFEST_DIR").as_ref(); // where the user works
+//! let config = Config::resolve(&settings, folder, Needs::Endpoint)?;
+//! let patience = Patience::endless();
+//! let model = HttpModel::new(config.endpoint()?, true, patience.clone());
 //!
-//!     let skills = Skills::new(config.skills_folders.clone());
-//!     let catalogue = skills.catalogue();
-//!     let tools = Tools::offered(Workbench::new(&config, &skills, &patience), &catalogue);
-//!     let parts = Parts::new(&catalogue, &tools, folder);
+//! let skills = Skills::new(config.skills_folders.clone());
+//! let catalogue = skills.catalogue();
+//! let tools = Tools::offered(Workbench::new(&config, &skills, &patience), &catalogue);
+//! let parts = Parts::new(&catalogue, &tools, folder);
 //!
-//!     let mut conversation = Conversation::new(&instructions::build(&parts));
-//!     conversation.ask("Which region sells most?");
-//!     let (bounds, mut tally) = (Bounds::default(), Tally::default());
-//!     let answer = agent::turn(
-//!         &mut conversation, &model, &tools, &bounds, &mut tally, &mut |_| {},
-//!     )?;
-//!     println!("{} ({} requests)", answer.text, tally.steps);
-//!     Ok(())
-//! }
+//! let mut conversation = Conversation::new(&instructions::build(&parts));
+//! conversation.ask("Which region sells most?");
+//! let (bounds, mut tally) = (Bounds::default(), Tally::default());
+//! let answer = agent::turn(
+//!     &mut conversation, &model, &tools, &bounds, &mut tally, &mut |_| {},
+//! )?;
+//! assert_eq!(answer.text, "The north.");
+//! assert_eq!(tally.steps, 1);
+//! # Ok(())
+//! # }
 //! ```
 //!
+//! A program that wants its own environment to count says
+//! `Settings::of(std::env::vars_os())`.
 //! The same conversation goes on with another `ask` and another `turn`.
 //!
 //! # A model of your own
