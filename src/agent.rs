@@ -11,6 +11,7 @@ use crate::context::Asked;
 use crate::conversation::Conversation;
 use crate::error::{Error, Kind, Result};
 use crate::event::{Event, Listener, Tally};
+use crate::limits;
 use crate::message::Assistant;
 use crate::model::{Finish, Model};
 use crate::tool::{ToolCall, parse_arguments};
@@ -44,6 +45,7 @@ impl Default for Bounds {
     fn default() -> Bounds {
         Bounds {
             max_steps: limits::MAX_STEPS,
+            window: None,
             patience: Patience::endless(),
         }
     }

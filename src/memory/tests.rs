@@ -32,9 +32,10 @@ fn differences<'t>(old: &'t [u8], new: &'t [u8]) -> (Vec<&'t [u8]>, Vec<&'t [u8]
     let mut common = vec![vec![0; come.len() + 1]; gone.len() + 1];
     for i in (0..gone.len()).rev() {
         for j in (0..come.len()).rev() {
-            common[i][j] = match gone[i] == come[j] {
-                true => common[i + 1][j + 1] + 1,
-                false => common[i + 1][j].max(common[i][j + 1]),
+            common[i][j] = if gone[i] == come[j] {
+                common[i + 1][j + 1] + 1
+            } else {
+                common[i + 1][j].max(common[i][j + 1])
             };
         }
     }
