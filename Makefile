@@ -8,7 +8,7 @@ CARGO ?= cargo
 BINARY = target/release/skills-runner
 STATIC = target/$(TARGET)/release/skills-runner
 
-.PHONY: build static demo test check oracle fuzz replay torture install uninstall clean
+.PHONY: build static demo test check oracle fuzz replay torture torture-sessions install uninstall clean
 
 build:
 	@$(CARGO) build --release
@@ -64,6 +64,10 @@ replay:
 # TORTURE="--count 500 --seed 7" chooses.
 torture: build
 	python3 tests/torture/torture.py $(BINARY) $(TORTURE)
+
+# Kills the program while it writes sessions, 10,000 times: some 10 minutes.
+torture-sessions: build
+	python3 tests/torture/sessions.py $(BINARY) $(TORTURE)
 
 install: build
 	install -D -m 755 $(BINARY) $(DESTDIR)$(PREFIX)/bin/skills-runner

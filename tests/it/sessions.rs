@@ -730,3 +730,72 @@ fn a_terminated_conversation_is_whole() {
     // A question that failed is replaced by the next.
     assert_eq!(contents(&server.finish()[2]), ["one", "a", "three"]);
 }
+
+/// What the endpoint has seen and what came on stdout is in the file, whenever
+/// the program is killed; `make torture-sessions` does it 10,000 times.
+#[test]
+fn nothing_acknowledged_is_lost_to_kill_9() {
+    let long = "x".repeat(100_000);
+    let server = Server::always(|request| {
+        let last = request.last_message();
+        let asked = last["content"].as_str().unwrap();
+        Reply::text(&format!("re: {}", asked.split(' ').next().unwrap()))
+    });
+    let test = Test::new().endpoint(&server);
+    let mut asked = 0;
+    for cycle in 0_u32..30 {
+        let lines = (0..40).map(|number| {
+            let tail = if number % 5 == 4 { long.as_str() } else { "" };
+            format!("q{cycle}.{number} {tail}\n")
+        });
+        let run = test
+            .again()
+            .args(["chat", "--session", "s"])
+            .stdin(lines.collect::<String>());
+        let running = run.spawn();
+        server.wait_for_requests(asked + 1);
+        // Not random, and another moment each time.
+        sleep(seconds(f64::from(cycle * 7 % 30) / 1000.0));
+        running.kill9();
+        let outcome = running.wait().status(-libc::SIGKILL);
+        outcome.demand(!outcome.stderr.contains("damaged"), "a line is damaged");
+        let text = test.read(&file("s"));
+        let whole = &text[..text.rfind('\n').unwrap() + 1];
+        for line in whole.lines() {
+            assert!(
+                serde_json::from_str::<serde_json::Value>(line).is_ok(),
+                "{line}"
+            );
+        }
+        let requests = server.requests();
+        for request in &requests[asked..] {
+            let question = request.last_message()["content"].to_string();
+            // One of the process before may be read only now.
+            if !question.starts_with(&format!("\"q{cycle}.")) {
+                continue;
+            }
+            assert!(
+                whole.contains(&format!("\"text\":{question}")),
+                "lost: {question}"
+            );
+        }
+        for answer in outcome
+            .stdout
+            .split_inclusive('\n')
+            .filter(|line| line.ends_with('\n'))
+        {
+            let answer = format!("\"text\":\"{}\"", answer.trim_end());
+            assert!(whole.contains(&answer), "lost: {answer}");
+        }
+        asked = requests.len();
+        if cycle % 5 == 4 {
+            let run = test
+                .again()
+                .args(["sessions", "show", "s", "--json"])
+                .run()
+                .success();
+            run.demand(run.stdout_json()["problem"].is_null(), "it is damaged");
+            fs::remove_file(test.path(file("s"))).unwrap();
+        }
+    }
+}
