@@ -16,6 +16,7 @@ pub mod memory;
 pub mod paths;
 pub mod reply;
 pub mod requirements;
+pub mod session;
 pub mod sse;
 
 /// Panics where a law is broken for these bytes.
@@ -31,5 +32,6 @@ pub const TARGETS: &[(&str, Check)] = &[
     ("paths", paths::check),
     ("reply", reply::check),
     ("requirements", requirements::check),
+    ("session", session::check),
     ("sse", sse::check),
 ];

@@ -21,6 +21,8 @@ mod restore;
 
 pub use file::{Session, Shared};
 pub use folder::{Found, is_name};
+#[cfg(fuzzing)]
+pub use record::line;
 pub use record::{Header, value};
 pub use restore::{Restored, restore};
 

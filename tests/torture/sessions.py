@@ -187,11 +187,10 @@ class Job:
         assert process.returncode == -9, f"status {process.returncode}: {errors}"
         assert "damaged" not in errors and "failed" not in errors, errors
         said, torn, lines = read(path)
-        texts = {message["text"] for message in said + before}
-        # A request of the process before may be read only now.
-        late = [messages for messages in seen if last_question(messages) < first]
+        texts = {message["text"] for message in said}
+        # Those of processes before may be read only now.
         seen = [messages for messages in seen if last_question(messages) >= first]
-        for messages in late + seen:
+        for messages in seen:
             for message in messages:
                 # What a request holds has been said before it was sent.
                 known = message["role"] == "system" or not message["content"] or message["content"] in texts
