@@ -14,6 +14,7 @@
 use std::ops::Range;
 
 use crate::limits;
+use crate::memory::edit::Edit;
 use crate::memory::overlap::Words;
 use crate::memory::scan::{Scan, marker, scan, text};
 use crate::text::{counted, sendable};
@@ -84,8 +85,8 @@ pub enum Change {
 /// A file of facts, read.
 #[derive(Debug)]
 pub struct Facts {
-    bytes: Vec<u8>,
-    scan: Scan,
+    pub(super) bytes: Vec<u8>,
+    pub(super) scan: Scan,
     /// Important ones first, each part in the order of the file.
     all: Vec<Fact>,
 }
@@ -340,179 +341,10 @@ impl Mark<'_> {
 }
 
 /// Whether it is `YYYY-MM-DD`.
-fn is_date(text: &str) -> bool {
+pub fn is_date(text: &str) -> bool {
     text.len() == 10
         && text.bytes().enumerate().all(|(at, byte)| match at {
             4 | 7 => byte == b'-',
             _ => byte.is_ascii_digit(),
         })
-}
-
-/// Changes of lines, done all at once.
-struct Edit<'f> {
-    facts: &'f Facts,
-    /// What takes the place of these lines; the text ends with a line break.
-    changes: Vec<(Range<usize>, String)>,
-    end_of_line: &'static str,
-    date: String,
-}
-
-impl Edit<'_> {
-    /// The date of the last change becomes this one.
-    fn of<'f>(facts: &'f Facts, date: &str) -> Edit<'f> {
-        let first = facts.scan.lines.first();
-        let is_crlf = first.is_some_and(|line| facts.bytes[line.clone()].ends_with(b"\r\n"));
-        Edit {
-            facts,
-            changes: Vec::new(),
-            end_of_line: if is_crlf { "\r\n" } else { "\n" },
-            date: date.to_string(),
-        }
-    }
-
-    fn line(&self, number: usize) -> &str {
-        let scan = &self.facts.scan;
-        scan.lines
-            .get(number)
-            .map_or("", |line| text(&self.facts.bytes, line))
-    }
-
-    fn replace(&mut self, lines: &Range<usize>, line: &str) {
-        let end = self.end_of_line;
-        self.changes.push((lines.clone(), format!("{line}{end}")));
-    }
-
-    fn cut(&mut self, lines: &Range<usize>) {
-        self.changes.push((lines.clone(), String::new()));
-    }
-
-    /// Adds a line at the end of the list of its section.
-    fn add(&mut self, important: bool, line: &str) {
-        if self.facts.bytes.is_empty() {
-            let (above, below) = if important { (line, "") } else { ("", line) };
-            let list = |line: &str| {
-                if line.is_empty() {
-                    String::new()
-                } else {
-                    format!("\n{line}\n")
-                }
-            };
-            let date = &self.date;
-            let text = format!(
-                "---\ntype: memory\ncreated: {date}\nmodified: {date}\n---\n\n# Key Facts\n\n## Important\n{}\n## Recent\n{}",
-                list(above),
-                list(below)
-            );
-            self.changes.push((0..0, text));
-            return;
-        }
-        let facts = self.facts;
-        let end = self.end_of_line;
-        let name = if important { "Important" } else { "Recent" };
-        let Some(heading) = self.heading(name) else {
-            let at = self.place_of_section(important);
-            let before = if at > 0 && !self.line(at - 1).trim().is_empty() {
-                end
-            } else {
-                ""
-            };
-            let after = if at < facts.scan.lines.len() && !self.line(at).trim().is_empty() {
-                end
-            } else {
-                ""
-            };
-            let text = format!("{before}## {name}{end}{end}{line}{end}{after}");
-            self.changes.push((at..at, text));
-            return;
-        };
-        // Up to the next heading, of whatever level.
-        let next = facts.scan.headings.iter().find(|(at, ..)| *at > heading);
-        let next = next.map_or(facts.scan.end.max(heading + 1), |(at, ..)| *at);
-        let own = |item: &&Range<usize>| item.start > heading && item.start < next;
-        let last = facts.scan.items.iter().rev().find(own);
-        let (at, before) = match last {
-            Some(item) => (item.end, ""),
-            // Behind what a person says there.
-            None => {
-                let filled = (heading..next)
-                    .rev()
-                    .find(|at| !self.line(*at).trim().is_empty());
-                (filled.unwrap_or(heading) + 1, end)
-            }
-        };
-        let is_close = last.is_none() && at == next && at < facts.scan.lines.len();
-        let after = if is_close { end } else { "" };
-        self.changes
-            .push((at..at, format!("{before}{line}{end}{after}")));
-    }
-
-    /// The line of the first heading of a section.
-    fn heading(&self, name: &str) -> Option<usize> {
-        let mut headings = self.facts.scan.headings.iter();
-        let found =
-            headings.find(|(_, level, text)| *level == 2 && text.eq_ignore_ascii_case(name));
-        found.map(|(at, ..)| *at)
-    }
-
-    /// Before which line a missing section is added: `Important` before `Recent`,
-    /// `Recent` behind `Important`, else at the end.
-    fn place_of_section(&self, important: bool) -> usize {
-        let scan = &self.facts.scan;
-        if important {
-            return self.heading("recent").unwrap_or(scan.end);
-        }
-        let behind = |at: usize| {
-            let mut headings = scan.headings.iter();
-            let next = headings.find(|(other, level, _)| *other > at && *level <= 2);
-            next.map_or(scan.end, |(at, ..)| *at)
-        };
-        self.heading("important").map_or(scan.end, behind)
-    }
-
-    /// The line `modified:` of the frontmatter, with the date in it.
-    fn touch(&mut self) {
-        let Some(front) = self.facts.scan.frontmatter.clone() else {
-            return;
-        };
-        let mut lines = front.clone();
-        let Some(at) = lines.find(|at| self.line(*at).starts_with("modified:")) else {
-            let line = format!("modified: {}", self.date);
-            let last = front.end - 1;
-            self.replace(&(last..last), &line);
-            return;
-        };
-        let old = self.line(at);
-        let dates = old
-            .char_indices()
-            .filter_map(|(from, _)| Some((from, old.get(from..from + 10)?)));
-        let line = match dates.clone().find(|(_, date)| is_date(date)) {
-            // Quotes and comments around it stay.
-            Some((from, _)) => format!("{}{}{}", &old[..from], self.date, &old[from + 10..]),
-            None => format!("modified: {}", self.date),
-        };
-        if line != old {
-            self.replace(&(at..at + 1), &line);
-        }
-    }
-
-    fn done(mut self) -> Vec<u8> {
-        self.touch();
-        self.changes
-            .sort_by_key(|(lines, _)| (lines.start, lines.end));
-        let (bytes, lines) = (&self.facts.bytes, &self.facts.scan.lines);
-        let start = |line: usize| lines.get(line).map_or(bytes.len(), |line| line.start);
-        let mut done = Vec::with_capacity(bytes.len() + limits::FACT_BYTES);
-        let mut from = 0;
-        for (place, text) in &self.changes {
-            done.extend_from_slice(&bytes[from..start(place.start)]);
-            // A line that was the last, without a line break.
-            if !done.is_empty() && !done.ends_with(b"\n") && !text.is_empty() {
-                done.extend_from_slice(self.end_of_line.as_bytes());
-            }
-            done.extend_from_slice(text.as_bytes());
-            from = start(place.end);
-        }
-        done.extend_from_slice(&bytes[from..]);
-        done
-    }
 }

@@ -3,6 +3,7 @@
 //! Both are files of the person's, whose every byte stays. `facts` knows the
 //! format and only computes; `store` and `notes` read and write.
 
+mod edit;
 pub mod facts;
 pub mod notes;
 pub mod overlap;
