@@ -281,6 +281,13 @@ mod tests {
         assert!(Plan::of(conversation.said(), 0).is_none());
         // With room everything of the latest turns stays.
         assert!(Plan::of(conversation.said(), u64::MAX).is_none());
+        // Only what was asked since can be taken back.
+        assert_eq!(conversation.undo().as_deref(), Some("three"));
+        assert_eq!(conversation.undo(), None);
+        assert_eq!(
+            (conversation.said().len(), conversation.summarized()),
+            (8, 8)
+        );
         conversation.clear();
         assert_eq!(conversation.summarized(), 0);
     }

@@ -143,6 +143,11 @@ impl Conversation {
         self.meter.offer(tools);
     }
 
+    /// Another model answers from now on: what was learnt was the other one's.
+    pub fn change_model(&mut self) {
+        self.meter = Meter::default();
+    }
+
     /// The endpoint counted so many tokens for the request and its answer, which
     /// is the last message.
     pub fn report(&mut self, usage: Usage) {

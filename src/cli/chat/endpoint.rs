@@ -104,6 +104,7 @@ impl Chat<'_> {
         let run = self.run;
         // Anew: what was learned of the endpoint was learned with the other one.
         self.model = HttpModel::new(endpoint.clone(), run.typed.stream, run.patience.clone());
+        self.conversation.change_model();
         output.name_model(&endpoint.model);
         output.note(&format!("the model is now {}", endpoint.model));
         if self.is_terminal
