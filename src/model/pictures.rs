@@ -119,7 +119,7 @@ impl<'m> Shown<'m> {
 }
 
 /// How endpoints and models refuse pictures, in lower case and without quotes.
-const REFUSALS: [&str; 27] = [
+const REFUSALS: [&str; 28] = [
     // Ollama, OpenRouter, xAI, LM Studio, Fireworks, Bedrock.
     "support image",
     "support the image",
@@ -136,6 +136,8 @@ const REFUSALS: [&str; 27] = [
     "required for image input",
     "does not accept image",
     "cannot process image",
+    // Groq, of models that see, but not beside a system message.
+    "prompting with images is incompatible",
     // OpenAI, Azure, Cerebras, Fireworks.
     "image_url is only supported",
     "image_url is not supported",

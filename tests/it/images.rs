@@ -483,7 +483,11 @@ fn without_vision_images_are_refused_and_text_is_not() {
 }
 
 /// How endpoints in the wild refuse pictures: status and body.
-const REFUSALS: [(u16, &str); 16] = [
+const REFUSALS: [(u16, &str); 17] = [
+    (
+        400,
+        r#"{"error":{"message":"prompting with images is incompatible with system messages","type":"invalid_request_error"}}"#,
+    ),
     (
         404,
         r#"{"error":{"message":"No endpoints found that support image input","code":404}}"#,
@@ -680,7 +684,7 @@ fn attachments_of_a_conversation_go_with_the_next_question() {
         .endpoint(&server)
         .args(["chat", "-a", "a.gif"]);
     let home = test.path("home");
-    let lines = "/attach\nfirst\n/attach\n/attach 'b b.png'\n/attach ~/c.txt\n/attach missing\n\
+    let lines = "/attach\nfirst\n/attach\n/attach 'b b.png'\n/clear\n/attach b\\ b.png\n/attach ~/c.txt\n/attach missing\n\
                  /attach\nsecond\n/attach a.gif\n/clear\nthird\n/attach a.gif\n/art now\n";
     let run = test.env("HOME", home).stdin(lines).run();
     // A line that was refused is told by the status, as of every conversation in a pipe.

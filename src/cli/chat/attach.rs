@@ -21,7 +21,7 @@ impl Chat<'_> {
             }
             return Line::Nothing;
         }
-        match self.attached.add(OsStr::new(unquoted(name)), self.run) {
+        match self.attached.add(OsStr::new(&unquoted(name)), self.run) {
             Ok(told) => output.note(&format!("attached, for the next question: {told}")),
             Err(error) if error.kind() == Kind::Usage => {
                 return self.refuse(error.message().into(), false, output);
@@ -44,8 +44,10 @@ impl Chat<'_> {
     }
 }
 
-/// A name as a shell or a window shows it: in quotes.
-fn unquoted(name: &str) -> &str {
+/// A name as a terminal gives it of a file that is dropped there: in quotes, or
+/// with a backslash before each blank.
+fn unquoted(name: &str) -> String {
     let inner = |quote| name.strip_prefix(quote)?.strip_suffix(quote);
-    inner('\'').or_else(|| inner('"')).unwrap_or(name)
+    let quoted = inner('\'').or_else(|| inner('"'));
+    quoted.map_or_else(|| name.replace("\\ ", " "), String::from)
 }
