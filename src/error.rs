@@ -10,7 +10,7 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Kind {
-    /// The command line was wrong.
+    /// The command line was wrong; in a program of its own, the use of the crate.
     Usage,
     /// A setting is missing or invalid.
     Config,

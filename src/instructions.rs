@@ -40,23 +40,23 @@ const END: &str = "\
 ";
 
 /// What stands in the place of the built-in instructions.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Given<'g> {
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Given {
     /// They stay.
     #[default]
     Nothing,
     /// This text as it is.
-    Text(&'g str),
+    Text(String),
     /// This text, its placeholders filled in: `{{TOOL_DESCRIPTIONS}}`,
     /// `{{SKILLS}}` and `{{KEY_FACTS}}`.
-    Template(&'g str),
+    Template(String),
 }
 
 /// What a system message is made of.
 #[derive(Clone, Debug)]
 pub struct Parts<'p> {
     /// What the user gave.
-    pub given: Given<'p>,
+    pub given: Given,
     /// The skills to tell of.
     pub catalogue: &'p Catalogue,
     /// What the user's paths are relative to.
@@ -66,7 +66,7 @@ pub struct Parts<'p> {
     /// Whether the model is offered to run scripts.
     pub runs_scripts: bool,
     /// What is remembered, a line each; empty: nothing.
-    pub facts: &'p str,
+    pub facts: String,
 }
 
 impl<'p> Parts<'p> {
@@ -78,7 +78,7 @@ impl<'p> Parts<'p> {
             user_folder,
             tools: tools.markdown(),
             runs_scripts: tools.offers_scripts(),
-            facts: "",
+            facts: String::new(),
         }
     }
 }
@@ -96,7 +96,7 @@ pub fn build(parts: &Parts<'_>) -> String {
     };
     let facts = parts.facts.trim_end();
     let (mut has_skills, mut has_facts) = (false, false);
-    let mut text = match parts.given {
+    let mut text = match &parts.given {
         Given::Template(file) => {
             has_skills = file.contains(template::SKILLS);
             has_facts = file.contains(template::KEY_FACTS);
@@ -120,7 +120,9 @@ pub fn build(parts: &Parts<'_>) -> String {
         append(&format!("Skills:\n{skills}"));
     }
     if !has_facts && !facts.is_empty() {
-        append(&format!("Facts that you remember:\n{facts}\n"));
+        append(&format!(
+            "What you remember of earlier conversations:\n{facts}\n"
+        ));
     }
     text
 }
@@ -232,12 +234,12 @@ mod tests {
         runs_scripts: bool,
     ) -> String {
         super::build(&Parts {
-            given: custom.map_or(Given::Nothing, Given::Text),
+            given: custom.map_or(Given::Nothing, |text| Given::Text(text.into())),
             catalogue,
             user_folder,
             tools: String::new(),
             runs_scripts,
-            facts: "",
+            facts: String::new(),
         })
     }
 
@@ -292,14 +294,14 @@ mod tests {
     #[test]
     fn a_template_is_filled_in_once_and_what_it_leaves_out_is_appended() {
         let mut catalogue = catalogue(1, "says {{KEY_FACTS}}");
-        let build = |template, catalogue: &Catalogue, facts| {
+        let build = |template: &str, catalogue: &Catalogue, facts: &str| {
             super::build(&Parts {
-                given: Given::Template(template),
+                given: Given::Template(template.into()),
                 catalogue,
                 user_folder: Path::new("/u"),
                 tools: "- `t`: {{SKILLS}}\n".into(),
                 runs_scripts: false,
-                facts,
+                facts: facts.into(),
             })
         };
         let paths = "Paths in a skill are relative to its folder; the user's are relative to /u.\n";
@@ -313,11 +315,13 @@ mod tests {
         );
         assert_eq!(
             build("Hi.", &catalogue, "- f\n"),
-            format!("Hi.\n\n{paths}\nSkills:\n{skill}\n\nFacts that you remember:\n- f\n")
+            format!(
+                "Hi.\n\n{paths}\nSkills:\n{skill}\n\nWhat you remember of earlier conversations:\n- f\n"
+            )
         );
         assert_eq!(
             build("{{SKILLS}}", &catalogue, "- f"),
-            format!("{skill}\n\n{paths}\nFacts that you remember:\n- f\n")
+            format!("{skill}\n\n{paths}\nWhat you remember of earlier conversations:\n- f\n")
         );
         catalogue.skills.clear();
         assert_eq!(

@@ -223,27 +223,26 @@ impl Run {
                 why.unwrap_or_default()
             ));
         }
-        let typed = self.typed.system.as_deref();
-        let typed = typed.map(|text| self.system_text(text)).transpose()?;
-        let file = self.config.prompt_file.as_deref();
-        let file = file
-            .filter(|_| typed.is_none())
-            .map(|path| instructions::read(path, &self.patience))
-            .transpose()?;
-        let given = match (&typed, &file) {
-            (Some(text), _) => Given::Text(text),
-            (None, Some(text)) => Given::Template(text),
-            (None, None) => Given::Nothing,
-        };
+        let given = self.given()?;
         let names = catalogue.usable().map(|skill| skill.name.as_str());
         output.start(&names.collect::<Vec<_>>());
-        let facts = self.facts(output);
         let parts = Parts {
             given,
-            facts: &facts,
+            facts: self.facts(output),
             ..Parts::new(&catalogue, &tools, &self.folder)
         };
         Ok((instructions::build(&parts), tools))
+    }
+
+    /// What stands in the place of the built-in instructions; what was typed wins.
+    fn given(&self) -> Result<Given> {
+        if let Some(value) = &self.typed.system {
+            return self.system_text(value).map(Given::Text);
+        }
+        match &self.config.prompt_file {
+            Some(path) => instructions::read(path, &self.patience).map(Given::Template),
+            None => Ok(Given::Nothing),
+        }
     }
 
     /// The memory, where one is set.
@@ -256,12 +255,12 @@ impl Run {
     /// What the model is told of the facts. Without them a conversation goes on.
     fn facts(&self, output: &mut Output) -> String {
         match self.memory().map(|memory| memory.for_prompt()) {
-            Some(Ok(facts)) if !facts.is_empty() => self.config.secrets.mask(&facts).into_owned(),
+            None => String::new(),
+            Some(Ok(facts)) => self.config.secrets.mask(&facts).into_owned(),
             Some(Err(error)) => {
                 output.warn(&error.to_string());
                 String::new()
             }
-            _ => String::new(),
         }
     }
 

@@ -248,7 +248,7 @@ mod tests {
         assert_eq!(*told.borrow(), [json!({"how": "fair", "sides": 6})]);
         let unknown = tools.call(&call("rol", "{}")).content;
         assert!(
-            unknown.contains("did you mean `roll`?") && unknown.contains("run_python_script, roll"),
+            unknown.contains("did you mean `roll`?") && unknown.contains(", roll\"}"),
             "{unknown}"
         );
     }

@@ -169,3 +169,36 @@ fn a_foreign_file_of_settings_names_only_what_lies_in_the_folder() {
     let own = test.dotenv("").env(SETTING, "../outside.md");
     ask(&own).success().stdout_has("canary-outside");
 }
+
+/// R-FACT-4: where the file says, or else at the end.
+#[test]
+fn facts_stand_where_the_file_says() {
+    let server = Server::unasked(Reply::text("never"));
+    let facts = "---\ntype: memory\n---\n# Key Facts\n\n## Important\n- Likes {{SKILLS}} #important\n\n## Recent\n- [2026-01-02] Moved.\n";
+    let test = Test::new()
+        .skill("s", DOCUMENT)
+        .file("facts.md", facts)
+        .file("with.md", "Know:\n{{KEY_FACTS}}\nThat is all.\n")
+        .file("without.md", "Be Jo.\n")
+        .endpoint(&server)
+        .env("MEMORY_PATH", "facts.md");
+    let told = "- Likes {{SKILLS}} #important\n- [2026-01-02] Moved.";
+    let ask = |test: Test| system(&test.args(["--dry-run", "hi"]).run().success());
+    let appended = format!("\n\nWhat you remember of earlier conversations:\n{told}\n");
+
+    let with = ask(test.again().env(SETTING, "with.md"));
+    let start = format!("Know:\n{told}\nThat is all.\n\nPaths");
+    assert!(
+        with.starts_with(&start) && !with.contains("remember of"),
+        "{with}"
+    );
+    for test in [test.again(), test.again().env(SETTING, "without.md")] {
+        let without = ask(test);
+        assert!(without.ends_with(&appended), "{without}");
+    }
+    let missing = ask(test.env("MEMORY_PATH", "none.md").env(SETTING, "with.md"));
+    assert!(
+        missing.starts_with("Know:\n(none)\nThat is all."),
+        "{missing}"
+    );
+}
