@@ -57,7 +57,8 @@
 //!
 //! let mut conversation = Conversation::new(&instructions::build(&parts));
 //! conversation.ask("Which region sells most?");
-//! let (bounds, mut tally) = (Bounds::default(), Tally::default());
+//! let bounds = Bounds { window: config.context_window, ..Bounds::default() };
+//! let mut tally = Tally::default();
 //! let answer = agent::turn(
 //!     &mut conversation, &model, &tools, &bounds, &mut tally, &mut |_| {},
 //! )?;
