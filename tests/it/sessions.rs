@@ -760,7 +760,7 @@ fn nothing_acknowledged_is_lost_to_kill_9() {
         let outcome = running.wait().status(-libc::SIGKILL);
         outcome.demand(!outcome.stderr.contains("damaged"), "a line is damaged");
         let text = test.read(&file("s"));
-        let whole = &text[..text.rfind('\n').unwrap() + 1];
+        let whole = &text[..=text.rfind('\n').unwrap()];
         for line in whole.lines() {
             assert!(
                 serde_json::from_str::<serde_json::Value>(line).is_ok(),
