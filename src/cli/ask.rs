@@ -39,7 +39,7 @@ pub fn run(typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
     let prompt = attached.go_with(User::from(prompt));
     output.ask(&prompt.told());
     let kept = Kept::open(&mut run, model.name(), false, output)?;
-    let (instructions, tools) = run.equip(output)?;
+    let (instructions, tools) = run.equip(output);
     let mut conversation = kept.conversation(&instructions);
     conversation.ask(prompt);
     if run.typed.dry_run {

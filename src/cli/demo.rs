@@ -98,7 +98,7 @@ pub fn run(run: &Run, output: &mut Output) -> Result<u8> {
     );
     output.note(&format!("the question: {QUESTION}"));
     output.ask(QUESTION);
-    let (instructions, tools) = run.equip(output)?;
+    let (instructions, tools) = run.equip(output);
     let mut conversation = Conversation::new(&instructions);
     conversation.ask(QUESTION);
     ask::answer(&mut conversation, &model, &tools, run, output)?;

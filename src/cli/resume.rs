@@ -8,7 +8,7 @@ use crate::cli::args::{Typed, usage};
 use crate::cli::setup::Run;
 use crate::cli::table::Command;
 use crate::config::Config;
-use crate::conversation::Conversation;
+use crate::conversation::{Conversation, Past};
 use crate::error::{Error, Kind, Result};
 use crate::session::{Header, Restored, Session, Sessions, Shared, age};
 use crate::text::counted;
@@ -141,15 +141,22 @@ impl Kept {
     /// The conversation, under these instructions. What a killed run has left
     /// open in it is closed.
     pub fn conversation(self, instructions: &str) -> Conversation {
-        let is_mended = self
-            .restored
-            .as_ref()
-            .is_some_and(|restored| restored.is_mended);
-        let mut conversation = match self.restored {
-            Some(restored) => {
-                let started = restored.header.created;
-                let last = self.last_activity.unwrap_or(started);
-                Conversation::resumed(instructions, restored.messages, started, last)
+        let header = match (&self.restored, &self.session) {
+            (Some(restored), _) => Some(restored.header.clone()),
+            (None, Some(session)) => Some(session.borrow().header().clone()),
+            (None, None) => None,
+        };
+        let is_mended = self.restored.as_ref().is_some_and(|past| past.is_mended);
+        let messages = self.restored.map(|past| past.messages);
+        let mut conversation = match header {
+            Some(header) => {
+                let past = Past {
+                    id: header.id,
+                    messages: messages.unwrap_or_default(),
+                    started: header.created,
+                    last_activity: self.last_activity.unwrap_or(header.created),
+                };
+                Conversation::resumed(instructions, past)
             }
             None => Conversation::new(instructions),
         };

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use crate::agent::Bounds;
 use crate::cli::args::{Typed, usage};
 use crate::cli::env_files::{report_faults, settings, without_files};
+use crate::cli::table::Command;
 use crate::config::{Config, Needs};
 use crate::error::Result;
 use crate::instructions::{self, Given, Parts};
@@ -66,6 +67,8 @@ pub struct Run {
     pub folder: PathBuf,
     /// What `~` means.
     pub home: PathBuf,
+    /// What stands in the place of the built-in instructions.
+    pub given: Given,
     /// What the run's conversation is called where something of it is kept: its
     /// session's name, or else its id.
     pub source: String,
@@ -95,8 +98,12 @@ impl Run {
         for warning in &config.warnings {
             output.warn(warning);
         }
-        let run = Run::of(typed, start, config, &settings, patience);
+        let mut run = Run::of(typed, start, config, &settings, patience);
         output.end_at(run.patience.deadline);
+        // Before a question is waited for.
+        if matches!(run.typed.command, Command::Ask | Command::Chat) {
+            run.given = run.read_given()?;
+        }
         if let Some(log) = &run.typed.log
             && !run.typed.dry_run
         {
@@ -166,6 +173,7 @@ impl Run {
             skills,
             home: settings.path("~".as_ref(), &folder),
             folder,
+            given: Given::Nothing,
             // Without random bytes a conversation has no name.
             source: random::uuid().unwrap_or_default(),
             patience,
@@ -199,7 +207,7 @@ impl Run {
     /// The instructions of a conversation and the tools that go with them.
     /// Without a usable skill no tool is offered, and a line says why. From
     /// here on wrong usage cannot be found any more: the start is told.
-    pub fn equip(&self, output: &mut Output) -> Result<(String, Tools<'_>)> {
+    pub fn equip(&self, output: &mut Output) -> (String, Tools<'_>) {
         let catalogue = self.skills.catalogue();
         let is_usable = catalogue.usable().next().is_some();
         let tools = Tools::offered(self.bench(), &catalogue);
@@ -223,19 +231,18 @@ impl Run {
                 why.unwrap_or_default()
             ));
         }
-        let given = self.given()?;
         let names = catalogue.usable().map(|skill| skill.name.as_str());
         output.start(&names.collect::<Vec<_>>());
         let parts = Parts {
-            given,
+            given: self.given.clone(),
             facts: self.facts(output),
             ..Parts::new(&catalogue, &tools, &self.folder)
         };
-        Ok((instructions::build(&parts), tools))
+        (instructions::build(&parts), tools)
     }
 
     /// What stands in the place of the built-in instructions; what was typed wins.
-    fn given(&self) -> Result<Given> {
+    fn read_given(&self) -> Result<Given> {
         if let Some(value) = &self.typed.system {
             return self.system_text(value).map(Given::Text);
         }

@@ -17,7 +17,7 @@ use crate::text::{cut, grouped};
 use crate::tool::ToolDefinition;
 
 pub mod meter;
-mod plan;
+pub mod plan;
 mod summary;
 
 use plan::Plan;
@@ -303,10 +303,11 @@ impl<'a> Asked<'a> {
             return error;
         };
         let (tokens, all) = (size(largest), conversation.estimate());
-        let Some(window) = conversation
-            .window(self.window)
-            .filter(|_| tokens > all / 2)
-        else {
+        // A window that was guessed from a request as short as that is none.
+        let is_known =
+            |window: &u64| self.window.is_some() || *window >= limits::CONTEXT_TOKENS_KNOWN;
+        let window = conversation.window(self.window).filter(is_known);
+        let Some(window) = window.filter(|_| tokens > all / 2) else {
             return error;
         };
         let (what, advice) = match largest {

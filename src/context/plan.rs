@@ -109,6 +109,25 @@ impl<'m> Plan<'m> {
     }
 }
 
+/// How many messages in front stand for older ones: a summary and the documents
+/// behind it, as [`Plan::apply`] puts them there.
+pub fn summarized(said: &[Message]) -> usize {
+    let is_summary = |message: &Message| matches!(message, Message::User(said) if said.text.starts_with(INTRODUCTION));
+    if !said.first().is_some_and(is_summary) {
+        return 0;
+    }
+    let is_end = |message: &Message| matches!(message, Message::Assistant(said) if said.content == CONTINUED);
+    let mut end = said.iter().position(is_end).map_or(1, |at| at + 1);
+    // Documents that the person invoked, each with the model's line.
+    while let [Message::User(asked), said, ..] = &said[end..]
+        && asked.is_document
+        && is_end(said)
+    {
+        end += 2;
+    }
+    end
+}
+
 /// From which message on everything stays; or, behind the question, from which
 /// step on.
 fn divide(said: &[Message], question: usize, keep: u64) -> (usize, Option<usize>) {
@@ -272,6 +291,9 @@ mod tests {
             "result last",
         ];
         assert_eq!(shape(&messages), expected);
+        // As it is read again from a file.
+        assert_eq!(super::summarized(&messages), summarized);
+        assert_eq!(super::summarized(&messages[1..]), 0);
         assert_eq!(summarized, 8);
         conversation.replace(messages, summarized);
         assert_eq!(conversation.summarized(), 8);

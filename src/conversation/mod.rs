@@ -6,10 +6,12 @@
 use std::time::SystemTime;
 
 use crate::context::meter::Meter;
+use crate::context::plan;
 use crate::error::Error;
 use crate::limits;
 use crate::message::{Assistant, Message, User};
 use crate::tool::{ToolDefinition, ToolResult, Usage};
+use crate::world::random;
 
 mod images;
 mod journal;
@@ -27,9 +29,23 @@ const ALREADY_TOLD: &str = "[unchanged: the whole text is above in this conversa
 /// Behind it, when there were other files and are none any more.
 const NO_FILES: &str = "\n\nThis skill has no other files any more.";
 
+/// A conversation as it was kept.
+#[derive(Clone, Debug)]
+pub struct Past {
+    /// Its id.
+    pub id: String,
+    /// What was said, [`repaired`], without the instructions.
+    pub messages: Vec<Message>,
+    /// When it began.
+    pub started: SystemTime,
+    /// When it last changed.
+    pub last_activity: SystemTime,
+}
+
 /// Messages in their order.
 #[derive(Debug)]
 pub struct Conversation {
+    id: String,
     messages: Vec<Message>,
     started: SystemTime,
     last_activity: SystemTime,
@@ -46,6 +62,8 @@ impl Conversation {
         let system = Message::System(instructions.to_string());
         let now = SystemTime::now();
         Conversation {
+            // Without random bytes it has none.
+            id: random::uuid().unwrap_or_default(),
             messages: if system.is_valid() {
                 vec![system]
             } else {
@@ -60,19 +78,20 @@ impl Conversation {
         }
     }
 
-    /// A conversation that was held before, and began then. `messages` come
-    /// [`repaired`], without instructions.
-    pub fn resumed(
-        instructions: &str,
-        messages: Vec<Message>,
-        started: SystemTime,
-        last_activity: SystemTime,
-    ) -> Conversation {
+    /// A conversation that was held before.
+    pub fn resumed(instructions: &str, past: Past) -> Conversation {
         let mut conversation = Conversation::new(instructions);
-        conversation.messages.extend(messages);
-        conversation.started = started;
-        conversation.last_activity = last_activity;
+        conversation.summarized = plan::summarized(&past.messages);
+        conversation.messages.extend(past.messages);
+        conversation.id = past.id;
+        conversation.started = past.started;
+        conversation.last_activity = past.last_activity;
         conversation
+    }
+
+    /// A UUID, the same for as long as the conversation lasts.
+    pub fn id(&self) -> &str {
+        &self.id
     }
 
     /// Whether every change is still told to a journal.

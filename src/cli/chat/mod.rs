@@ -113,7 +113,7 @@ pub fn run(typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
     }
     let attached = Attachments::typed(&run)?;
     let kept = Kept::open(&mut run, model.name(), lines.is_terminal(), output)?;
-    let (instructions, tools) = run.equip(output)?;
+    let (instructions, tools) = run.equip(output);
     let mut chat = Chat {
         session: kept.session.clone(),
         conversation: kept.conversation(&instructions),

@@ -48,11 +48,11 @@ impl Chat<'_> {
                     session.name(),
                     session.path().display()
                 ));
-                output.note(&format!("id {}", session.header().id));
             }
             None => output.note("the conversation is not saved (/save NAME does)"),
         }
         let conversation = &self.conversation;
+        output.note(&format!("id {}", conversation.id()));
         output.note(&format!(
             "{}; begun {} ago, the last change {} ago",
             counted(conversation.said().len(), "message"),
@@ -94,9 +94,7 @@ impl Chat<'_> {
         }
         let mut fresh = header(self.run, self.model.name());
         fresh.created = self.conversation.started();
-        if let Some(session) = &self.session {
-            fresh.id.clone_from(&session.borrow().header().id);
-        }
+        fresh.id = self.conversation.id().to_string();
         let opened = sessions.open(name, fresh)?;
         let Some(session) = opened.session else {
             return Err(Error::new(Kind::Io, opened.warnings.join("; ")));
