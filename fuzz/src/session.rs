@@ -1,7 +1,7 @@
 //! Sessions: whatever a file holds, what is read of it is a conversation that
 //! endpoints take, and its torn end is known to the byte.
 
-use skills_runner::conversation::{Change, Conversation, repaired};
+use skills_runner::conversation::{Change, Conversation, repaired, Past};
 use skills_runner::message::Message;
 use skills_runner::secret::Secrets;
 use skills_runner::session::{line, restore};
@@ -36,7 +36,15 @@ pub fn check(data: &[u8]) {
     };
     assert!(same.faults.is_empty() && !same.is_mended);
     assert_eq!(same.messages, restored.messages);
-    let mut conversation = Conversation::resumed("s", restored.messages, now, now);
+    let mut conversation = Conversation::resumed(
+        "s",
+        Past {
+            id: restored.header.id,
+            messages: restored.messages,
+            started: now,
+            last_activity: now,
+        },
+    );
     conversation.abandon_calls("gone");
     conversation.ask("next");
     check_invariant(conversation.said());

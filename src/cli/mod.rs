@@ -154,6 +154,24 @@ fn dispatch(typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
             }
         }
     }
+    // With `--json` a failure is an object too, but for wrong usage: nobody has asked yet.
+    let is_json = typed.format != Format::Text;
+    let has_object = matches!(
+        typed.command,
+        Command::Facts | Command::Sessions | Command::Skills
+    );
+    let result = obey(typed, start, output);
+    if let Err(error) = &result
+        && has_object
+        && is_json
+        && error.kind() != Kind::Usage
+    {
+        output.print_failure(error);
+    }
+    result
+}
+
+fn obey(typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
     match typed.command {
         Command::Ask if !ask::is_conversation(&typed) => ask::run(typed, start, output),
         Command::Ask | Command::Chat => chat::run(typed, start, output),
@@ -161,8 +179,8 @@ fn dispatch(typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
             no_words("doctor", &typed.words)?;
             doctor::run(typed, start, output)
         }
-        Command::Facts => facts::run(typed, start, output),
-        Command::Sessions => sessions::run(typed, start, output),
+        Command::Facts => facts::run(typed, start, output).map(|()| 0),
+        Command::Sessions => sessions::run(typed, start, output).map(|()| 0),
         Command::Skills => skills::run(typed, start, output),
         Command::Tool => tool::run(typed, start, output),
         Command::Demo => {

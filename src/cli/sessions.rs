@@ -7,8 +7,9 @@ use serde_json::{Value, json};
 use crate::cli::args::{Typed, usage};
 use crate::cli::resume::sessions;
 use crate::cli::setup::{Run, Start};
+use crate::cli::values;
 use crate::config::Needs;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Result};
 use crate::limits;
 use crate::message::Message;
 use crate::secret::Secrets;
@@ -20,26 +21,10 @@ use crate::world::output::{Format, Output};
 /// The words that `sessions` knows.
 const WORDS: [&str; 3] = ["list", "show", "delete"];
 
-/// Does what the first word says; without one the sessions are listed. With
-/// `--json` a failure is an object too, but for wrong usage.
-pub fn run(typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
+/// Does what the first word says; without one the sessions are listed.
+pub fn run(mut typed: Typed, start: &Start, output: &mut Output) -> Result<()> {
     let is_json = typed.format != Format::Text;
-    let result = obey(typed, start, is_json, output);
-    if let Err(error) = &result
-        && is_json
-        && error.kind() != Kind::Usage
-    {
-        output.print_failure(error);
-    }
-    result.map(|()| 0)
-}
-
-fn obey(mut typed: Typed, start: &Start, is_json: bool, output: &mut Output) -> Result<()> {
-    let words = typed.words.drain(..).map(|word| {
-        word.into_string()
-            .map_err(|word| usage(format!("`{}` is not UTF-8 text", word.to_string_lossy())))
-    });
-    let words: Vec<String> = words.collect::<Result<_>>()?;
+    let words = values::texts(std::mem::take(&mut typed.words))?;
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let open = |output: &mut Output| {
         let run = Run::new(typed, start, Needs::Skills, output)?;

@@ -22,6 +22,15 @@ pub fn format(option: &str, value: OsString) -> Result<Format> {
     }
 }
 
+/// A command's own words.
+pub fn texts(words: Vec<OsString>) -> Result<Vec<String>> {
+    let text = |word: OsString| {
+        word.into_string()
+            .map_err(|word| usage(format!("`{}` is not UTF-8 text", word.to_string_lossy())))
+    };
+    words.into_iter().map(text).collect()
+}
+
 /// A whole number from 1.
 pub fn max_steps(option: &str, value: OsString) -> Result<u32> {
     let text = text_value(option, value)?;

@@ -57,32 +57,25 @@ pub fn scan(bytes: &[u8]) -> Scan {
         let trimmed = trimmed.trim_end();
         // A block in an item ends with it.
         let is_left = item.is_some_and(|(width, _)| indent < width) && !trimmed.is_empty();
-        match open {
-            _ if is_left => open = Open::Nothing,
+        let is_closed = match open {
+            _ if is_left => None,
             Open::Fence(mark, least) => {
                 let count = trimmed.chars().take_while(|c| *c == mark).count();
-                if count >= least && count == trimmed.chars().count() {
-                    (open, scan.end) = (Open::Nothing, scan.lines.len());
-                }
-                extend(
-                    &mut scan.items,
-                    item.is_some() && !trimmed.is_empty(),
-                    number,
-                );
-                continue;
+                Some(count >= least && count == trimmed.chars().count())
             }
-            Open::Comment => {
-                if trimmed.contains("-->") {
-                    (open, scan.end) = (Open::Nothing, scan.lines.len());
-                }
-                extend(
-                    &mut scan.items,
-                    item.is_some() && !trimmed.is_empty(),
-                    number,
-                );
-                continue;
+            Open::Comment => Some(trimmed.contains("-->")),
+            Open::Nothing => None,
+        };
+        if is_closed != Some(false) {
+            open = Open::Nothing;
+        }
+        if let Some(is_closed) = is_closed {
+            if is_closed {
+                scan.end = scan.lines.len();
             }
-            Open::Nothing => {}
+            let is_of_item = item.is_some() && !trimmed.is_empty();
+            extend(&mut scan.items, is_of_item, number);
+            continue;
         }
         if trimmed.is_empty() {
             item = item.map(|(width, _)| (width, true));

@@ -95,7 +95,11 @@ fn a_file_that_cannot_be_used_is_refused_with_its_path() {
             format!("failed to read the instructions `{path}`: {cause}\nhint: SYSTEM_PROMPT_PATH ");
         let test = test.again().env(SETTING, name);
         // Before a question is waited for.
-        test.again().stdin_open().run().status(78).stderr_has(&expected);
+        test.again()
+            .stdin_open()
+            .run()
+            .status(78)
+            .stderr_has(&expected);
         for arguments in [&["hi"][..], &["chat"], &["--dry-run", "hi"]] {
             let run = test.again().stdin("hi\n").args(arguments).run();
             run.status(78).stderr_has(&expected).stdout_is_empty();

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::cli::args::{Typed, usage};
 use crate::cli::setup::{Run, Start, skills_command};
+use crate::cli::values;
 use crate::config::Needs;
 use crate::error::{Error, Kind, Result};
 use crate::limits;
@@ -27,27 +28,11 @@ mod view;
 /// The words that `skills` knows.
 const WORDS: [&str; 5] = ["list", "show", "check", "new", "setup"];
 
-/// Does what the first word says; without one the skills are listed. With
-/// `--json` a failure is an object too; wrong usage is not, nobody has asked yet.
-pub fn run(typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
-    let is_json = typed.format != Format::Text;
-    let result = obey(typed, start, output);
-    if let Err(error) = &result
-        && is_json
-        && error.kind() != Kind::Usage
-    {
-        output.print_failure(error);
-    }
-    result
-}
-
-fn obey(mut typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
-    let mut words = typed.words.drain(..).map(|word| {
-        word.into_string()
-            .map_err(|word| usage(format!("`{}` is not UTF-8 text", word.to_string_lossy())))
-    });
-    let word = words.next().transpose()?.unwrap_or("list".into());
-    let names: Vec<String> = words.collect::<Result<_>>()?;
+/// Does what the first word says; without one the skills are listed.
+pub fn run(mut typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
+    let mut words = values::texts(std::mem::take(&mut typed.words))?.into_iter();
+    let word = words.next().unwrap_or("list".into());
+    let names: Vec<String> = words.collect();
     if !WORDS.contains(&word.as_str()) {
         return Err(unknown(&word));
     }
