@@ -10,6 +10,7 @@ pub mod arguments;
 pub mod capture_mask;
 pub mod cuts;
 pub mod dotenv;
+pub mod facts;
 pub mod frontmatter;
 pub mod invocation;
 pub mod memory;
@@ -27,6 +28,7 @@ pub const TARGETS: &[(&str, Check)] = &[
     ("arguments", arguments::check),
     ("capture_mask", capture_mask::check),
     ("dotenv", dotenv::check),
+    ("facts", facts::check),
     ("frontmatter", frontmatter::check),
     ("invocation", invocation::check),
     ("paths", paths::check),

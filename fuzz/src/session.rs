@@ -1,7 +1,7 @@
 //! Sessions: whatever a file holds, what is read of it is a conversation that
 //! endpoints take, and its torn end is known to the byte.
 
-use skills_runner::conversation::{Change, Conversation, repaired, Past};
+use skills_runner::conversation::{Change, Conversation, Past, repaired};
 use skills_runner::message::Message;
 use skills_runner::secret::Secrets;
 use skills_runner::session::{line, restore};

@@ -90,7 +90,13 @@ impl Edit<'_> {
         let next = facts.scan.headings.iter().find(|(at, ..)| *at > heading);
         let next = next.map_or(facts.scan.end.max(heading + 1), |(at, ..)| *at);
         let own = |item: &&Range<usize>| item.start > heading && item.start < next;
-        let last = facts.scan.items.iter().rev().find(own);
+        // What is indented behind it would become part of the new item.
+        let is_free = |item: &&Range<usize>| {
+            let mut below = (item.end..next).map(|at| self.line(at));
+            let text = below.find(|line| !line.trim().is_empty());
+            text.is_none_or(|line| !line.starts_with([' ', '\t']))
+        };
+        let last = facts.scan.items.iter().rev().find(own).filter(is_free);
         let (at, before) = match last {
             Some(item) => (item.end, ""),
             // Behind what a person says there.

@@ -1,0 +1,103 @@
+//! The file of facts: whatever a person has written, a change touches the lines
+//! of one fact and the line `modified:`, and what was added is read again.
+
+use skills_runner::memory::facts::{Change, Facts, New, content};
+
+/// See the module. The first line is the new fact, the rest the file.
+pub fn check(data: &[u8]) {
+    let end = data.iter().position(|byte| *byte == b'\n');
+    let (new, file) = match end {
+        Some(end) => (&data[..end], &data[end + 1..]),
+        None => (data, &b""[..]),
+    };
+    let new = content(&String::from_utf8_lossy(new));
+    let Ok(facts) = Facts::parse(file.to_vec()) else {
+        return;
+    };
+    // A blank file is taken as an empty one.
+    let is_blank = facts.all().is_empty() && !file.contains(&b'-');
+    if !new.is_empty() && !is_blank {
+        add(&facts, &new, file);
+    }
+    for number in 1..=facts.all().len() {
+        let Some((fact, left)) = facts.without(number, "2026-11-22") else {
+            panic!("fact {number} cannot be removed");
+        };
+        let fact = fact.content.clone();
+        let after = read(left.clone());
+        let gone = texts(&facts).iter().filter(|text| **text == fact).count();
+        let there = texts(&after).iter().filter(|text| **text == fact).count();
+        assert!(there < gone, "{fact:?} is still there");
+        // Markdown may read what stood behind it in another way, but never as more.
+        assert!(after.all().len() < facts.all().len());
+        assert_eq!(difference(file, &left).1, 0, "something was written");
+    }
+}
+
+fn add(facts: &Facts, new: &str, file: &[u8]) {
+    let (change, bytes) = facts.with(&New {
+        content: new,
+        important: false,
+        source: "fuzz -->",
+        date: "2026-11-22",
+    });
+    let after = read(bytes.clone());
+    if change == Change::Known {
+        assert_eq!(bytes, file);
+        return;
+    }
+    assert!(texts(&after).iter().any(|text| text.starts_with(new)));
+    let (gone, come) = difference(file, &bytes);
+    match change {
+        Change::Added => assert_eq!(gone, 0, "a person's line is gone"),
+        // One that has become important goes to another place.
+        _ if new.contains('#') => {}
+        _ => assert!(gone <= 1 && come <= 1, "{gone} lines became {come}"),
+    }
+    // Markdown takes what is indented below as a part of the new fact.
+    if texts(&after).iter().all(|text| text != new) {
+        return;
+    }
+    // The same again changes nothing.
+    let (again, _) = after.with(&New {
+        content: new,
+        important: false,
+        source: "",
+        date: "2026-11-23",
+    });
+    assert_eq!(again, Change::Known);
+}
+
+fn read(bytes: Vec<u8>) -> Facts {
+    match Facts::parse(bytes) {
+        Ok(facts) => facts,
+        Err(cause) => panic!("what was written cannot be read: {cause}"),
+    }
+}
+
+fn texts(facts: &Facts) -> Vec<String> {
+    facts
+        .all()
+        .iter()
+        .map(|fact| fact.content.clone())
+        .collect()
+}
+
+/// How many lines of the old file are not in the new one, and how many are new,
+/// between those that are the same in front and behind. Blank lines and the date
+/// of the last change are not counted.
+fn difference(old: &[u8], new: &[u8]) -> (usize, usize) {
+    let lines = |bytes: &[u8]| -> Vec<Vec<u8>> {
+        let lines = bytes.split(|byte| *byte == b'\n');
+        let lines = lines.map(<[u8]>::trim_ascii_end);
+        let is_counted =
+            |line: &&[u8]| !line.trim_ascii().is_empty() && !line.starts_with(b"modified:");
+        lines.filter(is_counted).map(<[u8]>::to_vec).collect()
+    };
+    let (old, new) = (lines(old), lines(new));
+    let front = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
+    let (old, new) = (&old[front..], &new[front..]);
+    let behind = old.iter().rev().zip(new.iter().rev());
+    let behind = behind.take_while(|(a, b)| a == b).count();
+    (old.len() - behind, new.len() - behind)
+}
