@@ -89,7 +89,7 @@ pub fn build(parts: &Parts<'_>) -> String {
     let is_usable = parts.catalogue.usable().next().is_some();
     let listed = parts.catalogue.usable().filter(|skill| skill.is_for_model);
     let listed: Vec<&Summary> = listed.collect();
-    let skills = if listed.is_empty() {
+    let mut skills = if listed.is_empty() {
         String::new()
     } else {
         list(&listed, limits::CATALOGUE_BYTES)
@@ -100,6 +100,9 @@ pub fn build(parts: &Parts<'_>) -> String {
         Given::Template(file) => {
             has_skills = file.contains(template::SKILLS);
             has_facts = file.contains(template::KEY_FACTS);
+            if has_skills && is_usable {
+                skills.push_str(&format!("\n{}", about_paths(parts)));
+            }
             template::fill(file.trim_end(), &parts.tools, &skills, facts)
         }
         Given::Text(text) => text.trim_end().to_string(),
@@ -113,7 +116,7 @@ pub fn build(parts: &Parts<'_>) -> String {
         }
         text.push_str(block);
     };
-    if is_usable {
+    if is_usable && !has_skills {
         append(&about_paths(parts));
     }
     if !has_skills && !skills.is_empty() {
@@ -306,11 +309,13 @@ mod tests {
         };
         let paths = "Paths in a skill are relative to its folder; the user's are relative to /u.\n";
         let skill = "- skill-00000: says {{KEY_FACTS}}";
-        let all = "{{{SKILLS}}}|{{TOOL_DESCRIPTIONS}}|{{KEY_FACTS}}{{SKILLS}}|{{X}}{{ SKILLS }}{{SKIL\n\n";
+        let told = format!("{skill}\n\n{}", paths.trim_end());
+        let all =
+            "{{{SKILLS}}}|{{TOOL_DESCRIPTIONS}}|{{KEY_FACTS}}{{SKILLS}}|{{X}}{{ SKILLS }}{{SKIL";
         assert_eq!(
             build(all, &catalogue, "- {{SKILLS}}\n"),
             format!(
-                "{{{skill}}}|- `t`: {{{{SKILLS}}}}|- {{{{SKILLS}}}}{skill}|{{{{X}}}}{{{{ SKILLS }}}}{{{{SKIL\n\n{paths}"
+                "{{{told}}}|- `t`: {{{{SKILLS}}}}|- {{{{SKILLS}}}}{told}|{{{{X}}}}{{{{ SKILLS }}}}{{{{SKIL"
             )
         );
         assert_eq!(

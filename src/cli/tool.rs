@@ -71,7 +71,7 @@ fn recorded(
     // What cannot be written down must not run.
     run.patience.check()?;
     let start = Instant::now();
-    let result = Tools::new(run.bench()).call(call);
+    let result = Tools::by_hand(run.bench()).call(call);
     let stopped = run.patience.check();
     output.record(&Event::ToolResult {
         call,

@@ -34,6 +34,8 @@ pub struct Endpoint {
     pub idle_limit: Duration,
     /// What is masked where it is quoted.
     pub secrets: Secrets,
+    /// Whether the model is shown images, also those of an earlier run.
+    pub vision: bool,
 }
 
 impl Config {
@@ -81,6 +83,7 @@ impl Reader<'_> {
             extra_headers: credentials.headers,
             network,
             idle_limit,
+            vision: self.vision(),
             secrets: secrets.clone(),
         })
     }

@@ -149,7 +149,7 @@ impl Config {
             endpoint,
             skills_folders,
             context_window: reader.number(settings::LLM_CONTEXT_WINDOW),
-            vision: reader.choice(settings::LLM_VISION, &["on", "off"]) != Some(1),
+            vision: reader.vision(),
             prompt_file: reader.prompt_file(),
             storage: reader.storage(),
             scripts,
@@ -254,6 +254,10 @@ impl Reader<'_> {
         named.map(|part| self.path(part)).collect()
     }
 
+    fn vision(&mut self) -> bool {
+        self.choice(settings::LLM_VISION, &["on", "off"]) != Some(1)
+    }
+
     /// The path that a setting names.
     fn place(&self, name: &'static str) -> Option<PathBuf> {
         let (value, _) = self.settings.value(name)?;
@@ -300,10 +304,9 @@ impl Reader<'_> {
     fn choice(&mut self, name: &'static str, choices: &[&str]) -> Option<usize> {
         let (text, Source { origin, .. }) = self.text(name)?;
         let found = choices.iter().position(|choice| *choice == text);
-        if found.is_none() {
-            let choices = choices.join(" or ");
-            self.problems
-                .push(format!("{name}={text} ({origin}) is not {choices}"));
+        let problem = format!("{name}={text} ({origin}) is not {}", choices.join(" or "));
+        if found.is_none() && !self.problems.contains(&problem) {
+            self.problems.push(problem);
         }
         found
     }

@@ -17,7 +17,7 @@ use crate::limits;
 use crate::memory::edit::Edit;
 use crate::memory::overlap::Words;
 use crate::memory::scan::{Scan, marker, scan, text};
-use crate::text::{counted, sendable};
+use crate::text::{counted, cut, sendable};
 
 /// What makes a fact an important one.
 pub const IMPORTANT_TAG: &str = "#important";
@@ -44,6 +44,15 @@ pub struct Fact {
 }
 
 impl Fact {
+    /// As a model is told of it, in about so many bytes.
+    fn told(&self, most: usize) -> String {
+        let content = cut(&self.content, most);
+        match &self.created {
+            Some(created) => format!("- [{created}] {content}\n"),
+            None => format!("- {content}\n"),
+        }
+    }
+
     /// The hashtags in it, without `#`.
     pub fn tags(&self) -> Vec<&str> {
         let words = self.content.split_whitespace();
@@ -130,7 +139,13 @@ impl Facts {
         let important = new.important || has_tag(new.content);
         let is_same = |fact: &&Fact| without_tag(&fact.content) == without_tag(new.content);
         let mut same = self.all.iter().filter(is_same);
-        if same.any(|fact| fact.important || !important) {
+        // The source alone is not worth touching what a person wrote.
+        let is_known = |fact: &Fact| {
+            let has_source = fact.is_plain && fact.source.is_some();
+            (fact.important || !important)
+                && !(has_source && fact.source.as_deref() != Some(&source_of(new)))
+        };
+        if same.any(is_known) {
             return (Change::Known, self.bytes.clone());
         }
         let mut edit = Edit::of(self, new.date);
@@ -177,29 +192,33 @@ impl Facts {
     }
 
     /// What a model is told of the facts, in at most about `most` bytes: important
-    /// ones first, then the most recent. Empty without facts.
+    /// ones first, then the others, of each the newest first. A quarter is kept for
+    /// the others, and none takes more than a quarter. Empty without facts.
     pub fn for_prompt(&self, most: usize) -> String {
-        let mut chosen: Vec<&Fact> = self.all.iter().collect();
-        let recent = chosen.iter().position(|fact| !fact.important);
-        let recent = recent.unwrap_or(chosen.len());
-        // Of one day the last is the newest.
-        chosen[recent..].reverse();
-        chosen[recent..].sort_by(|one, other| other.created.cmp(&one.created));
+        let important = self.all.partition_point(|fact| fact.important);
+        let lines = |facts: &[Fact]| -> Vec<String> {
+            // Of one day the last is the newest.
+            let mut facts: Vec<&Fact> = facts.iter().rev().collect();
+            facts.sort_by(|one, other| other.created.cmp(&one.created));
+            facts.into_iter().map(|fact| fact.told(most / 4)).collect()
+        };
+        let (important, others) = (lines(&self.all[..important]), lines(&self.all[important..]));
+        let kept = others.iter().map(String::len).sum::<usize>().min(most / 4);
         let mut told = String::new();
         let mut left_out = 0;
-        for fact in chosen {
-            let line = match &fact.created {
-                Some(created) => format!("- [{created}] {}\n", fact.content),
-                None => format!("- {}\n", fact.content),
-            };
-            if told.len() + line.len() > most || left_out > 0 {
-                left_out += 1;
-            } else {
-                told.push_str(&line);
+        for (lines, most) in [(important, most - kept), (others, most)] {
+            let mut is_full = false;
+            for line in lines {
+                is_full |= told.len() + line.len() > most;
+                if is_full {
+                    left_out += 1;
+                } else {
+                    told.push_str(&line);
+                }
             }
         }
         if left_out > 0 {
-            told.push_str(&format!("… and {}\n", counted(left_out, "older fact")));
+            told.push_str(&format!("… and {}\n", counted(left_out, "more fact")));
         }
         told
     }
@@ -226,6 +245,12 @@ fn without_tag(content: &str) -> String {
         .filter(|word| !word.eq_ignore_ascii_case(IMPORTANT_TAG))
         .collect();
     words.join(" ")
+}
+
+/// The source as it is written down.
+fn source_of(new: &New<'_>) -> String {
+    let source = content(new.source).replace(['<', '>'], "");
+    cut(&source, limits::FACT_SOURCE_BYTES).into_owned()
 }
 
 /// The line of a fact, without its line break; `below_important`: where it is to stand.

@@ -36,8 +36,9 @@ impl Words {
             }
             let lower: String = lower(word).collect();
             if is_telling(word) {
-                let rest = word.trim_start_matches(|c: char| c.is_uppercase());
-                if index == 0 && !is_telling(rest) && !is_telling(&lower) {
+                // `It` begins a sentence, `IT` does not, and neither does `A`.
+                let rest = word.chars().skip(1).any(is_mark);
+                if index == 0 && !rest && !is_telling(&lower) {
                     words.first = Some((word.to_string(), lower.clone()));
                 }
                 words.telling.insert(word.to_string());
@@ -94,10 +95,13 @@ fn lower(word: &str) -> impl Iterator<Item = char> {
     word.chars().flat_map(char::to_lowercase)
 }
 
+fn is_mark(c: char) -> bool {
+    c.is_numeric() || c.is_uppercase()
+}
+
 fn is_telling(word: &str) -> bool {
     let mut parts = word.split(|c: char| !c.is_alphanumeric() && c != '\'' && c != '’');
-    word.chars().any(|c| c.is_numeric() || c.is_uppercase())
-        || parts.any(|part| part.chars().count() == 1)
+    word.chars().any(is_mark) || parts.any(|part| part.chars().count() == 1)
 }
 
 #[cfg(test)]
@@ -121,6 +125,7 @@ mod tests {
                 "The user likes Green tea.".to_lowercase().leak(),
             ),
             ("the user likes green tea", "The user likes green tea!"),
+            ("it rains in autumn here", "It rains in autumn here"),
             (
                 "user prefers dark mode in the editor",
                 "User prefers dark mode in the new editor",

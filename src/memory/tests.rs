@@ -214,6 +214,9 @@ fn a_fact_becomes_important_once_and_stays_so() {
     let text = String::from_utf8(file.clone()).unwrap();
     assert!(text.contains("## Important\n\n- the user likes tea #important <!-- 2026-11-22, source: t -->\n\n## Recent\n"), "{text}");
     assert!(text.contains("modified: 2027-01-01"));
+    // The same from another conversation: that one is its source now.
+    let (change, file) = with(&file, "the user likes tea");
+    assert!(matches!(change, Change::Replaced(_)));
     assert_eq!(with(&file, "the user likes tea").0, Change::Known);
     let (_, file) = with(&file, "the user likes the tea");
     let facts = Facts::parse(file).unwrap();
@@ -382,7 +385,20 @@ fn the_prompt_has_important_facts_and_the_newest_within_its_budget() {
     let few = facts.for_prompt(90);
     assert_eq!(
         few,
-        "- one of weight\n- [2026-10-29] fact of day 29\n- [2026-10-28] fact of day 28\n… and 19 older facts\n"
+        "- one of weight\n- [2026-10-29] fact of day 29\n- [2026-10-28] fact of day 28\n… and 19 more facts\n"
     );
     assert_eq!(Facts::parse(Vec::new()).unwrap().for_prompt(90), "");
+    // Many important ones leave room for the newest, and are the newest themselves.
+    let mut file = String::from("---\ntype: memory\n---\n## Important\n");
+    for day in 10..30 {
+        let _ = writeln!(file, "- weighty {day} <!-- 2026-10-{day}, source: s -->");
+    }
+    file.push_str("- ");
+    file.push_str(&"long ".repeat(90));
+    file.push_str("\n## Recent\n- [2026-10-01] light\n");
+    let told = Facts::parse(file.into()).unwrap().for_prompt(100);
+    assert_eq!(
+        told,
+        "- [2026-10-29] weighty 29\n- [2026-10-28] weighty 28\n- [2026-10-27] weighty 27\n- [2026-10-01] light\n… and 18 more facts\n"
+    );
 }

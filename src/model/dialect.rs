@@ -108,12 +108,20 @@ impl Dialect {
             .then(|| renamed.map_or(name, |(_, to)| *to))
     }
 
+    /// Nothing is known but whether pictures are to be shown at all.
+    pub fn new(shows_pictures: bool) -> Dialect {
+        Dialect {
+            is_blind: !shows_pictures,
+            ..Dialect::default()
+        }
+    }
+
     /// How an empty content is written.
     pub fn empty_content(&self) -> EmptyContent {
         self.empty_content
     }
 
-    /// Whether the endpoint has refused pictures.
+    /// Whether the endpoint has refused pictures, or must not be shown any.
     pub fn is_blind(&self) -> bool {
         self.is_blind
     }

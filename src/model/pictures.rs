@@ -20,7 +20,7 @@ const FOLLOWS: &str = "(What the tools have shown follows as images.)";
 /// The text for an endpoint that is shown no pictures.
 pub fn without_image(text: &str) -> String {
     let space = if text.is_empty() { "" } else { "\n" };
-    format!("{text}{space}[image left out: the endpoint refuses images]")
+    format!("{text}{space}[image left out: the model is shown none]")
 }
 
 /// A text and pictures, each behind its label; what is empty is left out.
@@ -175,5 +175,7 @@ pub fn are_refused(failure: &Failure, in_doubt: bool) -> bool {
     let mut text = String::from_utf8_lossy(&answer.body).to_lowercase();
     text.retain(|c| !matches!(c, '\'' | '"' | '`' | '\\'));
     let has = |phrases: &[&str]| phrases.iter().any(|phrase| text.contains(phrase));
-    is_judgement && (has(&REFUSALS) || in_doubt && has(&WANTS_TEXT))
+    // Whoever names the field does not take it.
+    let is_named = matches!(answer.status, 400 | 415 | 422) && text.contains("image_url");
+    is_judgement && (is_named || has(&REFUSALS) || in_doubt && has(&WANTS_TEXT))
 }

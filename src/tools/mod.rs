@@ -124,18 +124,29 @@ pub struct Tools<'w> {
     bench: Workbench<'w>,
     definitions: Vec<ToolDefinition>,
     has_skills: bool,
+    /// Those of [`TABLE`] can be called.
+    has_ours: bool,
     /// Those of the program that uses the crate.
     own: Vec<Box<dyn Tool + 'w>>,
 }
 
 impl<'w> Tools<'w> {
-    /// All tools can be called, and none is offered.
+    /// No tool at all, until one is added ([`Tools::with`]).
     pub fn new(bench: Workbench<'w>) -> Tools<'w> {
         Tools {
             bench,
             definitions: Vec::new(),
             has_skills: false,
+            has_ours: false,
             own: Vec::new(),
+        }
+    }
+
+    /// All of ours can be called, and none is offered: for calls by hand.
+    pub fn by_hand(bench: Workbench<'w>) -> Tools<'w> {
+        Tools {
+            has_ours: true,
+            ..Tools::new(bench)
         }
     }
 
@@ -148,7 +159,7 @@ impl<'w> Tools<'w> {
         let is_whole = schema::is_whole(catalogue);
         let is_advised = |tool: &dyn Tool| is_whole || tool.name() == get_skill::GetSkill.name();
         let mut left = limits::ENUM_BYTES;
-        let mut tools = Tools::new(bench);
+        let mut tools = Tools::by_hand(bench);
         tools.has_skills = catalogue.usable().next().is_some();
         for tool in TABLE {
             if !tool.is_offered(&tools.bench, tools.has_skills) {

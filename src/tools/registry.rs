@@ -3,13 +3,13 @@
 
 use std::fmt::Write as _;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::error::{Error, Kind, Result};
 use crate::limits;
 use crate::text;
 use crate::tool::{ToolCall, parse_arguments};
-use crate::tools::{Arguments, TABLE, Tool, Tools, find, not_among, schema};
+use crate::tools::{Arguments, Tool, Tools, find, not_among, schema};
 
 impl<'w> Tools<'w> {
     /// Adds a tool and offers it to the model. Refused with [`Kind::Usage`]: a
@@ -26,7 +26,7 @@ impl<'w> Tools<'w> {
             )
         })?;
         if tool.is_offered(&self.bench, self.has_skills) {
-            self.offer(&*tool, parameters);
+            self.offer(&*tool, complete(parameters));
         }
         self.own.push(tool);
         Ok(self)
@@ -45,7 +45,7 @@ impl<'w> Tools<'w> {
             let most = limits::TOOL_NAME_CHARS;
             return Err(format!("a name has at most {most} characters"));
         }
-        if self.find(name).is_some() {
+        if self.find(name).is_some() || find(name).is_some() {
             return Err("there is a tool of this name".into());
         }
         if tool.description().trim().is_empty() {
@@ -57,7 +57,8 @@ impl<'w> Tools<'w> {
     /// The tool with this name.
     pub(super) fn find(&self, name: &str) -> Option<&dyn Tool> {
         let own = self.own.iter().find(|tool| tool.name() == name);
-        own.map(|tool| &**tool as &dyn Tool).or_else(|| find(name))
+        let ours = || find(name).filter(|_| self.has_ours);
+        own.map(|tool| &**tool as &dyn Tool).or_else(ours)
     }
 
     /// The tool of a call and its arguments, or what is wrong with it.
@@ -66,12 +67,13 @@ impl<'w> Tools<'w> {
         call: &ToolCall,
     ) -> std::result::Result<(&dyn Tool, Arguments), String> {
         let tool = self.find(&call.name).ok_or_else(|| {
-            let own = self.own.iter().map(|tool| tool.name());
-            not_among(&call.name, TABLE.iter().map(|tool| tool.name()).chain(own))
+            let offered = self.definitions.iter().map(|tool| tool.name.as_str());
+            not_among(&call.name, offered)
         })?;
         let parameters = tool.parameters();
         // A number is a skill's name only where there is such a skill.
-        let is_name = |number: &str| self.bench.skills.find(number).is_ok();
+        let is_ours = find(tool.name()).is_some();
+        let is_name = |number: &str| !is_ours || self.bench.skills.find(number).is_ok();
         let arguments = parse_arguments(&call.arguments)
             .and_then(|arguments| schema::check_name(arguments, &is_name))
             .and_then(|arguments| schema::check(arguments, &parameters))
@@ -106,12 +108,20 @@ impl<'w> Tools<'w> {
     }
 }
 
+/// The schema with all that endpoints want to see in it.
+fn complete(mut parameters: Value) -> Value {
+    for (name, default) in [("type", "object".into()), ("properties", json!({}))] {
+        if let Some(fields) = parameters.as_object_mut() {
+            fields.entry(name).or_insert(default);
+        }
+    }
+    parameters
+}
+
 #[cfg(test)]
 mod tests {
     use std::cell::RefCell;
     use std::path::Path;
-
-    use serde_json::json;
 
     use super::*;
     use crate::config::{Config, Needs};
@@ -248,7 +258,7 @@ mod tests {
         assert_eq!(*told.borrow(), [json!({"how": "fair", "sides": 6})]);
         let unknown = tools.call(&call("rol", "{}")).content;
         assert!(
-            unknown.contains("did you mean `roll`?") && unknown.contains(", roll\"}"),
+            unknown.contains("did you mean `roll`? The tools are: roll\"}"),
             "{unknown}"
         );
     }

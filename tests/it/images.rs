@@ -572,7 +572,7 @@ fn a_refused_image_of_a_tool_is_left_out() {
             .run();
         run.success()
             .stdout("done\ndone\n")
-            .stderr_has("refuses images: what tools show is left out from here on");
+            .stderr_has("refuses images: they are left out from here on");
         let requests = server.finish();
         let refused = requests.iter().filter(|request| shows(request)).count();
         // An empty content may be what is meant by some: that is tried first.
@@ -584,7 +584,7 @@ fn a_refused_image_of_a_tool_is_left_out() {
         let last = requests.last().unwrap();
         let told = last.tool_result("call_1");
         assert!(
-            told.ends_with("as an image]\n[image left out: the endpoint refuses images]"),
+            told.ends_with("as an image]\n[image left out: the model is shown none]"),
             "{words}: {told}"
         );
     }
@@ -669,7 +669,7 @@ fn a_conversation_goes_on_after_a_refused_image() {
     assert_eq!(shown, [true, true, false, false, true]);
     assert_eq!(
         requests[3].messages()[1]["content"],
-        "look\n[image left out: the endpoint refuses images]"
+        "look\n[image left out: the model is shown none]"
     );
 }
 

@@ -114,7 +114,7 @@ impl HttpModel {
             return None;
         }
         listener(Event::Warning(
-            "the endpoint or the model refuses images: what tools show is left out from here on",
+            "the endpoint or the model refuses images: they are left out from here on",
         ));
         Some("images are left out".into())
     }

@@ -80,9 +80,9 @@ impl HttpModel {
     pub fn new(endpoint: Endpoint, stream: bool, patience: Patience) -> HttpModel {
         HttpModel {
             url: endpoint.address.chat_completions(),
+            dialect: RefCell::new(Dialect::new(endpoint.vision)),
             client: Client::new(endpoint, patience),
             stream,
-            dialect: RefCell::default(),
             is_whole: Cell::new(false),
             has_warned: Cell::new(false),
         }

@@ -11,18 +11,15 @@ const TYPES: [&str; 7] = [
     "string", "integer", "number", "boolean", "array", "object", "null",
 ];
 
-/// Whether it describes the arguments of a tool: an object with `properties`,
-/// which may be empty. Keywords that nobody checks arguments against are not
+/// Whether it describes the arguments of a tool: an object. Without `type`
+/// and `properties` it is one without arguments. Keywords that nobody checks arguments against are not
 /// looked at.
 pub fn validate(schema: &Value) -> Result<(), String> {
     if !schema.is_object() {
         return Err(format!("it is {}, not an object", kind(schema)));
     }
-    if schema["type"] != "object" {
+    if !matches!(schema["type"].as_str(), Some("object")) && !schema["type"].is_null() {
         return Err("`type` is not \"object\"".into());
-    }
-    if schema["properties"].is_null() {
-        return Err("`properties` is missing".into());
     }
     check(schema, "", 0)
 }
@@ -146,12 +143,11 @@ mod tests {
         let deep = (0..=limits::SCHEMA_DEPTH).fold(json!({}), |inner, _| json!({"items": inner}));
         let table = [
             (json!([]), "it is an array, not an object"),
-            (json!({"properties": {}}), "`type` is not \"object\""),
             (
                 json!({"type": ["object"], "properties": {}}),
                 "`type` is not \"object\"",
             ),
-            (json!({"type": "object"}), "`properties` is missing"),
+            (json!({"type": "string"}), "`type` is not \"object\""),
             (
                 json!({"type": "object", "properties": []}),
                 "`properties` is an array, not an object",
@@ -200,6 +196,14 @@ mod tests {
         ];
         for (schema, fault) in table {
             assert_eq!(validate(&schema), Err(fault.to_string()), "{schema}");
+        }
+        // A tool without arguments.
+        for schema in [
+            json!({}),
+            json!({"type": "object"}),
+            json!({"properties": {}}),
+        ] {
+            assert_eq!(validate(&schema), Ok(()), "{schema}");
         }
         assert!(
             validate(&with(deep))
