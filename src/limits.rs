@@ -320,9 +320,11 @@ pub const SETUP_COMMAND: Duration = Duration::from_secs(3600);
 pub const LOG_LOCK: Duration = Duration::from_secs(2);
 /// Between two looks at it.
 pub const LOG_LOCK_ROUND: Duration = Duration::from_micros(200);
-/// Between the first two looks at a lock that somebody else holds; it doubles.
-pub const LOCK_ROUND_FIRST: Duration = Duration::from_millis(1);
-/// The longest time between two of them.
+/// Between two looks at a lock that is held for milliseconds. It is the same however
+/// long somebody has waited: with longer and longer pauses the last to come wins
+/// each time, and of 16 who write all the time one got no turn in 30 s.
+pub const LOCK_ROUND_SHORT: Duration = Duration::from_millis(2);
+/// Between two looks at a lock that is held for seconds or minutes.
 pub const LOCK_ROUND: Duration = Duration::from_millis(100);
 /// Remains of setups that were killed while they cleared up.
 pub const SETUP_REMAINS: usize = 100;

@@ -74,7 +74,6 @@ impl FolderLock {
 /// whoever has it locked, but no longer than `most`. The lock ends with the file.
 pub fn take_file(file: &File, most: Duration, patience: &Patience) -> io::Result<bool> {
     let until = Instant::now() + most;
-    let mut round = limits::LOCK_ROUND_FIRST;
     loop {
         match file.try_lock() {
             Ok(()) => return Ok(true),
@@ -85,8 +84,7 @@ pub fn take_file(file: &File, most: Duration, patience: &Patience) -> io::Result
             }
             Err(TryLockError::WouldBlock) => {
                 patience.check()?;
-                patience.pause(round)?;
-                round = limits::LOCK_ROUND.min(round * 2);
+                patience.pause(limits::LOCK_ROUND_SHORT)?;
             }
         }
     }
