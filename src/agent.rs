@@ -70,9 +70,7 @@ pub fn turn(
         listener(Event::MessageEnd { calls: calls.len() });
         let text = reply.message.content.clone();
         conversation.answer(with_valid_arguments(reply.message));
-        if let Some(usage) = reply.usage {
-            conversation.report(usage);
-        }
+        conversation.report(reply.usage);
         tell_fault(conversation, listener);
         if calls.is_empty() {
             return Ok(Answer {

@@ -91,6 +91,8 @@ pub const CONTEXT_TOKENS_LEAST: u64 = 32_768;
 pub const TOKENS_IN_1000_BYTES: u64 = 286;
 /// What a picture takes, in bytes of text: some 1,200 tokens.
 pub const IMAGE_AS_BYTES: u64 = 4200;
+/// Tokens that a picture may take; the dearest model known counts 37,000.
+pub const IMAGE_TOKENS: u64 = 50_000;
 /// No window is smaller: a smaller number in a refusal is something else.
 pub const CONTEXT_TOKENS_KNOWN: u64 = 1024;
 /// Tokens of a summary that is asked for; a longer one is cut at twice as many.

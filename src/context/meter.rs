@@ -23,8 +23,12 @@ pub struct Meter {
     tools: u64,
     /// So many tokens had so many of the first messages, with the tools.
     counted: Option<(u64, usize)>,
-    /// What a refusal told of the window.
+    /// What a refusal told of the window, or what is guessed from it.
     window: Option<u64>,
+    /// It stood in the words of the refusal.
+    is_told: bool,
+    /// Tokens of a picture, as learnt from reports.
+    picture: Option<u64>,
 }
 
 impl Meter {
@@ -46,10 +50,20 @@ impl Meter {
     pub fn estimate(&self, messages: &[Message]) -> u64 {
         match self.counted {
             Some((tokens, count)) if count <= messages.len() => {
-                tokens.saturating_add(self.tokens(bytes(messages, count)))
+                tokens.saturating_add(self.size(messages, count))
             }
-            _ => self.tokens(self.all(messages)),
+            _ => self.size(messages, 0) + self.tokens(self.tools),
         }
+    }
+
+    /// The tokens of the messages from this one on, by what was learnt.
+    pub fn size(&self, messages: &[Message], from: usize) -> u64 {
+        let pictures = pictures(messages, from);
+        let text = bytes(messages, from) - pictures * limits::IMAGE_AS_BYTES;
+        let usual = limits::IMAGE_AS_BYTES * limits::TOKENS_IN_1000_BYTES / SCALE;
+        let picture = self.picture.unwrap_or(usual);
+        self.tokens(text)
+            .saturating_add(pictures.saturating_mul(picture))
     }
 
     /// What so many bytes are in tokens.
@@ -79,19 +93,25 @@ impl Meter {
         }
     }
 
-    /// Takes what the endpoint counted. The last message is its answer. Counts
-    /// that cannot be are left alone: some gateways report only what was not in
-    /// their cache, others add up the whole conversation.
-    pub fn report(&mut self, messages: &[Message], usage: Usage) {
+    /// Takes that the endpoint answered a request, and what it counted for it
+    /// where it told that. The last message is its answer. Counts that cannot be
+    /// are left alone: some gateways report only what was not in their cache,
+    /// others add up the whole conversation.
+    pub fn report(&mut self, messages: &[Message], usage: Option<Usage>) {
         let is_answer = matches!(messages.last(), Some(Message::Assistant(_)));
         let sent = messages.len() - usize::from(is_answer);
-        let ratio = ratio(usage.prompt_tokens, self.all(&messages[..sent]));
-        if !self.is_likely(ratio) {
-            return;
-        }
-        self.ratio = Some(ratio);
+        let counted = usage.filter(|usage| self.learn(&messages[..sent], usage.prompt_tokens));
+        // A window that an answered request did not fit into was none. Words are
+        // held against counts only, as estimates may be wrong by half.
+        let least = match counted {
+            Some(usage) => usage.prompt_tokens,
+            None if self.is_told => 0,
+            None => self.estimate(&messages[..sent]),
+        };
+        self.window = self.window.filter(|window| *window >= least);
+        let Some(usage) = counted else { return };
         // What the model thought is written, but not sent again.
-        let guess = self.tokens(bytes(messages, sent));
+        let guess = self.size(messages, sent);
         let most = guess.saturating_mul(2);
         let written = match usage.completion_tokens {
             0 => guess,
@@ -101,31 +121,64 @@ impl Meter {
         self.counted = Some((usage.prompt_tokens.saturating_add(written), messages.len()));
     }
 
+    /// Learns from a request that was counted, if the count can be. Where there
+    /// are pictures the ratio is taken as it is, as far as that is possible, and
+    /// what is left is theirs: their tokens are no matter of bytes.
+    fn learn(&mut self, sent: &[Message], tokens: u64) -> bool {
+        let pictures = pictures(sent, 0);
+        let ratio = self.nearest(sent, tokens);
+        if !self.is_likely(ratio) {
+            return false;
+        }
+        if pictures == 0 || ratio != self.ratio() {
+            self.ratio = Some(ratio);
+        }
+        let text = self.tokens(self.text(sent));
+        if let Some(each) = tokens.saturating_sub(text).checked_div(pictures) {
+            self.picture = Some(each);
+        }
+        true
+    }
+
+    /// The ratio that comes of so many tokens; with pictures the nearest to what
+    /// is known.
+    fn nearest(&self, messages: &[Message], tokens: u64) -> u64 {
+        let text = self.text(messages);
+        let pictures = pictures(messages, 0).saturating_mul(limits::IMAGE_TOKENS);
+        let least = ratio(tokens.saturating_sub(pictures), text);
+        self.ratio().clamp(least, ratio(tokens, text))
+    }
+
     /// Takes the refusal of a request with these messages: the window is what
     /// its words tell, or else less than was sent.
     pub fn refuse(&mut self, messages: &[Message], words: &str) {
         let estimate = self.estimate(messages);
-        let guess = estimate / 5 * 4;
         let (limit, count) = told(words);
-        let limit = limit.filter(|limit| {
-            // The request had more than the limit, whatever the estimate says.
-            let least = count.unwrap_or(limit.saturating_add(1));
-            if count.is_none() && estimate >= least {
-                return true;
+        let Some(limit) = limit else {
+            // What was told before is better than a guess.
+            if !self.is_told || self.window.is_none() {
+                self.window = self.window(Some(estimate / 5 * 4));
+                self.is_told = false;
             }
-            let ratio = ratio(least, self.all(messages));
-            let is_possible = is_possible(ratio);
-            if is_possible {
-                self.ratio = Some(ratio);
-                self.counted = Some((least, messages.len()));
-            }
-            is_possible
-        });
-        self.window = self.window(Some(limit.unwrap_or(guess)));
+            return;
+        };
+        self.window = Some(limit);
+        self.is_told = true;
+        // The request had more than the limit, whatever the estimate says.
+        let least = count.unwrap_or(limit.saturating_add(1));
+        if count.is_none() && estimate >= least {
+            return;
+        }
+        let ratio = self.nearest(messages, least);
+        if is_possible(ratio) {
+            self.ratio = Some(ratio);
+            self.counted = Some((least, messages.len()));
+        }
     }
 
-    fn all(&self, messages: &[Message]) -> u64 {
-        self.tools + bytes(messages, 0)
+    /// Bytes of the text of a request.
+    fn text(&self, messages: &[Message]) -> u64 {
+        self.tools + bytes(messages, 0) - pictures(messages, 0) * limits::IMAGE_AS_BYTES
     }
 
     fn ratio(&self) -> u64 {
@@ -184,6 +237,12 @@ pub fn bytes(messages: &[Message], from: usize) -> u64 {
         .sum()
 }
 
+/// The pictures from this message on.
+fn pictures(messages: &[Message], from: usize) -> u64 {
+    let shown = messages.iter().skip(from);
+    shown.flat_map(Message::images).count() as u64
+}
+
 /// What one message is in bytes; thoughts are sent within their turn only.
 pub fn of_message(message: &Message, is_of_turn: bool) -> u64 {
     let images = |images: &[Image]| images.len() as u64 * limits::IMAGE_AS_BYTES;
@@ -236,7 +295,7 @@ mod tests {
         let mut messages = vec![said(10_000)];
         assert_eq!(meter.estimate(&messages), 2860);
         messages.push(Message::assistant("y".repeat(976)));
-        meter.report(&messages, usage(2000, 210));
+        meter.report(&messages, Some(usage(2000, 210)));
         assert_eq!(meter.estimate(&messages), 2210);
         messages.push(said(1000));
         assert_eq!(meter.estimate(&messages), 2410);
@@ -249,17 +308,17 @@ mod tests {
     fn reports_that_cannot_be_change_nothing() {
         let mut meter = Meter::default();
         let messages = vec![said(10_000), Message::assistant("y".repeat(976))];
-        meter.report(&messages, usage(2000, 9_000));
+        meter.report(&messages, Some(usage(2000, 9_000)));
         assert_eq!(
             meter.estimate(&messages),
             2200,
             "thoughts are not sent again"
         );
         for prompt in [0, 1, 300, 1000, 9_000, 50_000, u64::MAX] {
-            meter.report(&messages, usage(prompt, u64::MAX));
+            meter.report(&messages, Some(usage(prompt, u64::MAX)));
             assert_eq!(meter.estimate(&messages), 2200, "{prompt}");
         }
-        meter.report(&messages, usage(2500, 0));
+        meter.report(&messages, Some(usage(2500, 0)));
         assert_eq!(meter.estimate(&messages), 2750);
     }
 
@@ -340,6 +399,45 @@ mod tests {
         assert_eq!(window("limit 2048"), (Some(2048), 2860));
         assert_eq!(window("limit 4000"), (Some(4000), 4001));
         assert_eq!(window("limit 2048, got 2500"), (Some(2048), 2500));
-        assert_eq!(window("limit 1000000"), (Some(2288), 2860));
+        assert_eq!(window("limit 1000000"), (Some(1_000_000), 2860));
+        assert_eq!(window("limit 8192, got 99999"), (Some(8192), 2860));
+    }
+
+    #[test]
+    fn a_window_that_an_answer_disproves_is_none() {
+        let messages = [said(10_000), Message::assistant("y")];
+        for (words, counted, window) in [
+            ("too long", None, None),
+            ("too long", Some(2500), None),
+            ("too long", Some(2200), Some(2288)),
+            ("limit 2048", None, Some(2048)),
+            ("limit 2048", Some(2100), None),
+            ("limit 2048", Some(2000), Some(2048)),
+            ("limit 2048", Some(99_000), Some(2048)),
+        ] {
+            let mut meter = Meter::default();
+            meter.refuse(&messages[..1], words);
+            // No guess undercuts it, nor comes after a guess that is larger.
+            meter.refuse(&messages[..1], "again");
+            meter.report(&messages, counted.map(|counted| usage(counted, 5)));
+            assert_eq!(meter.window(None), window, "{words} {counted:?}");
+        }
+    }
+
+    #[test]
+    fn pictures_teach_no_ratio() {
+        for cost in [0, 85, 1200, 25_000] {
+            let mut meter = Meter::default();
+            let mut asked = crate::message::User::from("x".repeat(9_976));
+            asked.images = vec![Image { url: "u".into() }];
+            let messages = [Message::User(asked), Message::assistant("y".repeat(976))];
+            meter.report(&messages, Some(usage(2800 + cost, 280)));
+            assert_eq!(meter.estimate(&messages), 3080 + cost);
+            meter.forget_count(0);
+            let told = meter.estimate(&[said(10_000)]);
+            assert!(told.abs_diff(2800) < 70, "{cost}: {told}");
+            let told = meter.estimate(&messages[..1]);
+            assert!(told.abs_diff(2800 + cost) < 70, "{cost}: {told}");
+        }
     }
 }

@@ -167,9 +167,9 @@ impl Conversation {
         self.meter = Meter::default();
     }
 
-    /// The endpoint counted so many tokens for the request and its answer, which
-    /// is the last message.
-    pub fn report(&mut self, usage: Usage) {
+    /// The endpoint answered a request; the answer is the last message. It counted
+    /// so many tokens, where it told that.
+    pub fn report(&mut self, usage: Option<Usage>) {
         self.meter.report(&self.messages, usage);
     }
 

@@ -537,3 +537,81 @@ fn one_long_turn_is_summarized_between_its_steps() {
         assert_eq!(times(&last_of(server), &document()), 1);
     }
 }
+
+/// Refusals that are none of the window's, in words with numbers that cannot be
+/// and in words without any: what is learnt from them does not last.
+#[test]
+fn a_server_that_is_well_again_is_sent_everything_again() {
+    for (words, window) in [
+        (
+            "This model's maximum context length is 8192 tokens. However, your messages resulted in 99999 tokens.",
+            " of 8,192 (",
+        ),
+        ("prompt is too long", " of 100,000 ("),
+    ] {
+        let server = Server::always(move |request| {
+            let last = request.last_message()["content"].as_str();
+            if last.is_some_and(|last| last.starts_with("refused")) {
+                return Reply::error(400, words);
+            }
+            Reply::text(&"A sentence of an answer. ".repeat(40))
+        });
+        let test = skills()
+            .endpoint(&server)
+            .env("LLM_CONTEXT_WINDOW", "100000");
+        let stdin = "refused 1\nrefused 2\nrefused 3\n4\n5\n6\n7\n8\n/tokens\n";
+        let run = test.args(["chat"]).stdin(stdin).run().status(1);
+        run.stderr_lacks("was summarized").stderr_has(window);
+        let last = last_of(server);
+        assert_eq!(last.messages().len(), 1 + 2 * 4 + 1);
+    }
+}
+
+/// A request with pictures as a server counts it that takes so many for each.
+fn count_seen(request: &Request, picture: u64) -> u64 {
+    let mut plain = request.json["messages"].clone();
+    let mut pictures = 0;
+    for message in plain.as_array_mut().unwrap() {
+        if let Some(parts) = message["content"].as_array_mut() {
+            let all = parts.len();
+            parts.retain(|part| part["type"] == "text");
+            pictures += (all - parts.len()) as u64;
+        }
+    }
+    let tools = request.json["tools"].to_string().len();
+    tokens(plain.to_string().len() + tools) + pictures * picture
+}
+
+#[test]
+fn a_picture_that_is_summarized_leaves_the_estimate_right() {
+    for picture in [85, 1200] {
+        let counts = Arc::new(Mutex::new(Vec::new()));
+        let kept = Arc::clone(&counts);
+        let server = Server::always(move |request| {
+            if is_summary(request) {
+                return Reply::text("A picture was shown.");
+            }
+            let count = count_seen(request, picture);
+            kept.lock().unwrap().push((count, false));
+            let text = "What can be seen, in a sentence. ".repeat(6);
+            Reply::text(&text).with_usage(count, tokens(text.len()))
+        });
+        let run = skills()
+            .file(
+                "a.png",
+                b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\0\0\0\x09\0\0\0\x09\x08",
+            )
+            .endpoint(&server)
+            .args(["chat", "-v"])
+            .stdin("/attach a.png\nLook at it\nWhat is left?\nAnd right?\n/compact\nAnd now?\n")
+            .run()
+            .success();
+        let run = run.stderr_has("was summarized");
+        let counts = counts.lock().unwrap().clone();
+        let errors = errors(&counts, &estimates(&run.stderr));
+        assert_eq!(errors.len(), 4);
+        assert!(errors[1..].iter().all(|error| *error < 100), "{errors:?}");
+        assert!(counts[3].0 + picture <= counts[2].0 + 50, "{counts:?}");
+        server.finish();
+    }
+}
