@@ -16,6 +16,7 @@ use crate::model::{Finish, Model, Reply, Request};
 use crate::text::{cut, grouped};
 use crate::tool::ToolDefinition;
 
+mod blame;
 pub mod meter;
 pub mod plan;
 mod summary;
@@ -59,6 +60,46 @@ impl Occasion {
     }
 }
 
+/// What a wish for a summary came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Summary {
+    /// It stands for so many messages.
+    Made(usize),
+    /// There is nothing older; nothing has changed.
+    NothingOlder,
+    /// It would be no shorter, or hardly; nothing has changed.
+    NoShorter,
+}
+
+/// Room that is made before a request is sent.
+struct Room {
+    /// Tokens before any was made.
+    before: u64,
+    /// Messages that became a summary.
+    summarized: usize,
+}
+
+impl Room {
+    fn of(conversation: &Conversation) -> Room {
+        Room {
+            before: conversation.estimate(),
+            summarized: 0,
+        }
+    }
+
+    /// Tells of it once, when all of it is made.
+    fn tell(&mut self, conversation: &Conversation, listener: &mut Listener<'_>) {
+        let summarized = std::mem::take(&mut self.summarized);
+        if summarized > 0 {
+            listener(Event::Context {
+                summarized,
+                before: self.before,
+                after: conversation.estimate(),
+            });
+        }
+    }
+}
+
 impl<'a> Asked<'a> {
     /// For one turn.
     pub fn new(model: &'a dyn Model, tools: &'a [ToolDefinition], window: Option<u64>) -> Self {
@@ -79,10 +120,23 @@ impl<'a> Asked<'a> {
         listener: &mut Listener<'_>,
     ) -> Result<Reply> {
         conversation.offer(self.tools);
-        self.keep_below(conversation, tally, listener)?;
+        let mut room = Room::of(conversation);
+        let reply = self.ask_with(&mut room, conversation, tally, listener);
+        room.tell(conversation, listener);
+        reply
+    }
+
+    fn ask_with(
+        &self,
+        room: &mut Room,
+        conversation: &mut Conversation,
+        tally: &mut Tally,
+        listener: &mut Listener<'_>,
+    ) -> Result<Reply> {
+        self.keep_below(room, conversation, tally, listener)?;
         let mut steps = STEPS.iter().copied().peekable();
         loop {
-            let error = match self.send(conversation, listener) {
+            let error = match self.send(room, conversation, listener) {
                 Err(error) if error.kind() == Kind::Context => error,
                 other => return other,
             };
@@ -93,7 +147,9 @@ impl<'a> Asked<'a> {
                 && (self.fits(conversation) || steps.peek() == Some(&Step::ShortenDocuments)))
             {
                 match steps.next() {
-                    Some(step) => is_smaller |= self.take(step, conversation, tally, listener)?,
+                    Some(step) => {
+                        is_smaller |= self.take(step, room, conversation, tally, listener)?;
+                    }
                     None if is_smaller => break,
                     None => return Err(self.blamed(error, conversation)),
                 }
@@ -108,10 +164,13 @@ impl<'a> Asked<'a> {
 
     /// Sends the request, unless it is known to be too long: some endpoints cut
     /// off its beginning and say nothing.
-    fn send(&self, conversation: &mut Conversation, listener: &mut Listener<'_>) -> Result<Reply> {
+    fn send(
+        &self,
+        room: &mut Room,
+        conversation: &mut Conversation,
+        listener: &mut Listener<'_>,
+    ) -> Result<Reply> {
         let tokens = conversation.estimate();
-        let window = conversation.window(self.window);
-        listener(Event::Estimate { tokens, window });
         // Not by a hair's breadth: it is an estimate.
         let slack = if conversation.meter().is_corrected() {
             8
@@ -130,6 +189,9 @@ impl<'a> Asked<'a> {
                 ),
             ));
         }
+        room.tell(conversation, listener);
+        let window = conversation.window(self.window);
+        listener(Event::Estimate { tokens, window });
         let request = Request {
             messages: conversation.messages(),
             tools: self.tools,
@@ -139,6 +201,7 @@ impl<'a> Asked<'a> {
             && error.kind() == Kind::Context
         {
             conversation.refuse(error.message());
+            *room = Room::of(conversation);
         }
         reply
     }
@@ -147,6 +210,7 @@ impl<'a> Asked<'a> {
     /// as it is: nobody has refused it yet.
     fn keep_below(
         &self,
+        room: &mut Room,
         conversation: &mut Conversation,
         tally: &mut Tally,
         listener: &mut Listener<'_>,
@@ -154,10 +218,16 @@ impl<'a> Asked<'a> {
         let Some(window) = conversation.window(self.window) else {
             return Ok(());
         };
-        if conversation.estimate() <= window / 5 * 4 || self.has_failed.get() {
+        let is_below = |conversation: &Conversation| conversation.estimate() <= window / 5 * 4;
+        if is_below(conversation) {
             return Ok(());
         }
-        match self.compact(conversation, Occasion::NearlyFull, tally, listener) {
+        self.take(Step::ShortenLatest, room, conversation, tally, listener)?;
+        if is_below(conversation) || self.has_failed.get() {
+            return Ok(());
+        }
+        let step = Step::Summarize(Occasion::NearlyFull);
+        match self.take(step, room, conversation, tally, listener) {
             Err(error) if matches!(error.kind(), Kind::Interrupted(_) | Kind::Limit) => Err(error),
             Err(error) => {
                 self.has_failed.set(true);
@@ -175,14 +245,28 @@ impl<'a> Asked<'a> {
     fn take(
         &self,
         step: Step,
+        room: &mut Room,
         conversation: &mut Conversation,
         tally: &mut Tally,
         listener: &mut Listener<'_>,
     ) -> Result<bool> {
         let most = limits::SHORTENED_RESULT_BYTES;
         let (what, count) = match step {
-            Step::Summarize(why) => return self.compact(conversation, why, tally, listener),
-            Step::ShortenResults => ("results of tools", conversation.shorten_results(most)),
+            Step::Summarize(why) => {
+                let made = self.summarize_older(conversation, why, tally, listener)?;
+                let Summary::Made(count) = made else {
+                    return Ok(false);
+                };
+                room.summarized += count;
+                return Ok(true);
+            }
+            Step::ShortenLatest if self.is_full_of_results(conversation) => {
+                let turn = conversation.latest_turn();
+                let count = conversation.shorten_results(most, turn);
+                ("results of tools", count)
+            }
+            Step::ShortenLatest => return Ok(false),
+            Step::ShortenResults => ("results of tools", conversation.shorten_results(most, 0)),
             Step::ShortenDocuments => ("documents of skills", conversation.shorten_documents(most)),
         };
         if count > 0 {
@@ -193,18 +277,47 @@ impl<'a> Asked<'a> {
         Ok(count > 0)
     }
 
-    /// Makes a summary of what is older. `false`: there is nothing that would be
-    /// worth it, and nothing has changed.
+    /// Whether the results of the running turn alone exceed the window: a
+    /// summary of what is older would not help.
+    fn is_full_of_results(&self, conversation: &Conversation) -> bool {
+        let turn = &conversation.messages()[conversation.latest_turn()..];
+        let is_result = |message: &&Message| matches!(message, Message::Tool { .. });
+        let results = turn
+            .iter()
+            .filter(|message| is_result(message) && plan::document(message).is_none());
+        let bytes: u64 = results
+            .map(|message| meter::of_message(message, true))
+            .sum();
+        let window = conversation.window(self.window);
+        window.is_some_and(|window| conversation.meter().tokens(bytes) > window)
+    }
+
+    /// Makes a summary of all but the last turn, because a person wants it.
     pub fn compact(
+        &self,
+        conversation: &mut Conversation,
+        tally: &mut Tally,
+        listener: &mut Listener<'_>,
+    ) -> Result<Summary> {
+        conversation.offer(self.tools);
+        let mut room = Room::of(conversation);
+        let made = self.summarize_older(conversation, Occasion::Wished, tally, listener)?;
+        if let Summary::Made(count) = made {
+            room.summarized = count;
+            room.tell(conversation, listener);
+        }
+        Ok(made)
+    }
+
+    fn summarize_older(
         &self,
         conversation: &mut Conversation,
         why: Occasion,
         tally: &mut Tally,
         listener: &mut Listener<'_>,
-    ) -> Result<bool> {
-        conversation.offer(self.tools);
-        let before = conversation.estimate();
-        let window = conversation.window(self.window).unwrap_or(before);
+    ) -> Result<Summary> {
+        let window = conversation.window(self.window);
+        let window = window.unwrap_or_else(|| conversation.estimate());
         let words = (window / 10).min(limits::SUMMARY_TOKENS);
         let said = conversation.said();
         let room = if why.keeps_turns() {
@@ -213,16 +326,18 @@ impl<'a> Asked<'a> {
             0
         };
         let Some(plan) = Plan::of(said, room) else {
-            return Ok(false);
+            return Ok(Summary::NothingOlder);
         };
         let most = conversation.meter().bytes(words * 2);
         let most = usize::try_from(most).unwrap_or(usize::MAX);
         // What comes of it, with a summary of the usual length.
         let (rest, _) = plan.apply(&"x".repeat(most / 2));
         let meter = conversation.meter();
-        let saved = meter::bytes(said, 0).saturating_sub(meter::bytes(&rest, 0));
-        if why.keeps_turns() && meter.tokens(saved) < window / 20 {
-            return Ok(false);
+        let saved = meter.size(said, 0).saturating_sub(meter.size(&rest, 0));
+        // Not even a word would fit: nobody need be asked.
+        let least = meter::bytes(&plan.apply("").0, 0);
+        if why.keeps_turns() && saved < window / 20 || least >= meter::bytes(said, 0) {
+            return Ok(Summary::NoShorter);
         }
         let written = self.summarize(&plan.old, conversation, tally, listener);
         let is_lasting = |error: &Error| matches!(error.kind(), Kind::Endpoint | Kind::Protocol);
@@ -239,16 +354,11 @@ impl<'a> Asked<'a> {
         let text = cut(text.trim(), most);
         let (messages, summarized) = plan.apply(&text);
         if meter::bytes(&messages, 0) >= meter::bytes(said, 0) {
-            return Ok(false);
+            return Ok(Summary::NoShorter);
         }
         let count = plan.old.len();
         conversation.replace(messages, summarized);
-        listener(Event::Context {
-            summarized: count,
-            before,
-            after: conversation.estimate(),
-        });
-        Ok(true)
+        Ok(Summary::Made(count))
     }
 
     /// Has the model write the summary; `None` if it did not. What it says is not
@@ -292,46 +402,19 @@ impl<'a> Asked<'a> {
         }
         Ok(None)
     }
-
-    /// The error of a conversation that cannot be made shorter: it names the
-    /// message that is to blame, if one is.
-    fn blamed(&self, error: Error, conversation: &Conversation) -> Error {
-        let meter = conversation.meter();
-        let messages = conversation.messages();
-        let size = |message: &Message| meter.tokens(meter::of_message(message, true));
-        let Some(largest) = messages.iter().max_by_key(|message| size(message)) else {
-            return error;
-        };
-        let (tokens, all) = (size(largest), conversation.estimate());
-        // A window that was guessed from a request as short as that is none.
-        let is_known =
-            |window: &u64| self.window.is_some() || *window >= limits::CONTEXT_TOKENS_KNOWN;
-        let window = conversation.window(self.window).filter(is_known);
-        let Some(window) = window.filter(|_| tokens > all / 2) else {
-            return error;
-        };
-        let (what, advice) = match largest {
-            Message::System(_) => ("the instructions have", "shorten them"),
-            Message::User(_) => ("the question has", "ask in several parts"),
-            Message::Assistant(_) => ("one answer has", "start a new conversation"),
-            Message::Tool { .. } => ("one result of a tool has", "ask for less of it at once"),
-        };
-        let (tokens, window) = (grouped(tokens), grouped(window));
-        error.with_hint(format!(
-            "{what} about {tokens} tokens by itself, and the model reads some {window}: {advice}, or give the server a larger context"
-        ))
-    }
 }
 
 /// The ways to make room after a refusal, the mildest first.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Step {
+    ShortenLatest,
     Summarize(Occasion),
     ShortenResults,
     ShortenDocuments,
 }
 
-const STEPS: [Step; 4] = [
+const STEPS: [Step; 5] = [
+    Step::ShortenLatest,
     Step::Summarize(Occasion::Refused),
     Step::Summarize(Occasion::RefusedAgain),
     Step::ShortenResults,

@@ -351,11 +351,18 @@ impl Conversation {
         note_in(&mut self.journal, &mut self.fault, change);
     }
 
-    /// Cuts the results of tools that are longer than `most` bytes down to their
-    /// beginning and end, for an endpoint whose context is full. Returns how
-    /// many there were. Documents of skills stay: nothing works without them.
-    pub fn shorten_results(&mut self, most: usize) -> usize {
-        self.shorten_each(&mut |message| match message {
+    /// Where the latest turn begins: its question.
+    pub fn latest_turn(&self) -> usize {
+        let is_user = |message: &Message| matches!(message, Message::User(_));
+        self.messages.iter().rposition(is_user).unwrap_or(0)
+    }
+
+    /// Cuts the results of tools from this message on that are longer than `most`
+    /// bytes down to their beginning and end, for an endpoint whose context is
+    /// full. Returns how many there were. Documents of skills stay: nothing works
+    /// without them.
+    pub fn shorten_results(&mut self, most: usize, from: usize) -> usize {
+        self.shorten_each(from, &mut |message| match message {
             Message::Tool {
                 content,
                 document_bytes: None,
@@ -370,7 +377,7 @@ impl Conversation {
     pub fn shorten_documents(&mut self, most: usize) -> usize {
         let is_user = |message: &Message| matches!(message, Message::User(_));
         let mut later = self.messages.iter().filter(|m| is_user(m)).count();
-        self.shorten_each(&mut |message| match message {
+        self.shorten_each(0, &mut |message| match message {
             Message::Tool {
                 content,
                 document_bytes: bytes @ Some(_),
@@ -384,9 +391,13 @@ impl Conversation {
         })
     }
 
-    fn shorten_each(&mut self, is_shortened: &mut dyn FnMut(&mut Message) -> bool) -> usize {
+    fn shorten_each(
+        &mut self,
+        from: usize,
+        is_shortened: &mut dyn FnMut(&mut Message) -> bool,
+    ) -> usize {
         let mut shortened = Vec::new();
-        for (place, message) in self.messages.iter_mut().enumerate() {
+        for (place, message) in self.messages.iter_mut().enumerate().skip(from) {
             if is_shortened(message) {
                 shortened.push(place);
             }
@@ -553,7 +564,7 @@ mod tests {
         conversation.answer(calls(&["a", "b"]));
         conversation.add_result(ToolResult::success("é".repeat(600), ""));
         conversation.add_result(ToolResult::success("short", ""));
-        assert_eq!(conversation.shorten_results(101), 1);
+        assert_eq!(conversation.shorten_results(101, 0), 1);
         let Message::Tool { content, .. } = &conversation.messages()[3] else {
             panic!("{conversation:?}")
         };
@@ -565,7 +576,7 @@ mod tests {
             content.contains("\n[1164 bytes left out: the context is full]\n"),
             "{content}"
         );
-        assert_eq!(conversation.shorten_results(101), 0);
+        assert_eq!(conversation.shorten_results(101, 0), 0);
         assert_eq!(
             conversation.messages()[4],
             Message::Tool {
@@ -641,7 +652,7 @@ mod tests {
         let text = "x".repeat(300);
         told(&mut conversation, document(&text, ""));
         told(&mut conversation, ToolResult::success("y".repeat(300), ""));
-        assert_eq!(conversation.shorten_results(100), 1);
+        assert_eq!(conversation.shorten_results(100, 0), 1);
         assert_ne!(told(&mut conversation, document(&text, "")), text);
         assert_eq!(conversation.shorten_documents(100), 1);
         assert_eq!(told(&mut conversation, document(&text, "")), text);

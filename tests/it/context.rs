@@ -615,3 +615,69 @@ fn a_picture_that_is_summarized_leaves_the_estimate_right() {
         server.finish();
     }
 }
+
+/// Results of the running turn that exceed the window are shortened first, and
+/// what is told is what is sent.
+#[test]
+fn results_that_exceed_the_window_are_shortened_before_a_summary() {
+    for (lines, summaries) in [(1, 0), (540, 1)] {
+        let server = Server::always(move |request| {
+            let count = count(request);
+            if count > WINDOW {
+                return PHRASINGS[0](count);
+            }
+            let text = request.last_message()["content"].to_string();
+            let script = json!({"skill_name": "words", "script": "print('row; ' * 13000)"});
+            let script = script.to_string();
+            let reply = match text.contains("run") && !is_summary(request) {
+                true => Reply::calls([("run_python_script", script.as_str()); 3]),
+                false => Reply::text("It was told."),
+            };
+            reply.with_usage(count, 20)
+        });
+        let long = "A line of a letter, with words. ".repeat(lines);
+        let run = skills()
+            .endpoint(&server)
+            .env("LLM_CONTEXT_WINDOW", "8000")
+            .args(["chat", "-v", "--output", "jsonl"])
+            .stdin(format!("{long}\nrun them\n"))
+            .run()
+            .success();
+        let run = run.stderr_has("results of tools were shortened (3)");
+        let contexts = of_type(&run.stdout_json_lines(), "context");
+        assert_eq!(contexts.len(), summaries, "{contexts:?}");
+        let told = estimates(&run.stderr);
+        for context in contexts {
+            let (before, after) = (&context["before"], context["after"].as_u64().unwrap());
+            assert!(before.as_u64() > Some(WINDOW), "{context}");
+            assert!(after < 6400 && told.last() == Some(&after), "{context}");
+        }
+        let requests = server.finish();
+        let sent = requests.iter().filter(|request| !is_summary(request));
+        assert_eq!(sent.count(), 3);
+    }
+}
+
+/// What is large is named, and the setting that the window comes from.
+#[test]
+fn instructions_too_large_for_the_set_window_are_told() {
+    let server = Server::start([]);
+    let test = skills().endpoint(&server).env("LLM_CONTEXT_WINDOW", "100");
+    let run = test.args(["hello"]).run().status(1);
+    run.stderr_has("hint: the instructions, with the skills and the tools, have about ")
+        .stderr_has("the model reads some 100: offer fewer skills")
+        .stderr_has("or set LLM_CONTEXT_WINDOW higher if the model reads more");
+    server.finish();
+}
+
+#[test]
+fn why_nothing_is_summarized_is_told() {
+    let server = Server::start([Reply::text("a"), Reply::text("b"), Reply::text("c")]);
+    let test = Test::new().endpoint(&server);
+    let stdin = "/compact\n1\n/compact\n2\n3\n/compact\n";
+    let run = test.args(["chat"]).stdin(stdin).run().success();
+    let said = run.stderr.matches("there is nothing to summarize\n");
+    assert_eq!(said.count(), 2, "{}", run.stderr);
+    run.stderr_has("nothing was summarized: a summary would be no shorter\n");
+    server.finish();
+}

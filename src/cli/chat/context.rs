@@ -1,7 +1,7 @@
 //! The model's context in a conversation: summarized, and told.
 
 use crate::cli::chat::Chat;
-use crate::context::{Asked, Occasion};
+use crate::context::{Asked, Summary};
 use crate::error::Kind;
 use crate::event::Tally;
 use crate::text::grouped;
@@ -14,13 +14,18 @@ impl Chat<'_> {
         let asked = Asked::new(&self.model, self.tools.definitions(), window);
         let mut tally = Tally::default();
         let conversation = &mut self.conversation;
-        let done = asked.compact(conversation, Occasion::Wished, &mut tally, &mut |event| {
+        let done = asked.compact(conversation, &mut tally, &mut |event| {
             output.show(&event);
         });
         self.spent += tally.usage;
         match done {
-            Ok(true) => {}
-            Ok(false) => output.note("there is nothing to summarize"),
+            Ok(Summary::Made(_)) => {}
+            Ok(Summary::NothingOlder) => {
+                output.note("there is nothing to summarize");
+            }
+            Ok(Summary::NoShorter) => {
+                output.note("nothing was summarized: a summary would be no shorter");
+            }
             Err(error) => match error.kind() {
                 Kind::Interrupted(signal) if self.goes_on(signal) => {
                     self.run.patience.interrupt.take();
