@@ -52,6 +52,15 @@ impl Failure {
         }
     }
 
+    /// Whether the request had too many bytes, and not too many tokens.
+    pub fn is_too_large(&self) -> bool {
+        let answer = self.answer.as_ref();
+        answer.is_some_and(|answer| {
+            let words = String::from_utf8_lossy(&answer.body).to_lowercase();
+            answer.status == 413 && !self.retryable && !is_context_overflow(&words)
+        })
+    }
+
     /// Whether these words stand in what the endpoint answered.
     pub fn says(&self, words: &str) -> bool {
         let answer = self.answer.as_ref();

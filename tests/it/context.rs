@@ -681,3 +681,33 @@ fn why_nothing_is_summarized_is_told() {
     run.stderr_has("nothing was summarized: a summary would be no shorter\n");
     server.finish();
 }
+
+/// A picture with too many bytes is no conversation with too many tokens.
+#[test]
+fn a_picture_that_is_too_large_leads_to_no_summary() {
+    for body in [
+        "",
+        "Request Entity Too Large",
+        "<html><title>413</title></html>",
+    ] {
+        let long = "A line of a letter. ".repeat(100);
+        let server = Server::start([
+            Reply::text(&long),
+            Reply::text(&long),
+            Reply::status(413).body(body),
+        ]);
+        let run = Test::new()
+            .file(
+                "a.png",
+                b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\0\0\0\x09\0\0\0\x09\x08",
+            )
+            .endpoint(&server)
+            .args(["chat"])
+            .stdin("one\ntwo\n/attach a.png\nwhat is it?\n")
+            .run()
+            .status(1);
+        run.stderr_has("status 413")
+            .stderr_has("hint: the image may be too large for the endpoint: attach a smaller one");
+        server.finish();
+    }
+}

@@ -124,6 +124,11 @@ impl HttpModel {
         let asks = self
             .body(request, &[], &self.dialect.borrow())
             .asks_about_pictures();
+        if asks && failure.is_too_large() {
+            let hint = "the image may be too large for the endpoint: attach a smaller one";
+            let error = Error::new(Kind::Endpoint, failure.error.message());
+            return Some(error.with_hint(hint));
+        }
         (asks && pictures::are_refused(failure, true)).then(|| {
             let cause = failure.error.message();
             let message = format!("the endpoint or the model refuses images: {cause}");
