@@ -26,6 +26,9 @@ const NO_ANSWER: &str = "(no answer: the turn was interrupted)";
 /// What stands for a document that was told before.
 const ALREADY_TOLD: &str = "[unchanged: the whole text is above in this conversation]";
 
+/// In what was cut, behind the number of bytes.
+const CONTEXT_IS_FULL: &str = " bytes left out: the context is full]";
+
 /// Behind it, when there were other files and are none any more.
 const NO_FILES: &str = "\n\nThis skill has no other files any more.";
 
@@ -247,6 +250,20 @@ impl Conversation {
             return result;
         };
         let base = document.lines().next().unwrap_or_default();
+        // It was cut in this turn: there is no room for the whole of it now.
+        let is_cut = |message: &Message| match message {
+            Message::Tool {
+                content,
+                document_bytes: None,
+                ..
+            } => content.contains(CONTEXT_IS_FULL) && content.lines().next() == Some(base),
+            _ => false,
+        };
+        if self.messages[self.latest_turn()..].iter().any(is_cut) {
+            let mut content = result.content;
+            shorten(&mut content, limits::SHORTENED_RESULT_BYTES);
+            return ToolResult::success(content, "cut again: the context is full");
+        }
         let told = self
             .messages
             .iter()
@@ -435,7 +452,7 @@ fn shorten(text: &mut String, most: usize) -> bool {
     let head = &text[..text.floor_char_boundary(half)];
     let tail = &text[text.ceil_char_boundary(text.len() - half)..];
     let left_out = text.len() - head.len() - tail.len();
-    *text = format!("{head}\n[{left_out} bytes left out: the context is full]\n{tail}");
+    *text = format!("{head}\n[{left_out}{CONTEXT_IS_FULL}\n{tail}");
     true
 }
 

@@ -711,3 +711,33 @@ fn a_picture_that_is_too_large_leads_to_no_summary() {
         server.finish();
     }
 }
+
+/// A document that was cut is not loaded whole again in the same turn.
+#[test]
+fn a_document_that_was_cut_stays_cut_within_its_turn() {
+    let rules = "- A rule that nobody needs, but it is there.\n".repeat(500);
+    let mut test = Test::new();
+    for name in ["a", "b"] {
+        let document = format!("---\nname: {name}\ndescription: d\n---\n# {name}\n{rules}");
+        test = test.skill(name, &document);
+    }
+    let step = AtomicUsize::new(0);
+    let server = Server::always(move |request| {
+        let count = count(request);
+        if count > WINDOW {
+            return PHRASINGS[0](count);
+        }
+        let name = match step.fetch_add(1, Ordering::SeqCst) {
+            0 | 2 | 4 => "a",
+            1 | 3 => "b",
+            _ => return Reply::text("done").with_usage(count, 20),
+        };
+        Reply::call("get_skill", &json!({"skill_name": name})).with_usage(count, 20)
+    });
+    let test = test.endpoint(&server).env("LLM_CONTEXT_WINDOW", "8000");
+    let run = test.args(["load them"]).run().success();
+    let cut = run.stderr.matches("documents of skills were shortened (");
+    assert_eq!(cut.count(), 1, "{}", run.stderr);
+    let last = last_of(server);
+    assert_eq!(times(&last, "bytes left out: the context is full]"), 5);
+}
