@@ -97,6 +97,9 @@ pub fn answer(
         },
     );
     output.spend(tally);
+    if let Err(error) = &turn {
+        resume::settle(conversation, error);
+    }
     resume::tell_fault(conversation, output);
     finish(&turn?, output)
 }

@@ -62,6 +62,17 @@ pub fn tell_fault(conversation: &mut Conversation, output: &mut Output) {
     }
 }
 
+/// Leaves a turn that this error has ended as the next run is to find it: what was
+/// interrupted stays, what failed is replaced by the next question.
+pub fn settle(conversation: &mut Conversation, error: &Error) {
+    match error.kind() {
+        Kind::Interrupted(_) => conversation.close(),
+        // The time was over, or the steps were.
+        Kind::Limit => {}
+        _ => conversation.note_failure(),
+    }
+}
+
 impl Kept {
     /// Opens what the options name. A conversation that is `automatic` saves
     /// itself under a name of its own. `--dry-run` only reads.
@@ -147,6 +158,7 @@ impl Kept {
             (None, None) => None,
         };
         let is_mended = self.restored.as_ref().is_some_and(|past| past.is_mended);
+        let has_failed = self.restored.as_ref().is_some_and(|past| past.has_failed);
         let messages = self.restored.map(|past| past.messages);
         let mut conversation = match header {
             Some(header) => {
@@ -167,6 +179,9 @@ impl Kept {
             conversation.note_all();
         }
         conversation.abandon_calls("interrupted: the program was ended");
+        if !has_failed {
+            conversation.close();
+        }
         conversation
     }
 }

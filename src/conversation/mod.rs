@@ -315,14 +315,32 @@ impl Conversation {
     /// Takes back that a turn ended without an answer: it waits for one again,
     /// with the results that its calls had. Returns whether it ended so.
     pub fn reopen(&mut self) -> bool {
-        let is_closed = match self.messages.last() {
-            Some(Message::Assistant(said)) => said.content == NO_ANSWER && said.calls.is_empty(),
-            _ => false,
-        };
+        let is_closed = self.is_closed();
         if is_closed {
             self.cut(self.messages.len() - 1);
         }
         is_closed
+    }
+
+    /// Whether the last question has no answer.
+    pub fn lacks_answer(&self) -> bool {
+        self.awaits_answer() || self.is_closed()
+    }
+
+    /// Whether the last turn was ended without an answer.
+    fn is_closed(&self) -> bool {
+        match self.messages.last() {
+            Some(Message::Assistant(said)) => said.content == NO_ANSWER && said.calls.is_empty(),
+            _ => false,
+        }
+    }
+
+    /// The request has failed: the next question takes the open one's place, also
+    /// when the conversation is resumed. A cut that cuts nothing says so.
+    pub fn note_failure(&mut self) {
+        if matches!(self.messages.last(), Some(Message::User(_))) {
+            self.note(Change::Cut(self.said().len()));
+        }
     }
 
     /// Takes back the last question with everything that came of it, and gives

@@ -7,13 +7,18 @@ use crate::tool::ToolResult;
 /// What stands for a message that could not be read.
 const UNREADABLE: &str = "(a message that could not be read)";
 
+/// The same where an answer was due.
+const UNREADABLE_ANSWER: &str = "(an answer that could not be read)";
+
 /// These messages as a conversation has them, and whether anything had to be
 /// changed: `None` is a message that could not be read. What was said stays; what
 /// is missing between is filled in, and results that belong to no call are left out.
 pub fn repaired(said: Vec<Option<Message>>) -> (Vec<Message>, bool) {
     let mut whole: Vec<Message> = Vec::with_capacity(said.len());
     let mut is_changed = false;
+    let mut is_after_gap = false;
     for message in said {
+        let follows_gap = std::mem::replace(&mut is_after_gap, message.is_none());
         let Some(message) = message else {
             is_changed = true;
             continue;
@@ -23,7 +28,12 @@ pub fn repaired(said: Vec<Option<Message>>) -> (Vec<Message>, bool) {
             Message::User(_) => {
                 close(&mut whole);
                 if awaits_answer(&whole) {
-                    whole.push(Message::assistant(NO_ANSWER));
+                    let reason = if follows_gap {
+                        UNREADABLE_ANSWER
+                    } else {
+                        NO_ANSWER
+                    };
+                    whole.push(Message::assistant(reason));
                 }
             }
             Message::Assistant(_) => {
@@ -50,6 +60,9 @@ pub fn repaired(said: Vec<Option<Message>>) -> (Vec<Message>, bool) {
         }
         is_changed |= whole.len() > before;
         whole.push(message);
+    }
+    if is_after_gap && awaits_answer(&whole) && open_calls(&whole).is_empty() {
+        whole.push(Message::assistant(UNREADABLE_ANSWER));
     }
     (whole, is_changed)
 }
@@ -135,6 +148,9 @@ mod tests {
             ("?a", "ua", true),
             ("uaa", "uaua", true),
             ("u?u", "uau", true),
+            ("u?", "ua", true),
+            ("uc12?", "uc12a", true),
+            ("uc1?", "uc1", true),
             ("uc?2a", "uc12a", true),
             ("uc21a", "uc12a", true),
             ("uca", "uc12a", true),

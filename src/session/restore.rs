@@ -13,6 +13,8 @@ pub struct Restored {
     pub header: Header,
     /// What the conversation was, whole.
     pub messages: Vec<Message>,
+    /// The request for the last question failed.
+    pub has_failed: bool,
     /// The messages are not quite those that the file tells of.
     pub is_mended: bool,
     /// What is wrong with lines, in words; of many only the first.
@@ -43,48 +45,84 @@ pub fn restore(bytes: &[u8]) -> Result<Option<Restored>, &'static str> {
     // Of a line that cannot be read it is known only that it was there: most
     // lines add a message, and where it stood, none is.
     let mut said: Vec<Option<Message>> = Vec::new();
-    let mut faults = Vec::new();
-    let mut more_faults = 0;
+    let mut faults = Faults::default();
+    let mut has_failed = false;
     for (line, number) in lines.zip(2..) {
-        let fault = match entry(line) {
+        let entry = entry(line);
+        has_failed = matches!(&entry, Some(Entry::Cut(length)) if *length == said.len());
+        match entry {
             Some(Entry::Added(message)) => {
                 said.push(Some(message));
-                continue;
             }
             Some(Entry::Cut(length)) if length <= said.len() => {
                 said.truncate(length);
-                continue;
             }
             Some(Entry::Replaced(messages)) => {
                 said = messages.into_iter().map(Some).collect();
-                continue;
             }
             Some(Entry::Cut(length)) => {
-                format!(
+                faults.tell_unread();
+                faults.tell(format!(
                     "line {number} leaves {length} messages, and there are {}",
                     said.len()
-                )
+                ));
             }
             None => {
                 said.push(None);
-                format!("line {number} cannot be read")
+                faults.leave_out(number);
             }
-        };
-        if faults.len() < limits::NAMES {
-            faults.push(fault);
-        } else {
-            more_faults += 1;
         }
     }
+    faults.tell_unread();
     let (messages, is_mended) = repaired(said);
     Ok(Some(Restored {
         header,
         messages,
+        has_failed,
         is_mended,
-        faults,
-        more_faults,
+        faults: faults.told,
+        more_faults: faults.more,
         torn_bytes: torn.len(),
     }))
+}
+
+/// What is wrong with lines; neighbours that cannot be read are one fault.
+#[derive(Default)]
+struct Faults {
+    told: Vec<String>,
+    more: usize,
+    /// The first and the last of the lines that are to be told next.
+    unread: Option<(usize, usize)>,
+}
+
+impl Faults {
+    fn leave_out(&mut self, line: usize) {
+        match &mut self.unread {
+            Some((_, last)) if *last + 1 == line => *last = line,
+            _ => {
+                self.tell_unread();
+                self.unread = Some((line, line));
+            }
+        }
+    }
+
+    fn tell_unread(&mut self) {
+        match self.unread.take() {
+            Some((first, last)) if first < last => {
+                self.tell(format!("lines {first}-{last} cannot be read"));
+            }
+            Some((line, _)) => self.tell(format!("line {line} cannot be read")),
+            None => {}
+        }
+    }
+
+    fn tell(&mut self, fault: String) {
+        if self.told.len() < limits::NAMES {
+            self.told.push(fault);
+        } else {
+            self.more += 1;
+        }
+    }
 }
 
 #[cfg(test)]

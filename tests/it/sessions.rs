@@ -308,7 +308,7 @@ fn damaged_lines_are_named_and_skipped() {
         .args(["--session", "s", "more"])
         .run()
         .success();
-    run.stderr_has("line 4 cannot be read, line 5 cannot be read, line 6 cannot be read")
+    run.stderr_has("lines 4-6 cannot be read, line 7")
         .stderr_has("line 7 leaves 77 messages")
         .stderr_has("line 8 cannot be read");
     test.again()
@@ -726,9 +726,72 @@ fn a_terminated_conversation_is_whole() {
         .args(["--session", "s", "three"])
         .run()
         .success();
-    run.stderr_lacks("torn").stderr_has("3 messages");
-    // A question that failed is replaced by the next.
-    assert_eq!(contents(&server.finish()[2]), ["one", "a", "three"]);
+    run.stderr_lacks("torn").stderr_has("4 messages");
+    // A question that was interrupted stays.
+    let said = contents(&server.finish()[2]);
+    assert_eq!(said, ["one", "a", "two", NO_ANSWER, "three"]);
+}
+
+const NO_ANSWER: &str = "(no answer: the turn was interrupted)";
+
+/// Interface 8: an interrupted turn is closed; a new prompt replaces only a
+/// question whose request failed.
+#[test]
+fn an_interrupted_question_stays_and_one_that_failed_is_replaced() {
+    for (signal, is_told) in [
+        (libc::SIGINT, true),
+        (libc::SIGHUP, true),
+        (libc::SIGKILL, false),
+    ] {
+        let server = Server::start([Reply::nothing().hang(), Reply::text("b"), Reply::text("c")]);
+        let test = Test::new().endpoint(&server);
+        let running = test.again().args(["--session", "s", "first"]).spawn();
+        server.wait_for_requests(1);
+        running.signal(signal);
+        running.wait();
+        assert_eq!(test.read(&file("s")).contains(NO_ANSWER), is_told);
+        let ask = |prompt| {
+            test.again()
+                .args(["--session", "s", prompt])
+                .run()
+                .success()
+        };
+        ask("go on");
+        ask("more");
+        let requests = server.finish();
+        assert_eq!(contents(&requests[1]), ["first", NO_ANSWER, "go on"]);
+        assert_eq!(contents(&requests[2])[..3], ["first", NO_ANSWER, "go on"]);
+    }
+    let server = Server::start([Reply::status(400), Reply::text("b")]);
+    let test = Test::new().endpoint(&server);
+    let run = test.again().args(["--session", "s", "first"]).run();
+    run.demand(!run.status_is(0), "it fails");
+    test.again()
+        .args(["--session", "s", "second"])
+        .run()
+        .success();
+    assert_eq!(contents(&server.finish()[1]), ["second"]);
+}
+
+/// What `kill -9` has left open is told on a terminal, and asked again there.
+#[test]
+fn a_question_without_an_answer_is_told_and_asked_again() {
+    let server = Server::start([Reply::nothing().hang(), Reply::text("so it is")]);
+    let test = Test::new().endpoint(&server);
+    let running = test.again().args(["--session", "s", "first"]).spawn();
+    server.wait_for_requests(1);
+    running.kill9();
+    running.wait();
+    let mut terminal = test.again().args(["-c"]).terminal();
+    terminal
+        .expect("the last question has no answer (/retry asks it again)")
+        .expect("> ")
+        .type_line("/retry")
+        .expect("so it is")
+        .expect("> ")
+        .ctrl('d');
+    terminal.wait_exit().success();
+    assert_eq!(contents(&server.finish()[1]), ["first"]);
 }
 
 /// What the endpoint has seen and what came on stdout is in the file, whenever

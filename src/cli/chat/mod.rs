@@ -279,6 +279,9 @@ impl Chat<'_> {
         self.spent += tally.usage;
         output.spend(tally);
         self.diary.note(self.conversation.messages());
+        if let Err(error) = &answer {
+            resume::settle(&mut self.conversation, error);
+        }
         resume::tell_fault(&mut self.conversation, output);
         match answer.and_then(|answer| ask::finish(&answer, output)) {
             Ok(()) => output.end_turn(None),
@@ -286,7 +289,6 @@ impl Chat<'_> {
                 Kind::Interrupted(signal) if self.goes_on(signal) => {
                     self.run.patience.interrupt.take();
                     is_uninterrupted = false;
-                    self.conversation.close();
                     output.end_turn(Some(&error));
                     output.warn("interrupted; the conversation goes on (/retry asks again)");
                 }

@@ -36,6 +36,9 @@ impl Chat<'_> {
                 output.recall(&format!("… {}", counted(more, "more line")));
             }
         }
+        if self.conversation.lacks_answer() {
+            output.note("the last question has no answer (/retry asks it again)");
+        }
     }
 
     /// `/session`.
