@@ -30,7 +30,17 @@ impl Asked<'_> {
             (self.window.is_some() || *window >= limits::CONTEXT_TOKENS_KNOWN) && *window / 2 < all
         };
         let window = conversation.window(self.window).filter(is_known);
-        let Some(window) = window.filter(|window| tokens > all / 2 || tokens > *window) else {
+        // Beside instructions that leave room something else is too large.
+        let is_system = matches!(largest, Message::System(_));
+        let is_to_blame = |window: &u64| {
+            if is_system {
+                tokens > window / 5 * 4
+            } else {
+                tokens > all / 2
+            }
+        };
+        let is_told = error.hint().is_some();
+        let Some(window) = window.filter(|window| !is_told || is_to_blame(window)) else {
             return error;
         };
         let (what, advice) = match largest {
@@ -48,11 +58,12 @@ impl Asked<'_> {
         let larger = if self.window == Some(window) {
             "set LLM_CONTEXT_WINDOW higher if the model reads more"
         } else {
-            "give the server a larger context"
+            "give the server a larger context window"
         };
+        let alone = if is_system { "themselves" } else { "itself" };
         let (tokens, window) = (grouped(tokens), grouped(window));
         error.with_hint(format!(
-            "{what} about {tokens} tokens by itself, and the model reads some {window}: {advice}, or {larger}"
+            "{what} about {tokens} tokens by {alone}, and the model reads some {window}: {advice}, or {larger}"
         ))
     }
 }
