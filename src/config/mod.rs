@@ -151,7 +151,7 @@ impl Config {
             context_window: reader.number(settings::LLM_CONTEXT_WINDOW),
             vision: reader.vision(),
             prompt_file: reader.prompt_file(),
-            storage: reader.storage(),
+            storage: reader.checked_storage(),
             scripts,
             secrets,
             warnings: reader.warnings,

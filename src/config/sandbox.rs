@@ -53,7 +53,8 @@ impl Reader<'_> {
         let name = settings::SYSTEM_PROMPT_PATH;
         let (value, source) = self.settings.value(name)?;
         let path = self.path(&value);
-        if self.is_beyond(&path, &source) {
+        let is_other = source.is_foreign() && path.metadata().is_ok_and(|meta| !meta.is_file());
+        if is_other || self.is_beyond(&path, &source) {
             let Source { origin, .. } = &source;
             self.problems.push(format!(
                 "{name} ({origin}) sends {} to the endpoint, which is no plain file in the working folder: {}",
@@ -62,6 +63,18 @@ impl Reader<'_> {
             ));
         }
         Some(path)
+    }
+
+    /// What is kept is sent to the endpoint later, and is written.
+    pub(super) fn refuse_beyond(&mut self, name: &str, path: &Path, source: &Source, what: &str) {
+        if self.is_beyond(path, source) {
+            let Source { origin, .. } = source;
+            self.problems.push(format!(
+                "{name} ({origin}) {what} {}, which does not lie openly in the working folder: {}",
+                path.display(),
+                remedy(name)
+            ));
+        }
     }
 
     /// A stranger's file may name what lies in the working folder, which is the
@@ -89,14 +102,29 @@ impl Reader<'_> {
 }
 
 fn remedy(name: &str) -> String {
-    format!("set {name} in the environment, or pass the file with --env-file if you trust it")
+    format!(
+        "set {name} in the environment or in ~/.config/skills-runner/.env, or pass the file with --env-file if you trust it"
+    )
 }
 
 /// Whether it really lies in that folder or is it, links and all, and on the way is
-/// no name that begins with a dot. What is missing goes by its name.
+/// no name that begins with a dot. What is missing goes by its name, in the folder
+/// that is there.
 fn lies_openly_in(path: &Path, folder: &Path) -> bool {
     let real = |path: &Path| path.canonicalize().unwrap_or(path.to_path_buf());
-    let place = real(path);
+    let Some(there) = path.ancestors().find(|path| path.canonicalize().is_ok()) else {
+        return false;
+    };
+    let missing = path.strip_prefix(there).unwrap_or(path);
+    let first = missing.components().next();
+    // A link that leads nowhere yet is written through.
+    if first.is_some_and(|first| there.join(first).is_symlink()) {
+        return false;
+    }
+    let place = match first {
+        Some(_) => real(there).join(missing),
+        None => real(there),
+    };
     if place.join(".git").exists() {
         return false;
     }

@@ -28,6 +28,20 @@ impl Storage {
 }
 
 impl Reader<'_> {
+    /// The same, told where a stranger's file asks for what is not the stranger's.
+    pub(super) fn checked_storage(&mut self) -> Storage {
+        for (name, what) in [
+            (settings::SESSIONS_PATH, "keeps conversations in"),
+            (settings::MEMORY_PATH, "keeps facts in"),
+            (settings::NOTES_FOLDER_PATH, "keeps notes in"),
+        ] {
+            if let Some((value, source)) = self.settings.value(name) {
+                self.refuse_beyond(name, &self.path(&value), &source, what);
+            }
+        }
+        self.storage()
+    }
+
     pub(super) fn storage(&self) -> Storage {
         let state = || self.settings.xdg_folder("XDG_STATE_HOME", ".local/state");
         let usual = || state().map(|folder| folder.join("skills-runner/sessions"));

@@ -164,13 +164,48 @@ fn a_foreign_file_of_settings_names_only_what_lies_in_the_folder() {
         }
         run.status(78)
             .stderr_has("SYSTEM_PROMPT_PATH (.env line 1) sends ")
-            .stderr_has("to the endpoint, which is no plain file in the working folder: set SYSTEM_PROMPT_PATH in the environment, or pass the file with --env-file if you trust it");
+            .stderr_has("to the endpoint, which is no plain file in the working folder: set SYSTEM_PROMPT_PATH in the environment or in ~/.config/skills-runner/.env, or pass the file with --env-file if you trust it");
         let trusted = test.again().args(["--env-file", ".env"]);
         trusted
             .args(["--skills", "../skills", "--dry-run", "hi"])
             .run()
             .success()
             .stdout_has("canary");
+    }
+    let fifo = std::process::Command::new("mkfifo")
+        .arg(test.path("work/fifo"))
+        .status();
+    assert!(fifo.unwrap().success());
+    let waits = test.again().dotenv(&format!("{SETTING}=fifo\n"));
+    ask(&waits).status(78).stderr_has("no plain file");
+    // Nor keep or write anything elsewhere, also where it is not there yet.
+    let test = test.link("work/later", "../home/later");
+    for name in ["MEMORY_PATH", "NOTES_FOLDER_PATH", "SESSIONS_PATH"] {
+        for (value, is_taken) in [
+            ("kept", true),
+            ("kept/new", true),
+            ("../home/kept", false),
+            ("~/.ssh", false),
+            ("down", false),
+            ("down/new", false),
+            ("later", false),
+            ("later/new", false),
+            (".git/new", false),
+            ("new/../../home/new", false),
+        ] {
+            let test = test.again().dotenv(&format!("{name}={value}\n"));
+            if is_taken {
+                ask(&test).success();
+                continue;
+            }
+            ask(&test)
+                .status(78)
+                .stderr_has(&format!("{name} (.env line 1) keeps "))
+                .stderr_has("does not lie openly in the working folder: set ")
+                .stderr_has("~/.config/skills-runner/.env");
+        }
+        let own = test.again().dotenv("").env(name, "../home/kept");
+        ask(&own).success();
     }
     let own = test.dotenv("").env(SETTING, "../outside.md");
     ask(&own).success().stdout_has("canary-outside");
