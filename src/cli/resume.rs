@@ -54,6 +54,9 @@ pub fn sessions(config: &Config) -> Result<Sessions> {
 
 /// Tells once that a conversation is not saved any more.
 pub fn tell_fault(conversation: &mut Conversation, output: &mut Output) {
+    if let Some(warning) = conversation.take_warning() {
+        output.warn(&warning);
+    }
     if let Some(fault) = conversation.take_fault() {
         output.warn(&fault.to_string());
     }
@@ -127,7 +130,7 @@ impl Kept {
         if let Some(restored) = &opened.restored {
             let age = last_activity.map_or_else(String::new, |time| format!(", {} old", age(time)));
             let messages = counted(restored.messages.len(), "message");
-            output.note(&format!("going on with session `{name}`{age}, {messages}"));
+            output.say(&format!("going on with session `{name}`{age}, {messages}"));
         }
         let kept = match opened.session {
             Some(session) => Kept::of(session, run, output),

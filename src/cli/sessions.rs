@@ -47,7 +47,8 @@ fn misused(word: &str) -> Error {
         } else {
             "one name"
         };
-        return usage(format!("sessions {word} takes {what}")).with_hint(PROMPT);
+        let error = usage(format!("sessions {word} takes {what}"));
+        return error.with_hint(format!("`skills-runner sessions list` gives all; {PROMPT}"));
     }
     let shown = one_line(word, limits::SUMMARY_CHARS);
     let error = usage(format!("`sessions {shown}` is no command"));
@@ -133,8 +134,8 @@ fn show(sessions: &Sessions, name: &str, is_json: bool, output: &mut Output) -> 
         output.print(&object.to_string());
         return Ok(());
     }
-    for fault in restored.iter().flat_map(|restored| &restored.faults) {
-        output.warn(&format!("the session `{name}` is damaged: {fault}"));
+    if let Some(fault) = restored.as_ref().and_then(|restored| restored.told(name)) {
+        output.warn(&fault);
     }
     for message in messages {
         output.print(&shown(message));
@@ -150,11 +151,8 @@ pub fn shown(message: &Message) -> String {
         Message::User(said) => {
             let mut text = format!("user: {}", said.text);
             for image in &said.images {
-                let _ = write!(
-                    text,
-                    "\n[image {}]",
-                    one_line(&image.url, limits::SUMMARY_CHARS)
-                );
+                let shown = one_line(&image.shown(), limits::SUMMARY_CHARS);
+                let _ = write!(text, "\n[{shown}]");
             }
             text
         }

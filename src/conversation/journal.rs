@@ -24,4 +24,9 @@ pub trait Journal: fmt::Debug {
     /// Keeps a change. After an error it is not called any more: the
     /// conversation goes on without.
     fn note(&mut self, change: Change<'_>) -> Result<()>;
+
+    /// What a person has to know, once; then what is kept must be told anew.
+    fn take_warning(&mut self) -> Option<String> {
+        None
+    }
 }

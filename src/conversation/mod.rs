@@ -118,6 +118,14 @@ impl Conversation {
         self.fault.take()
     }
 
+    /// That somebody else has changed what is kept; everything is told to the
+    /// journal again, so that it is whole.
+    pub fn take_warning(&mut self) -> Option<String> {
+        let warning = self.journal.as_mut()?.take_warning()?;
+        self.note_all();
+        Some(warning)
+    }
+
     /// When it began.
     pub fn started(&self) -> SystemTime {
         self.started

@@ -1,10 +1,11 @@
 //! A session that is being written: every change is one line at the end of its
 //! file, and one write. So `kill -9` costs at most the line that it falls into.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::fs::{self, DirBuilder, File};
-use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::io::{self, Seek, SeekFrom, Write};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::SystemTime;
@@ -13,7 +14,7 @@ use crate::conversation::{Change, Journal};
 use crate::error::{Error, Kind, Result};
 use crate::limits;
 use crate::secret::Secrets;
-use crate::session::folder::{create, prune, torn_path};
+use crate::session::folder::{LINKED, create, header_of, prune, torn_path};
 use crate::session::record::{Header, line};
 use crate::world::lock;
 
@@ -29,6 +30,8 @@ pub struct Session {
     pub(super) file: Option<File>,
     /// How long the file is.
     pub(super) length: u64,
+    /// That somebody else has written it.
+    pub(super) warning: Option<String>,
     /// There is something in it that must not go when nothing is said.
     pub(super) is_of_use: bool,
 }
@@ -46,6 +49,10 @@ impl Journal for Shared {
                 "failed to write the session: it is in use",
             )),
         }
+    }
+
+    fn take_warning(&mut self) -> Option<String> {
+        self.try_borrow_mut().ok()?.warning.take()
     }
 }
 
@@ -112,14 +119,52 @@ impl Session {
         self.append(header.as_bytes())
     }
 
+    /// Somebody else has made the file longer or shorter: what is there stays, and
+    /// goes on with what is given, if it is still a session and this one.
+    fn meet(&mut self, length: u64) -> io::Result<&'static str> {
+        let Some(file) = &mut self.file else {
+            return Ok("");
+        };
+        let change = if length < self.length {
+            "shortened"
+        } else {
+            "written in"
+        };
+        file.seek(SeekFrom::Start(0))?;
+        if header_of(file).map(|header| header.id).as_ref() != Ok(&self.header.id) {
+            let fault =
+                format!("somebody else has {change} its file, and it is no such session now");
+            return Err(io::Error::other(fault));
+        }
+        self.warning = Some(format!(
+            "somebody else has {change} the file of the session `{}`: what is there stays, and the whole conversation is written behind it",
+            self.name
+        ));
+        let mut last = [0];
+        file.read_exact_at(&mut last, length - 1)?;
+        self.length = length;
+        Ok(if last == *b"\n" { "" } else { "\n" })
+    }
+
     /// Appends whole lines, or nothing.
     fn append(&mut self, lines: &[u8]) -> io::Result<()> {
         let Some(file) = &mut self.file else {
             return Err(io::Error::other("it is not open"));
         };
-        if file.metadata()?.nlink() == 0 {
-            return Err(io::Error::other("its file has been deleted"));
+        let meta = file.metadata()?;
+        match meta.nlink() {
+            0 => return Err(io::Error::other("its file has been deleted")),
+            1 => {}
+            _ => return Err(io::Error::other(LINKED)),
         }
+        let mut lines = Cow::Borrowed(lines);
+        if meta.len() != self.length {
+            let between = self.meet(meta.len())?;
+            lines = [between.as_bytes(), &lines].concat().into();
+        }
+        let Some(file) = &mut self.file else {
+            return Ok(());
+        };
         let length = self.length + lines.len() as u64;
         if length > limits::SESSION_BYTES {
             let most = limits::SESSION_BYTES >> 20;
@@ -127,7 +172,7 @@ impl Session {
                 "it would be larger than {most} MiB"
             )));
         }
-        if let Err(error) = file.write_all(lines) {
+        if let Err(error) = file.write_all(&lines) {
             // Rather no line than a part of one.
             let _ = file.set_len(self.length);
             return Err(error);

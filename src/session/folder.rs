@@ -13,6 +13,9 @@ use crate::world::lock;
 
 const SUFFIX: &str = ".jsonl";
 
+/// Why a file with a second name is not written: that one is not ours.
+pub const LINKED: &str = "it is a hard link: it has another name, too";
+
 /// A file that may be a session.
 #[derive(Clone, Debug)]
 pub struct Found {
@@ -29,6 +32,7 @@ pub fn is_name(name: &str) -> bool {
     let is_allowed = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
     (1..=limits::SESSION_NAME_CHARS).contains(&name.len())
         && name.chars().all(is_allowed)
+        && !name.starts_with('-')
         && name != "."
         && name != ".."
 }
@@ -108,6 +112,8 @@ fn check(meta: &Metadata) -> io::Result<()> {
         "it is a link".to_string()
     } else if !meta.is_file() {
         "it is no regular file".to_string()
+    } else if meta.nlink() > 1 {
+        LINKED.to_string()
     } else if meta.uid() != user() {
         "it belongs to another user".to_string()
     } else if meta.len() > limits::SESSION_BYTES {
@@ -127,16 +133,18 @@ pub fn read(file: &File) -> io::Result<Vec<u8>> {
 
 /// The first line of a session's file.
 pub fn header(path: &Path) -> Option<Header> {
-    header_of(&open(path, false).ok()?)
+    header_of(&open(path, false).ok()?).ok()
 }
 
-/// The same of an open file, from its beginning.
-pub fn header_of(file: &File) -> Option<Header> {
+/// The same of an open file, from where it is read next, or why it is none.
+pub fn header_of(file: &File) -> Result<Header, &'static str> {
     let mut bytes = Vec::new();
     let most = limits::SESSION_HEADER_BYTES as u64;
-    file.take(most).read_to_end(&mut bytes).ok()?;
-    let end = bytes.iter().position(|byte| *byte == b'\n')?;
-    Header::of(&bytes[..end]).ok()
+    if file.take(most).read_to_end(&mut bytes).is_err() {
+        return Err("it cannot be read");
+    }
+    let end = bytes.iter().position(|byte| *byte == b'\n');
+    Header::of(&bytes[..end.unwrap_or(0)])
 }
 
 /// Whether this file still has this name.

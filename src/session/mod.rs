@@ -29,6 +29,9 @@ pub use restore::{Restored, restore};
 /// Letters behind the time in a name that the program makes.
 const LETTERS: usize = 4;
 
+/// A shorter name is like every other that is short.
+const NEAR_LETTERS: usize = 3;
+
 /// The folder of sessions; it need not exist.
 #[derive(Clone, Debug)]
 pub struct Sessions {
@@ -148,7 +151,10 @@ impl Sessions {
             };
             match lock::hold(&file) {
                 Err(error) => return Ok(self.useless(name, &format!("no lock: {error}"))),
-                Ok(Err(pid)) => return Err(in_use(name, pid)),
+                Ok(Err(pid)) => {
+                    return Err(in_use("open", name, pid)
+                        .with_hint("end that one first, or take another name with --session"));
+                }
                 Ok(Ok(())) if folder::is_at(&file, &path) => {
                     return Ok(self.go_on(name, fresh, file));
                 }
@@ -193,7 +199,7 @@ impl Sessions {
         }
         opened
             .warnings
-            .extend(restored.as_ref().and_then(|restored| told(name, restored)));
+            .extend(restored.as_ref().and_then(|restored| restored.told(name)));
         let header = restored
             .as_ref()
             .map_or(fresh, |restored| restored.header.clone());
@@ -218,19 +224,26 @@ impl Sessions {
             ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem
         ) && let Ok(Some(restored)) = self.read(name)
         {
-            opened.warnings.extend(told(name, &restored));
+            opened.warnings.extend(restored.told(name));
             opened.restored = Some(restored);
         }
         opened
     }
 
     fn useless(&self, name: &str, cause: &dyn std::fmt::Display) -> Opened {
-        let path = self.path(name);
+        let mut warning =
+            format!("failed to open the session `{name}`: {cause}; the conversation is not saved");
+        let file = |path: &&Path| path.exists() && !path.is_dir();
+        if self.has(name) {
+            warning += &format!(", and `{}` stays as it is", self.path(name).display());
+        } else if let Some(file) = self.folder.ancestors().find(file) {
+            warning += &format!(
+                ": `{}` is a file, not a folder; SESSIONS_PATH names a folder for sessions",
+                file.display()
+            );
+        }
         Opened {
-            warnings: vec![format!(
-                "failed to open the session `{name}`: {cause}; the conversation is not saved, and `{}` stays as it is",
-                path.display()
-            )],
+            warnings: vec![warning],
             ..Opened::default()
         }
     }
@@ -278,18 +291,22 @@ impl Sessions {
         let file = file.map_err(|error| failure(&error))?;
         // One that can only be read nobody writes.
         if let Ok(Err(pid)) = lock::hold(&file) {
-            return Err(in_use(name, pid));
+            return Err(in_use("delete", name, pid).with_hint("end that one first"));
         }
         // Not opened a second time: that would end the lock.
-        if file.metadata().is_ok_and(|meta| meta.len() > 0) && folder::header_of(&file).is_none() {
-            return Err(failure(&"it is no session of skills-runner")
-                .with_hint(format!("its file is `{}`", path.display())));
+        if file.metadata().is_ok_and(|meta| meta.len() > 0)
+            && let Err(cause) = folder::header_of(&file)
+        {
+            return Err(failure(&cause).with_hint(format!("its file is `{}`", path.display())));
         }
         folder::remove(&path).map_err(|error| failure(&error))
     }
 
     fn unknown(&self, name: &str) -> Error {
-        let all = self.all().unwrap_or_default();
+        let mut all = self.all().unwrap_or_default();
+        if name.len() < NEAR_LETTERS {
+            all.clear();
+        }
         let near = text::nearest(
             name,
             all.iter().map(|found| found.name.as_str()),
@@ -321,6 +338,7 @@ impl Sessions {
             secrets: self.secrets.clone(),
             file,
             length: 0,
+            warning: None,
             is_of_use: false,
         }
     }
@@ -334,19 +352,18 @@ pub fn check_name(name: &str) -> Result<()> {
     let shown = text::one_line(&text::one_name(name), limits::SUMMARY_CHARS);
     let message = format!("failed to name a session `{shown}`: it is no name");
     Err(Error::new(Kind::Usage, message).with_hint(format!(
-        "letters, digits, `.`, `_` and `-`, at most {} of them",
+        "letters, digits, `.`, `_` and `-`, at most {} of them, and no `-` in front",
         limits::SESSION_NAME_CHARS
     )))
 }
 
-fn in_use(name: &str, pid: i32) -> Error {
+fn in_use(verb: &str, name: &str, pid: i32) -> Error {
     let who = match pid {
         0 => "another process".to_string(),
         pid => format!("process {pid}"),
     };
-    let message = format!("failed to open the session `{name}`: {who} uses it");
+    let message = format!("failed to {verb} the session `{name}`: {who} uses it");
     Error::new(Kind::Temporary, message)
-        .with_hint("end that one first, or take another name with --session")
 }
 
 /// Moves the beginning of a line behind those that were torn before, and cuts
@@ -358,21 +375,6 @@ fn set_aside(path: &Path, torn: &[u8], file: &File, whole: u64) -> io::Result<()
     };
     aside.write_all(&[torn, b"\n"].concat())?;
     file.set_len(whole)
-}
-
-/// What is wrong with a session's lines, in one sentence.
-fn told(name: &str, restored: &Restored) -> Option<String> {
-    let mut faults = restored.faults.clone();
-    if restored.more_faults > 0 {
-        faults.push(format!("{} more", restored.more_faults));
-    }
-    if faults.is_empty() {
-        return None;
-    }
-    Some(format!(
-        "the session `{name}` is damaged: {}; the conversation goes on with the rest",
-        faults.join(", ")
-    ))
 }
 
 /// How long ago something was, as short as people say it.

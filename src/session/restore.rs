@@ -25,6 +25,23 @@ pub struct Restored {
     pub torn_bytes: usize,
 }
 
+impl Restored {
+    /// What is wrong with its lines, in one sentence.
+    pub fn told(&self, name: &str) -> Option<String> {
+        if self.faults.is_empty() {
+            return None;
+        }
+        let more = match self.more_faults {
+            0 => String::new(),
+            count => format!(" and {count} more"),
+        };
+        Some(format!(
+            "the session `{name}` is damaged: {}{more}; the conversation goes on with the rest",
+            self.faults.join(", ")
+        ))
+    }
+}
+
 /// The conversation that these bytes tell of, or why they are no session.
 /// `None` for a file that was only about to become one.
 pub fn restore(bytes: &[u8]) -> Result<Option<Restored>, &'static str> {

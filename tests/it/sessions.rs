@@ -58,7 +58,7 @@ fn a_named_session_is_gone_on_with_and_is_private() {
     assert_eq!(records.last().unwrap()["session"], "s");
     run.stderr_has("going on with session `s`")
         .stderr_has("2 messages");
-    let run = test.again().args(["-c", "and now?"]).run().success();
+    let run = test.again().args(["-c", "-q", "and now?"]).run().success();
     run.stdout("6.\n")
         .stderr_has("going on with session `s`")
         .stderr_has("4 messages");
@@ -138,6 +138,11 @@ fn wrong_usage_is_told() {
         (&["--session", "", "hi"], "it is no name"),
         (&["--session", "..", "hi"], "it is no name"),
         (&["--session", "ä", "hi"], "it is no name"),
+        (&["--session", "-a", "hi"], "it is no name"),
+        (
+            &["sessions", "show", "a", "b"],
+            "`skills-runner sessions list`",
+        ),
         (&["--session", "a", "-c", "hi"], "name two conversations"),
         (&["-c", "doctor"], "belongs to a question"),
         (
@@ -353,12 +358,15 @@ fn what_is_no_session_is_not_touched() {
         .arg(test.path(file("fifo")))
         .status();
     assert!(fifo.unwrap().success());
+    fs::write(test.path("diary"), &text).unwrap();
+    fs::hard_link(test.path("diary"), test.path(file("hard"))).unwrap();
     let before = names(&test);
     for (name, cause, said) in [
         ("foreign", "it is no session of skills-runner", 1),
         ("newer", "another version", 1),
         ("locked", "ermission denied", 3),
         ("link", "it is a link", 1),
+        ("hard", "it is a hard link", 1),
         ("dangling", "it is a link", 1),
         ("folder", "it is no regular file", 1),
         ("fifo", "it is no regular file", 1),
@@ -385,7 +393,13 @@ fn what_is_no_session_is_not_touched() {
     ] {
         assert_eq!(test.read(&file(name)), expected);
     }
-    for name in ["foreign", "link", "folder", "fifo", "huge"] {
+    assert_eq!(test.read("diary"), text);
+    test.again()
+        .args(["sessions", "delete", "newer"])
+        .run()
+        .status(1)
+        .stderr_has("another version");
+    for name in ["foreign", "link", "hard", "folder", "fifo", "huge"] {
         test.again()
             .args(["sessions", "show", name])
             .run()
@@ -417,7 +431,9 @@ fn what_cannot_be_written_is_told_and_the_conversation_goes_on() {
         .success()
         .stdout("fine\n");
     run.stderr_has("failed to open the session `s`")
-        .stderr_has("is not saved");
+        .stderr_has("is not saved")
+        .stderr_has("/plain` is a file, not a folder; SESSIONS_PATH names")
+        .stderr_lacks("stays as it is");
     server.finish();
     // A limit on files is met as a full disk is: in the middle of a line.
     let (test, text) = saved();
@@ -528,6 +544,8 @@ fn the_commands_list_show_and_delete() {
         .run()
         .status(1);
     run.stderr_has("did you mean work.1?");
+    let run = test.again().args(["sessions", "show", "w"]).run().status(1);
+    run.stderr_has("`skills-runner sessions list` gives all");
     let run = test
         .again()
         .args(["sessions", "delete", "nothing", "--json"])
@@ -640,6 +658,89 @@ fn a_piped_conversation_can_be_saved() {
         contents(&server.finish()[2]),
         ["one", "a", "two", "b", "three"]
     );
+}
+
+/// Another program writes the file while a conversation does: nothing of it is
+/// overwritten, it is told once, and no turn is lost.
+#[test]
+fn a_file_that_others_write_is_written_behind_and_told() {
+    type Foreign = fn(String) -> String;
+    let table: [(Foreign, &str, bool); 5] = [
+        (|text| text + "{\"half\":", "written in", true),
+        (|text| text + "a line\n", "written in", true),
+        (|text| text[..text.len() - 9].into(), "shortened", true),
+        (|_| String::new(), "shortened", false),
+        (
+            |text| text.replace("skills-runner", "another program") + "\n",
+            "written in",
+            false,
+        ),
+    ];
+    for (foreign, change, is_kept) in table {
+        let server = Server::start(["a", "b", "c", "d"].map(Reply::text));
+        let test = Test::new().endpoint(&server);
+        let mut running = test
+            .again()
+            .args(["chat", "--session", "s"])
+            .stdin_open()
+            .spawn();
+        running.write_stdin("one\n");
+        running.read_stdout_until("a\n");
+        let now = foreign(test.read(&file("s")));
+        // In place, as a shell's redirection does.
+        fs::write(test.path(file("s")), &now).unwrap();
+        running.write_stdin("two\n");
+        running.read_stdout_until("b\n");
+        running.write_stdin("three\n");
+        running.read_stdout_until("c\n");
+        running.close_stdin();
+        let run = running.wait().success();
+        let told = format!("somebody else has {change}");
+        assert_eq!(run.stderr.matches(&told).count(), 1, "{}", run.stderr);
+        assert!(test.read(&file("s")).starts_with(&now));
+        test.again()
+            .args(["--session", "s", "four"])
+            .run()
+            .success();
+        let said = contents(&server.finish()[3]);
+        if is_kept {
+            assert_eq!(said, ["one", "a", "two", "b", "three", "c", "four"]);
+        } else {
+            run.stderr_has("is not saved from here on");
+        }
+    }
+}
+
+/// Of many faults the first ones are named, neighbours as one.
+#[test]
+fn many_damaged_lines_are_told_in_a_line() {
+    let (test, text) = saved();
+    let good = text.lines().last().unwrap();
+    let many = format!(
+        "{text}{}{}",
+        "bad\n".repeat(3000),
+        format!("{good}\nbad\n").repeat(50)
+    );
+    let test = test.file(&file("s"), many);
+    let run = test.again().args(["sessions", "show", "s"]).run().success();
+    run.demand(run.stderr.len() < 1000, "it is bounded");
+    run.stderr_has("damaged: lines 4-3003 cannot be read, line 3005 cannot be read, ")
+        .stderr_has(" and 31 more; ");
+}
+
+/// A picture is told, not shown.
+#[test]
+fn a_picture_is_shown_by_its_type_and_size() {
+    let (test, text) = saved();
+    let image = r#""text":"2 + 2?","images":["data:image/png;base64,AAAA"]"#;
+    let text = text.replacen(r#""text":"2 + 2?""#, image, 1);
+    let run = test
+        .file(&file("s"), text)
+        .args(["sessions", "show", "s"])
+        .run()
+        .success();
+    run.stdout_has("user: 2 + 2?\n[image/png, 3 bytes]\n")
+        .stdout_lacks("base64");
 }
 
 /// The oldest of those that nobody has named go; the others stay.

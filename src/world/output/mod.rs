@@ -284,10 +284,15 @@ impl Output {
         self.line(YELLOW, &format!("skills-runner: {text}"));
     }
 
+    /// What is said with `--quiet` too.
+    pub fn say(&mut self, text: &str) {
+        self.line(DIM, &format!("skills-runner: {text}"));
+    }
+
     /// Something worth a line, but not with `--quiet`.
     pub fn note(&mut self, text: &str) {
         if self.verbosity >= Verbosity::Normal {
-            self.line(DIM, &format!("skills-runner: {text}"));
+            self.say(text);
         }
     }
 
