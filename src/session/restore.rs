@@ -217,7 +217,9 @@ mod tests {
         let said: Vec<&Message> = restored.messages.iter().collect();
         assert_eq!(said[0], &Message::user("one"));
         assert!(matches!(said[1], Message::Assistant(_)), "{said:?}");
-        assert_eq!(said[2..], [&Message::user("three")]);
+        // The last line may have been its answer.
+        assert_eq!(said[2], &Message::user("three"));
+        assert!(matches!(said[3..], [Message::Assistant(_)]), "{said:?}");
     }
 
     #[test]
