@@ -35,37 +35,74 @@ pub fn check(data: &[u8]) {
 }
 
 fn add(facts: &Facts, new: &str, file: &[u8]) {
-    let (change, bytes) = facts.with(&New {
+    let fact = New {
         content: new,
         important: false,
         source: "fuzz -->",
         date: "2026-11-22",
-    });
+    };
+    // Refused where it would not stand by itself.
+    let Ok((change, bytes)) = facts.with(&fact) else {
+        return;
+    };
     let after = read(bytes.clone());
     if change == Change::Known {
         assert_eq!(bytes, file);
         return;
     }
-    assert!(texts(&after).iter().any(|text| text.starts_with(new)));
     let (gone, come) = difference(file, &bytes);
-    match change {
-        Change::Added => assert_eq!(gone, 0, "a person's line is gone"),
-        // One that has become important goes to another place.
-        _ if new.contains('#') => {}
-        _ => assert!(gone <= 1 && come <= 1, "{gone} lines became {come}"),
+    let old = match &change {
+        Change::Added => {
+            assert_eq!(gone, 0, "a person's line is gone");
+            None
+        }
+        Change::Replaced(old) => {
+            // One that has become important goes to another place.
+            let stays = gone <= 1 && come <= 1;
+            assert!(stays || new.contains('#'), "{gone} lines became {come}");
+            Some(&**old)
+        }
+        Change::Known => return,
+    };
+    // What was there is there, as important as before, and the new one exactly.
+    let mut wanted = weighed(facts);
+    if let Some(old) = old {
+        let at = wanted.iter().position(|(text, _)| *text == old.content);
+        wanted.remove(at.unwrap_or_else(|| panic!("no fact {:?}", old.content)));
     }
-    // Markdown takes what is indented below as a part of the new fact.
-    if texts(&after).iter().all(|text| text != new) {
-        return;
+    let mut there = weighed(&after);
+    for (text, important) in wanted {
+        let at = there
+            .iter()
+            .position(|one| *one == (text.clone(), important));
+        assert!(
+            at.is_some(),
+            "{text:?} is no fact any more, or of another weight"
+        );
+        at.map(|at| there.remove(at));
     }
+    let [(text, important)] = there.as_slice() else {
+        panic!("{} new facts", there.len());
+    };
+    let is_meant = match text.strip_prefix(new) {
+        Some("") => !important || new.to_lowercase().contains("#important"),
+        Some(" #important") => *important && old.is_some_and(|old| old.important),
+        _ => false,
+    };
+    assert!(is_meant, "{new:?} became {text:?}, important: {important}");
     // The same again changes nothing.
-    let (again, _) = after.with(&New {
-        content: new,
-        important: false,
-        source: "",
+    let again = after.with(&New {
         date: "2026-11-23",
+        ..fact
     });
-    assert_eq!(again, Change::Known);
+    assert!(matches!(again, Ok((Change::Known, _))), "{again:?}");
+}
+
+fn weighed(facts: &Facts) -> Vec<(String, bool)> {
+    let facts = facts.all().iter();
+    facts
+        .map(|fact| (fact.content.clone(), fact.important))
+        .collect()
 }
 
 fn read(bytes: Vec<u8>) -> Facts {

@@ -7,6 +7,20 @@ use crate::limits;
 use crate::memory::facts::{Facts, is_date};
 use crate::memory::scan::text;
 
+/// Where a new line may stand, what is preferred first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Behind the last item of the section.
+    Behind,
+    /// Behind all that a person says in the section.
+    Below,
+    /// In a section of its own at the end.
+    End,
+}
+
+/// Every place.
+pub const PLACES: [Place; 3] = [Place::Behind, Place::Below, Place::End];
+
 /// Changes of lines, done all at once.
 pub struct Edit<'f> {
     facts: &'f Facts,
@@ -47,8 +61,9 @@ impl Edit<'_> {
         self.changes.push((lines.clone(), String::new()));
     }
 
-    /// Adds a line at the end of the list of its section.
-    pub fn add(&mut self, important: bool, line: &str) {
+    /// Adds a line to its section. What is indented below may become a part of
+    /// it: the caller looks.
+    pub fn add(&mut self, important: bool, line: &str, place: Place) {
         if self.facts.bytes.is_empty() {
             let (above, below) = if important { (line, "") } else { ("", line) };
             let list = |line: &str| {
@@ -70,18 +85,15 @@ impl Edit<'_> {
         let facts = self.facts;
         let end = self.end_of_line;
         let name = if important { "Important" } else { "Recent" };
-        let Some(heading) = self.heading(name) else {
-            let at = self.place_of_section(important);
-            let before = if at > 0 && !self.line(at - 1).trim().is_empty() {
-                end
-            } else {
-                ""
+        let heading = self.heading(name).filter(|_| place != Place::End);
+        let Some(heading) = heading else {
+            let at = match place {
+                Place::End => facts.scan.end,
+                _ => self.place_of_section(important),
             };
-            let after = if at < facts.scan.lines.len() && !self.line(at).trim().is_empty() {
-                end
-            } else {
-                ""
-            };
+            let is_filled = |at: usize| !self.line(at).trim().is_empty();
+            let before = if at > 0 && is_filled(at - 1) { end } else { "" };
+            let after = if is_filled(at) { end } else { "" };
             let text = format!("{before}## {name}{end}{end}{line}{end}{after}");
             self.changes.push((at..at, text));
             return;
@@ -90,16 +102,10 @@ impl Edit<'_> {
         let next = facts.scan.headings.iter().find(|(at, ..)| *at > heading);
         let next = next.map_or(facts.scan.end.max(heading + 1), |(at, ..)| *at);
         let own = |item: &&Range<usize>| item.start > heading && item.start < next;
-        // What is indented behind it would become part of the new item.
-        let is_free = |item: &&Range<usize>| {
-            let mut below = (item.end..next).map(|at| self.line(at));
-            let text = below.find(|line| !line.trim().is_empty());
-            text.is_none_or(|line| !line.starts_with([' ', '\t']))
-        };
-        let last = facts.scan.items.iter().rev().find(own).filter(is_free);
+        let last = facts.scan.items.iter().rev().find(own);
+        let last = last.filter(|_| place == Place::Behind);
         let (at, before) = match last {
             Some(item) => (item.end, ""),
-            // Behind what a person says there.
             None => {
                 let filled = (heading..next)
                     .rev()

@@ -14,7 +14,7 @@
 use std::ops::Range;
 
 use crate::limits;
-use crate::memory::edit::Edit;
+use crate::memory::edit::{Edit, PLACES, Place};
 use crate::memory::overlap::Words;
 use crate::memory::scan::{Scan, marker, scan, text};
 use crate::text::{counted, cut, sendable};
@@ -51,6 +51,11 @@ impl Fact {
             Some(created) => format!("- [{created}] {content}\n"),
             None => format!("- {content}\n"),
         }
+    }
+
+    /// What no change of another fact may touch.
+    fn essence(&self) -> (&str, bool, Option<&str>) {
+        (&self.content, self.important, self.created.as_deref())
     }
 
     /// The hashtags in it, without `#`.
@@ -134,8 +139,9 @@ impl Facts {
         &self.all
     }
 
-    /// The bytes of the file with a new fact in it.
-    pub fn with(&self, new: &New<'_>) -> (Change, Vec<u8>) {
+    /// The bytes of the file with a new fact in it. Every other fact stays one, as
+    /// it was; the error says why that cannot be.
+    pub fn with(&self, new: &New<'_>) -> Result<(Change, Vec<u8>), String> {
         let important = new.important || has_tag(new.content);
         let is_same = |fact: &&Fact| without_tag(&fact.content) == without_tag(new.content);
         let mut same = self.all.iter().filter(is_same);
@@ -146,28 +152,63 @@ impl Facts {
                 && !(has_source && fact.source.as_deref() != Some(&source_of(new)))
         };
         if same.any(is_known) {
-            return (Change::Known, self.bytes.clone());
+            return Ok((Change::Known, self.bytes.clone()));
         }
+        if let Some(old) = self.overlapping(new.content) {
+            let is_moved = important && !old.important;
+            let places = PLACES.iter().filter(|_| is_moved);
+            let mut places = places.map(|place| Some(*place)).chain([None]);
+            if let Some(bytes) = places.find_map(|place| self.tried(new, Some(old), place)) {
+                return Ok((Change::Replaced(Box::new(old.clone())), bytes));
+            }
+        }
+        let mut places = PLACES.iter();
+        let added = places.find_map(|place| self.tried(new, None, Some(*place)));
+        let bytes = added.ok_or_else(|| match &self.scan.closing {
+            Some(closing) => format!(
+                "it ends in a block that is open: close what begins in line {} by a line `{closing}`",
+                self.scan.end + 1
+            ),
+            None => "a new fact would run into what is indented there".to_string(),
+        })?;
+        Ok((Change::Added, bytes))
+    }
+
+    /// The bytes with a new fact at this place, or where the old one is. `None` if
+    /// Markdown would read anything else in another way then, as what is indented
+    /// below an item belongs to it.
+    fn tried(&self, new: &New<'_>, old: Option<&Fact>, place: Option<Place>) -> Option<Vec<u8>> {
+        let important =
+            new.important || has_tag(new.content) || old.is_some_and(|old| old.important);
+        let created = old.map_or(Some(new.date), |old| old.created.as_deref());
         let mut edit = Edit::of(self, new.date);
-        let Some(old) = self.overlapping(new.content) else {
-            edit.add(
-                important,
-                &line_of(new, important, Some(new.date), important, ""),
-            );
-            return (Change::Added, edit.done());
-        };
-        let is_important = important || old.important;
-        let is_moved = is_important && !old.is_in_important && !old.important;
-        let below = old.is_in_important || is_moved;
-        let lead = if is_moved { "" } else { &old.lead };
-        let line = line_of(new, is_important, old.created.as_deref(), below, lead);
-        if is_moved {
-            edit.cut(&old.lines);
-            edit.add(true, &line);
-        } else {
-            edit.replace(&old.lines, &line);
+        match (old, place) {
+            (old, Some(place)) => {
+                let line = line_of(new, important, created, important, "");
+                if let Some(old) = old {
+                    edit.cut(&old.lines);
+                }
+                edit.add(important, &line, place);
+            }
+            (Some(old), None) => {
+                let line = line_of(new, important, created, old.is_in_important, &old.lead);
+                edit.replace(&old.lines, &line);
+            }
+            (None, None) => return None,
         }
-        (Change::Replaced(Box::new(old.clone())), edit.done())
+        let after = Facts::parse(edit.done()).ok()?;
+        let mut content = new.content.to_string();
+        if important && !has_tag(&content) {
+            content.push(' ');
+            content.push_str(IMPORTANT_TAG);
+        }
+        let is_left = |fact: &&Fact| !old.is_some_and(|old| std::ptr::eq(old, *fact));
+        let mut wanted: Vec<_> = self.all.iter().filter(is_left).map(Fact::essence).collect();
+        wanted.push((&content, important, created));
+        let mut there: Vec<_> = after.all.iter().map(Fact::essence).collect();
+        wanted.sort_unstable();
+        there.sort_unstable();
+        (wanted == there).then_some(after.bytes)
     }
 
     /// The bytes of the file without the fact of this number, and the fact.
@@ -249,7 +290,7 @@ fn without_tag(content: &str) -> String {
 
 /// The source as it is written down.
 fn source_of(new: &New<'_>) -> String {
-    let source = content(new.source).replace(['<', '>'], "");
+    let source = content(&new.source.replace(['<', '>'], ""));
     cut(&source, limits::FACT_SOURCE_BYTES).into_owned()
 }
 
@@ -261,8 +302,7 @@ fn line_of(
     below_important: bool,
     lead: &str,
 ) -> String {
-    let source = content(&new.source.replace(['<', '>'], ""));
-    let source = crate::text::cut(&source, limits::FACT_SOURCE_BYTES);
+    let source = source_of(new);
     let lead = if lead.is_empty() { "- " } else { lead };
     let tag = if important && !has_tag(new.content) {
         format!(" {IMPORTANT_TAG}")

@@ -5,15 +5,16 @@
 //! the disk leaves no part of itself behind.
 
 use std::fmt::Write as _;
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use crate::error::{Error, Kind, Result};
 use crate::limits;
-use crate::memory::facts;
+use crate::memory::scan::scan;
+use crate::memory::{Made, facts};
 use crate::message::{Message, User};
 use crate::secret::Secrets;
 use crate::text::{counted, cut, one_line, sendable};
@@ -39,11 +40,40 @@ pub fn write(folder: &Path, title: &str, activity: &str, patience: &Patience) ->
         let text = format!("failed to write the daily note: {fault}");
         return Err(Error::new(Kind::Usage, text));
     }
-    put(folder, title, activity, patience)
+    // What it leaves open would swallow the entries behind it. A blank line in
+    // front, as frontmatter is none here.
+    match scan(format!("\n{activity}").as_bytes()).closing {
+        Some(closing) => put(folder, title, &format!("{activity}\n{closing}"), patience),
+        None => put(folder, title, activity, patience),
+    }
+}
+
+/// Whether this can be a folder: the error says which file is in the way.
+pub fn check(folder: &Path) -> Result<()> {
+    let mut there = folder.ancestors();
+    let Some(file) = there
+        .find(|there| there.exists())
+        .filter(|there| !there.is_dir())
+    else {
+        return Ok(());
+    };
+    let shown = folder.display();
+    let fault = if file == folder {
+        format!("NOTES_FOLDER_PATH ({shown}) is a file, not a folder")
+    } else {
+        format!(
+            "NOTES_FOLDER_PATH ({shown}) is below `{}`, which is a file",
+            file.display()
+        )
+    };
+    let text = format!("failed to open the folder of daily notes: {fault}");
+    Err(Error::new(Kind::Config, text)
+        .with_hint("set NOTES_FOLDER_PATH to a folder; it is made when the first note is written"))
 }
 
 /// Appends a text under the time and a title.
 fn put(folder: &Path, title: &str, text: &str, patience: &Patience) -> Result<PathBuf> {
+    check(folder)?;
     let now = Local::now();
     let title = one_line(&facts::content(title), limits::NOTE_TITLE_BYTES);
     let heading = format!("## {} {title}", now.time);
@@ -63,17 +93,22 @@ fn put(folder: &Path, title: &str, text: &str, patience: &Patience) -> Result<Pa
 }
 
 fn append(folder: &Path, path: &Path, entry: &str, patience: &Patience) -> io::Result<()> {
-    let mut builder = DirBuilder::new();
-    if !folder.is_dir() {
-        builder.recursive(true).mode(0o700).create(folder)?;
-    }
+    let made = Made::folder(folder)?;
     for _ in 0..limits::MEMORY_TRIES {
+        let is_new = fs::symlink_metadata(path).is_err();
         let file = open(path)?;
         let is_locked = take_file(&file, limits::MEMORY_LOCK, patience)?;
         // An editor may have put another file in its place.
         let (own, there) = (file.metadata()?, fs::symlink_metadata(path));
         if there.is_ok_and(|there| (there.dev(), there.ino()) == (own.dev(), own.ino())) {
-            return append_alone(file, own.len(), entry, is_locked);
+            append_alone(&file, own.len(), entry, is_locked).inspect_err(|_| {
+                // Whoever waits for the lock sees that it is gone, and makes it anew.
+                if is_new && is_locked && fs::metadata(path).is_ok_and(|now| now.len() == 0) {
+                    let _ = fs::remove_file(path);
+                }
+            })?;
+            made.keep();
+            return Ok(());
         }
     }
     Err(io::Error::other("somebody else keeps replacing it"))
@@ -103,7 +138,7 @@ fn open(path: &Path) -> io::Result<File> {
         .open(path)
 }
 
-fn append_alone(mut file: File, length: u64, entry: &str, is_locked: bool) -> io::Result<()> {
+fn append_alone(mut file: &File, length: u64, entry: &str, is_locked: bool) -> io::Result<()> {
     let mut end = [b'\n'; 4];
     let from = length.saturating_sub(4);
     let known = usize::try_from(length - from).unwrap_or_default();

@@ -1,8 +1,8 @@
 //! The lines of a file of facts: which of them are headings, items, and what
 //! else a person wrote, told apart as `CommonMark` does.
 //!
-//! Nothing inside frontmatter, a block of code or an HTML comment is an item or
-//! a heading. A line that is no UTF-8 text is neither.
+//! Nothing inside frontmatter, a block of code or one of HTML is an item or a
+//! heading. A line that is no UTF-8 text is neither.
 
 use std::ops::Range;
 
@@ -20,6 +20,8 @@ pub struct Scan {
     /// The line before which something can be added at the end: the first of a
     /// block that is never closed, or behind the last.
     pub end: usize,
+    /// The line that closes the block which is open there.
+    pub closing: Option<String>,
 }
 
 /// What was left open by the lines before.
@@ -27,7 +29,37 @@ enum Open {
     Nothing,
     /// A block of code: how it is fenced, and how many times.
     Fence(char, usize),
-    Comment,
+    /// HTML, up to a line with this text; up to a blank line where there is none.
+    Html(&'static str),
+}
+
+impl Open {
+    /// Whether it ends in this line.
+    fn ends(&self, trimmed: &str) -> bool {
+        match self {
+            Open::Nothing => true,
+            Open::Fence(mark, least) => {
+                let count = trimmed.chars().take_while(|c| c == mark).count();
+                count >= *least && count == trimmed.chars().count()
+            }
+            Open::Html("") => trimmed.is_empty(),
+            Open::Html(end) if end.starts_with("</") => {
+                let line = trimmed.to_ascii_lowercase();
+                let mut tags = RAW_TAGS.iter();
+                tags.any(|tag| line.contains(&format!("</{tag}>")))
+            }
+            Open::Html(end) => trimmed.contains(end),
+        }
+    }
+
+    /// The line that ends it, if a blank one does not.
+    fn closing(&self) -> Option<String> {
+        match self {
+            Open::Nothing | Open::Html("") => None,
+            Open::Fence(mark, least) => Some(mark.to_string().repeat(*least)),
+            Open::Html(end) => Some((*end).to_string()),
+        }
+    }
 }
 
 /// Goes over the lines.
@@ -57,35 +89,35 @@ pub fn scan(bytes: &[u8]) -> Scan {
         let trimmed = trimmed.trim_end();
         // A block in an item ends with it.
         let is_left = item.is_some_and(|(width, _)| indent < width) && !trimmed.is_empty();
-        let is_closed = match open {
-            _ if is_left => None,
-            Open::Fence(mark, least) => {
-                let count = trimmed.chars().take_while(|c| *c == mark).count();
-                Some(count >= least && count == trimmed.chars().count())
-            }
-            Open::Comment => Some(trimmed.contains("-->")),
-            Open::Nothing => None,
-        };
-        if is_closed != Some(false) {
-            open = Open::Nothing;
-        }
-        if let Some(is_closed) = is_closed {
-            if is_closed {
-                scan.end = scan.lines.len();
-            }
+        let is_open = !matches!(open, Open::Nothing);
+        if is_open && is_left {
+            (open, item) = (Open::Nothing, None);
+        } else if is_open {
             let is_of_item = item.is_some() && !trimmed.is_empty();
             extend(&mut scan.items, is_of_item, number);
-            continue;
+            if open.ends(trimmed) {
+                open = Open::Nothing;
+                (scan.end, scan.closing) = (scan.lines.len(), None);
+            }
+            if !trimmed.is_empty() {
+                continue;
+            }
         }
         if trimmed.is_empty() {
             item = item.map(|(width, _)| (width, true));
             continue;
         }
         let is_inside = item.is_some_and(|(width, _)| indent >= width);
-        if let Some(opened) = opening(trimmed).filter(|_| is_inside || indent < 4) {
-            open = opened;
+        if let Some((opened, is_whole)) = opening(trimmed).filter(|_| is_inside || indent < 4) {
             if !is_inside {
-                (item, scan.end) = (None, number);
+                item = None;
+                scan.closing = opened.closing().filter(|_| !is_whole);
+                if scan.closing.is_some() {
+                    scan.end = number;
+                }
+            }
+            if !is_whole {
+                open = opened;
             }
             extend(&mut scan.items, is_inside, number);
             continue;
@@ -149,14 +181,55 @@ fn frontmatter(bytes: &[u8], lines: &[Range<usize>]) -> Option<Range<usize>> {
     Some(0..end + 2)
 }
 
-fn opening(trimmed: &str) -> Option<Open> {
-    if let Some(rest) = trimmed.strip_prefix("<!--") {
-        return (!rest.contains("-->")).then_some(Open::Comment);
+/// Tags whose content is no Markdown, up to where one of them is closed.
+const RAW_TAGS: [&str; 4] = ["pre", "script", "style", "textarea"];
+
+/// Tags that begin a block of HTML, as `CommonMark` lists them.
+const BLOCK_TAGS: &str = " address article aside base basefont blockquote body caption center \
+    col colgroup dd details dialog dir div dl dt fieldset figcaption figure footer form frame \
+    frameset h1 h2 h3 h4 h5 h6 head header hr html iframe legend li link main menu menuitem nav \
+    noframes ol optgroup option p param search section summary table tbody td tfoot th thead \
+    title tr track ul ";
+
+/// A block that begins here and can interrupt a paragraph, and whether it is one
+/// of HTML that ends in the same line.
+fn opening(trimmed: &str) -> Option<(Open, bool)> {
+    if let Some(rest) = trimmed.strip_prefix('<') {
+        let open = Open::Html(html(rest)?);
+        let is_whole = open.ends(rest);
+        return Some((open, is_whole));
     }
     let mark = trimmed.chars().next().filter(|c| ['`', '~'].contains(c))?;
     let count = trimmed.chars().take_while(|c| *c == mark).count();
     let is_fence = count >= 3 && (mark == '~' || !trimmed[count..].contains('`'));
-    is_fence.then_some(Open::Fence(mark, count))
+    is_fence.then_some((Open::Fence(mark, count), false))
+}
+
+/// What ends the block of HTML whose first line goes on so behind `<`.
+fn html(rest: &str) -> Option<&'static str> {
+    let begins = [("!--", "-->"), ("?", "?>"), ("![CDATA[", "]]>")];
+    if let Some((_, end)) = begins.iter().find(|(begin, _)| rest.starts_with(begin)) {
+        return Some(end);
+    }
+    if let Some(rest) = rest.strip_prefix('!') {
+        return rest
+            .starts_with(|c: char| c.is_ascii_alphabetic())
+            .then_some(">");
+    }
+    let tag = rest.strip_prefix('/').unwrap_or(rest);
+    let behind = tag.trim_start_matches(|c: char| c.is_ascii_alphanumeric());
+    let name = tag[..tag.len() - behind.len()].to_ascii_lowercase();
+    if !(behind.is_empty() || behind.starts_with([' ', '\t', '>']) || behind.starts_with("/>")) {
+        return None;
+    }
+    match RAW_TAGS.iter().position(|raw| *raw == name) {
+        Some(at) if tag.len() == rest.len() && !behind.starts_with('/') => {
+            ["</pre>", "</script>", "</style>", "</textarea>"]
+                .get(at)
+                .copied()
+        }
+        _ => (!name.is_empty() && BLOCK_TAGS.contains(&format!(" {name} "))).then_some(""),
+    }
 }
 
 fn heading(trimmed: &str) -> Option<(usize, String)> {

@@ -5,13 +5,14 @@
 //! step, so that the file is whole whenever somebody is killed. Links are never
 //! followed, and a file that is read-only stays as it is.
 
-use std::fs::{self, DirBuilder, File};
-use std::io::ErrorKind;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::fs::{self, File, OpenOptions};
+use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 use crate::error::{Error, Kind, Result};
 use crate::limits;
+use crate::memory::Made;
 use crate::memory::facts::{self, Change, Fact, Facts, New};
 use crate::world::clock::Local;
 use crate::world::confined::{Refusal, Root};
@@ -39,6 +40,9 @@ pub struct Added {
     /// Whether it replaced another, or was known.
     pub change: Change,
 }
+
+/// What helps a file over its bound.
+const TOO_LARGE: &str = "take out what is no use any more, or set MEMORY_PATH to another file";
 
 impl Memory<'_> {
     /// Every fact there is; none where there is no file.
@@ -76,7 +80,11 @@ impl Memory<'_> {
                 source,
                 date,
             };
-            Ok(facts.with(&new))
+            let text = |cause: String| {
+                let hint = "begin a section `## Recent` at its end, with nothing indented below";
+                self.error("change", &cause).with_hint(hint)
+            };
+            facts.with(&new).map_err(text)
         })?;
         Ok(Added { content, change })
     }
@@ -99,7 +107,7 @@ impl Memory<'_> {
 
     /// Changes the file under the lock.
     fn change<T>(&self, edit: Edit<'_, T>) -> Result<T> {
-        let (folder, name) = self.place()?;
+        let (folder, name, made) = self.place()?;
         let (locked, is_locked) = self.lock(folder)?;
         let mut tries = limits::MEMORY_TRIES;
         loop {
@@ -111,9 +119,7 @@ impl Memory<'_> {
             }
             if new.len() > limits::FACTS_FILE_BYTES {
                 let full = format!("it would be larger than {} bytes", limits::FACTS_FILE_BYTES);
-                return Err(self
-                    .error("change", &full)
-                    .with_hint("remove facts that are no use any more"));
+                return Err(self.error("change", &full).with_hint(TOO_LARGE));
             }
             self.check_mode()?;
             let root = Root::open(folder).map_err(|refusal| self.refused(&refusal))?;
@@ -121,34 +127,54 @@ impl Memory<'_> {
                 // An editor that takes no lock has saved it meanwhile.
                 Err(Refusal::Changing) if tries > 0 => tries -= 1,
                 Err(refusal) => return Err(self.refused(&refusal)),
-                Ok(()) => {
-                    // Not every file system knows how.
-                    return match locked.sync_all() {
-                        Err(error) if error.kind() != ErrorKind::InvalidInput => {
-                            Err(self.error("change", &error.to_string()))
-                        }
-                        _ => Ok(done),
+                Ok(replaced) => {
+                    made.keep();
+                    let synced = match locked.sync_all() {
+                        // Not every file system knows how.
+                        Err(error) if error.kind() == ErrorKind::InvalidInput => Ok(()),
+                        synced => synced,
                     };
+                    let taken = replaced.map_or(Ok(()), |replaced| {
+                        self.take_over(&replaced, old.map_or(0, |old| old.len()))
+                    });
+                    let both = synced.and(taken);
+                    return both
+                        .map(|()| done)
+                        .map_err(|error| self.error("change", &error.to_string()));
                 }
             }
         }
     }
 
+    /// What somebody has appended to the replaced file, who opened it just before,
+    /// comes behind what is there now. `length`: how much of it was known.
+    fn take_over(&self, mut replaced: &File, length: usize) -> std::io::Result<()> {
+        let mut tail = Vec::new();
+        replaced.seek(SeekFrom::Start(length as u64))?;
+        let most = limits::FACTS_FILE_BYTES as u64;
+        replaced.take(most).read_to_end(&mut tail)?;
+        if tail.is_empty() {
+            return Ok(());
+        }
+        // Appended as they do it: others may append at the same time.
+        let mut options = OpenOptions::new();
+        options.append(true).custom_flags(libc::O_NOFOLLOW);
+        let mut file = options.open(self.path)?;
+        file.write_all(&tail)?;
+        file.sync_all()
+    }
+
     /// The folder, which is made if need be, and the file's name.
-    fn place(&self) -> Result<(&Path, &str)> {
+    fn place(&self) -> Result<(&Path, &str, Made)> {
         let name = self.path.file_name().and_then(|name| name.to_str());
         let (Some(folder), Some(name)) = (self.path.parent(), name) else {
             return Err(self.error("change", "this is no name for a file"));
         };
-        let mut builder = DirBuilder::new();
-        builder.recursive(true).mode(0o700);
-        if !folder.is_dir()
-            && let Err(error) = builder.create(folder)
-        {
+        let made = Made::folder(folder).map_err(|error| {
             let text = format!("failed to make the folder `{}`: {error}", folder.display());
-            return Err(Error::new(Kind::Io, text).with_hint("MEMORY_PATH names a file in it"));
-        }
-        Ok((folder, name))
+            Error::new(Kind::Io, text).with_hint("MEMORY_PATH names a file in it")
+        })?;
+        Ok((folder, name, made))
     }
 
     /// The folder, and whether nobody else writes now: some network file systems
@@ -192,14 +218,26 @@ impl Memory<'_> {
             Ok(_) => {}
         }
         let bytes = read_whole(self.path, limits::FACTS_FILE_BYTES);
-        bytes.map(Some).map_err(|cause| self.error(verb, &cause))
+        bytes.map(Some).map_err(|cause| {
+            let error = self.error(verb, &cause);
+            let length = fs::metadata(self.path).map_or(0, |meta| meta.len());
+            if length > limits::FACTS_FILE_BYTES as u64 {
+                return error.with_hint(TOO_LARGE);
+            }
+            error
+        })
     }
 
     fn parse(&self, bytes: Option<Vec<u8>>, verb: &str) -> Result<Facts> {
-        Facts::parse(bytes.unwrap_or_default()).map_err(|cause| {
-            self.error(verb, cause).with_hint(
-                "set MEMORY_PATH to a file of its own, or begin this one with the lines `---`, `type: memory`, `---`",
-            )
+        let bytes = bytes.unwrap_or_default();
+        // To begin a picture with other lines would break it.
+        let is_text = !bytes.contains(&0) && std::str::from_utf8(&bytes).is_ok();
+        Facts::parse(bytes).map_err(|cause| {
+            self.error(verb, cause).with_hint(if is_text {
+                "set MEMORY_PATH to a file of its own, or begin this one with the lines `---`, `type: memory`, `---`"
+            } else {
+                "it is no text: set MEMORY_PATH to a file of its own"
+            })
         })
     }
 

@@ -18,7 +18,10 @@ fn new(content: &str) -> New<'_> {
 /// The file with a fact in it, and what became of that.
 #[track_caller]
 fn with(file: &[u8], content: &str) -> (Change, Vec<u8>) {
-    Facts::parse(file.to_vec()).unwrap().with(&new(content))
+    Facts::parse(file.to_vec())
+        .unwrap()
+        .with(&new(content))
+        .unwrap()
 }
 
 /// The lines that are there only before, and only after, as `diff` has them.
@@ -209,7 +212,7 @@ fn a_fact_becomes_important_once_and_stays_so() {
         date: "2027-01-01",
         ..new("the user likes tea")
     };
-    let (change, file) = Facts::parse(file).unwrap().with(&later);
+    let (change, file) = Facts::parse(file).unwrap().with(&later).unwrap();
     assert!(matches!(change, Change::Replaced(_)));
     let text = String::from_utf8(file.clone()).unwrap();
     assert!(text.contains("## Important\n\n- the user likes tea #important <!-- 2026-11-22, source: t -->\n\n## Recent\n"), "{text}");
@@ -253,11 +256,14 @@ fn nothing_in_a_fact_breaks_out_of_its_line() {
                 source: "n --> <!-- \n## x",
                 ..new(&clean)
             };
-            let (_, file) = Facts::parse(Vec::new()).unwrap().with(&fact);
-            let (_, file) = Facts::parse(file).unwrap().with(&New {
-                important,
-                ..new("something else")
-            });
+            let (_, file) = Facts::parse(Vec::new()).unwrap().with(&fact).unwrap();
+            let (_, file) = Facts::parse(file)
+                .unwrap()
+                .with(&New {
+                    important,
+                    ..new("something else")
+                })
+                .unwrap();
             let facts = Facts::parse(file.clone()).unwrap();
             let text = String::from_utf8(file).unwrap();
             let tag = if important { " #important" } else { "" };
@@ -328,10 +334,12 @@ fn a_missing_section_is_added_where_it_belongs() {
     for (body, is_important, expected) in table {
         let file = format!("{FRONT}{body}");
         let facts = Facts::parse(file.clone().into_bytes()).unwrap();
-        let (_, done) = facts.with(&New {
-            important: is_important,
-            ..new("f")
-        });
+        let (_, done) = facts
+            .with(&New {
+                important: is_important,
+                ..new("f")
+            })
+            .unwrap();
         assert_eq!(
             String::from_utf8(done.clone()).unwrap(),
             format!("{FRONT}{expected}"),
@@ -400,5 +408,57 @@ fn the_prompt_has_important_facts_and_the_newest_within_its_budget() {
     assert_eq!(
         told,
         "- [2026-10-29] weighty 29\n- [2026-10-28] weighty 28\n- [2026-10-27] weighty 27\n- [2026-10-01] light\n… and 18 more facts\n"
+    );
+}
+
+/// What is indented below an item belongs to it: no fact is put in front of that.
+#[test]
+fn no_new_fact_swallows_what_a_person_wrote() {
+    const FRONT: &str = "---\ntype: memory\nmodified: 2026-11-22\n---\n";
+    let facts = "- [2026-01-01] mine one\n- [2026-01-02] other two\n";
+    let important = "- giraffe neck #important <!-- 2026-11-22, source: s -->\n";
+    let recent = "- [2026-11-22] giraffe neck <!-- source: s -->\n";
+    let at_end = |old: &str, name: &str, line: &str| format!("{old}\n## {name}\n\n{line}");
+    let indented = format!("\n  ## Recent\n\n{facts}");
+    let both = format!("## Important\n{indented}");
+    let html = "## Recent\n- wrapped fact\n  second line\n<div>\n## Recent\n</div>\n";
+    let raw = "## Recent\n- a fact\n<PRE>\n\n## Important\n</pre>\n";
+    let table = [
+        (&*indented, true, at_end(&indented, "Important", important)),
+        (&both, true, at_end(&both, "Important", important)),
+        (&both, false, format!("{both}{recent}")),
+        (
+            "## Recent\n\n  words\n\n  ```\n  x\n  ```\n",
+            false,
+            format!("## Recent\n\n  words\n\n  ```\n  x\n  ```\n\n{recent}"),
+        ),
+        (
+            html,
+            false,
+            format!("## Recent\n- wrapped fact\n  second line\n{recent}<div>\n## Recent\n</div>\n"),
+        ),
+        (html, true, format!("\n## Important\n\n{important}\n{html}")),
+        (raw, true, format!("\n## Important\n\n{important}\n{raw}")),
+    ];
+    for (body, is_important, expected) in table {
+        let facts = Facts::parse(format!("{FRONT}{body}").into()).unwrap();
+        let (change, done) = facts
+            .with(&New {
+                important: is_important,
+                ..new("giraffe neck")
+            })
+            .unwrap();
+        assert_eq!(change, Change::Added);
+        let done = String::from_utf8(done).unwrap();
+        assert_eq!(done, format!("{FRONT}{expected}"), "{body:?}");
+    }
+    let facts = Facts::parse(format!("{FRONT}{html}").into()).unwrap();
+    assert_eq!(facts.all()[0].content, "wrapped fact second line");
+    // Nowhere: a block that is open, and indented.
+    let facts = Facts::parse(format!("{FRONT}words\n  ~~~\n- no fact\n").into()).unwrap();
+    let cause = facts.with(&new("a fact")).unwrap_err();
+    assert!(
+        cause.contains("line 6") && cause.contains("`~~~`"),
+        "{cause}"
     );
 }

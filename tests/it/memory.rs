@@ -122,7 +122,7 @@ fn wrong_words_and_a_missing_setting_are_told() {
 #[test]
 fn a_file_that_is_not_fit_is_left_as_it_is() {
     let large = format!("{FRONT}{}", "word ".repeat(1_400_000));
-    let table: [(&str, &[u8], u32, &str); 5] = [
+    let table: [(&str, &[u8], u32, &str); 8] = [
         (
             "foreign",
             b"# Shopping\n\n- milk\n",
@@ -136,6 +136,24 @@ fn a_file_that_is_not_fit_is_left_as_it_is() {
             "it may not be written",
         ),
         ("large", large.as_bytes(), 0o600, "it is larger than"),
+        (
+            "large",
+            large.as_bytes(),
+            0o600,
+            "hint: take out what is no use",
+        ),
+        (
+            "picture",
+            b"\x89PNG\r\n\x1a\n\0\0",
+            0o600,
+            "hint: it is no text: set MEMORY_PATH to",
+        ),
+        (
+            "indented",
+            b"---\ntype: memory\n---\n  ```\n- no fact\n",
+            0o600,
+            "close what begins in line 4 by a line",
+        ),
         (
             "damaged",
             b"---\ntype: memory\n\xff\xfe",
@@ -236,6 +254,154 @@ fn without_room_nothing_is_lost() {
         .status(1)
         .stdout_has("failed to write the daily note");
     assert!(test.read(&note) == old);
+    // What there was no room for leaves nothing at all.
+    let test = Test::new().env("NOTES_FOLDER_PATH", "my/notes");
+    let line =
+        r#"ulimit -f 0; exec skills-runner tool write_daily_note '{"activity":"x"}' 2>&1 | cat"#;
+    test.again()
+        .shell(line)
+        .run()
+        .stdout_has("failed to write the daily note");
+    assert!(!test.exists("my"));
+    let test = memory();
+    let line = "ulimit -f 0; exec skills-runner facts add x 2>&1 | cat";
+    test.again()
+        .shell(line)
+        .run()
+        .stdout_has("failed to change the facts");
+    assert!(!test.exists("kept"));
+}
+
+/// What is indented stays the person's, and what is inside HTML.
+#[test]
+fn an_added_fact_swallows_no_line() {
+    let body = "\n  ## Recent\n\n- [2026-01-01] mine one\n- [2026-01-02] wrapped\n  around\n<div>\n## Important\n</div>\n";
+    let test = memory().file("kept/facts.md", format!("{FRONT}{body}"));
+    facts(&test, &["add", "giraffe neck #important"]).success();
+    let told: Vec<(String, bool)> = listed(&test)
+        .iter()
+        .map(|fact| {
+            let text = fact["content"].as_str().unwrap();
+            (text.to_owned(), fact["important"] == true)
+        })
+        .collect();
+    let fact = |text: &str, important| (text.to_owned(), important);
+    assert_eq!(
+        told,
+        [
+            fact("giraffe neck #important", true),
+            fact("mine one", false),
+            fact("wrapped around", false)
+        ]
+    );
+    assert!(test.read("kept/facts.md").contains(body));
+    facts(&test, &["remove", "3"]).success();
+    let left = body.replace("- [2026-01-02] wrapped\n  around\n", "");
+    assert!(test.read("kept/facts.md").contains(&left));
+    facts(&test, &["remove", "1"]).success();
+    assert!(test.read("kept/facts.md").contains(&left));
+}
+
+/// R-FACT-3: the day on which it became known stays, also that of another year.
+#[test]
+fn a_newer_version_keeps_the_day_of_the_old_one() {
+    let old = "- [2020-02-03] the user likes tea with milk <!-- source: old -->";
+    let test = memory().file("kept/facts.md", format!("{FRONT}## Recent\n{old}\n"));
+    facts(&test, &["add", "the user likes green tea with milk"])
+        .success()
+        .stdout("remembered: the user likes green tea with milk\nin place of: the user likes tea with milk\n");
+    let all = listed(&test);
+    assert_eq!(all.len(), 1);
+    assert_eq!(all[0]["created"], "2020-02-03");
+    assert_eq!(all[0]["source"], "command line");
+    let new = "- [2020-02-03] the user likes green tea with milk <!-- source: command line -->";
+    assert!(
+        test.read("kept/facts.md")
+            .ends_with(&format!("## Recent\n{new}\n"))
+    );
+}
+
+/// A person appends with no lock, as `echo >>` does, while two others write.
+#[test]
+fn what_is_appended_meanwhile_stays() {
+    let test = memory()
+        .timeout(seconds(120.0))
+        .file("kept/facts.md", format!("{FRONT}## Recent\n"));
+    let adds = "for n in $(seq 60); do skills-runner facts add \"writer $w has number $n of $w-$n\" >/dev/null || exit 1; done";
+    let line = format!(
+        "for w in 1 2; do {{ ({adds}) || touch failed; touch done$w; }} & done; n=0; \
+         until [ -e done1 ] && [ -e done2 ]; do n=$((n+1)); \
+         echo \"- by hand $n of hand-$n\" >> kept/facts.md; sleep 0.01; done; echo $n"
+    );
+    let run = test.again().shell(&line).run().success();
+    let count: usize = run.stdout.trim().parse().unwrap();
+    assert!(!test.exists("failed"));
+    let text = test.read("kept/facts.md");
+    let lost: Vec<usize> = (1..=count)
+        .filter(|n| !text.contains(&format!("- by hand {n} of hand-{n}\n")))
+        .collect();
+    assert!(lost.is_empty(), "of {count} lines {lost:?} are lost");
+    assert_eq!(listed(&test).len(), count + 120);
+}
+
+/// A file in place of the folder of notes is told at once, and stops nothing.
+#[test]
+fn a_file_in_place_of_the_folder_of_notes_is_told() {
+    let server = Server::start([
+        Reply::call("write_daily_note", &json!({"activity": "x"})),
+        Reply::text("fine"),
+    ]);
+    let test = Test::new().file("kept", "a file").endpoint(&server);
+    let test = test.env("NOTES_FOLDER_PATH", "kept");
+    let run = test.again().args(["chat"]).stdin("hi\n").run().success();
+    let told = run.stdout("fine\n").stderr;
+    let (_, told) = told.split_once("NOTES_FOLDER_PATH (").expect(&told);
+    assert!(
+        told.contains("/kept) is a file, not a folder\nhint: "),
+        "{told}"
+    );
+    let result = server.finish()[1].last_message()["content"].clone();
+    let result = result.as_str().unwrap();
+    assert!(
+        result.contains("/kept) is a file, not a folder"),
+        "{result}"
+    );
+    // Before anything is asked.
+    let run = test.again().args(["chat"]).stdin("").run();
+    run.stderr_has("is a file, not a folder");
+    let test = test.env("NOTES_FOLDER_PATH", "kept/in/it");
+    test.again()
+        .args(["tool", "write_daily_note", r#"{"activity":"x"}"#])
+        .run()
+        .status(1)
+        .stdout_has("/kept`, which is a file");
+}
+
+/// What an entry leaves open is closed behind it.
+#[test]
+fn an_entry_leaves_no_block_open() {
+    let test = Test::new().env("NOTES_FOLDER_PATH", "n");
+    let table = [
+        ("Ran:\n~~~~sh\nls", "\n~~~~"),
+        ("<!-- half", "\n-->"),
+        ("x\n<pre>\ny", "\n</pre>"),
+        ("---\n```\na\n```\n<!-- b -->", ""),
+        ("- item\n  ```\n  x", ""),
+    ];
+    let mut expected = String::new();
+    for (activity, closing) in table {
+        let arguments = json!({ "activity": activity }).to_string();
+        let run = test.again().args(["tool", "write_daily_note", &arguments]);
+        run.run().success();
+        expected.push_str(&format!("## \n\n{activity}{closing}\n\n"));
+    }
+    let text = test.read(&format!("n/{}.md", today("")));
+    let lines = text.lines().map(|line| match line.strip_prefix("## ") {
+        Some(_) => "## ",
+        None => line,
+    });
+    let lines: Vec<&str> = lines.collect();
+    assert_eq!(lines.join("\n"), expected.trim_end());
 }
 
 /// R-FACT-3, and the conversation's name as the source.

@@ -6,11 +6,20 @@ use crate::cli::chat::{Chat, Line};
 use crate::cli::facts::{lines, told, unset};
 use crate::error::Result;
 use crate::limits;
+use crate::memory::notes;
 use crate::model::Model as _;
 use crate::world::output::Output;
 use crate::world::patience::Patience;
 
 impl Chat<'_> {
+    /// Tells at the beginning that there will be no daily note.
+    pub fn check_diary(&self, output: &mut Output) {
+        let folder = self.run.config.storage.notes.as_deref();
+        if let Some(Err(error)) = folder.map(notes::check) {
+            output.warn(&error.to_string());
+        }
+    }
+
     /// Writes the conversation into the daily note, however it has ended.
     pub fn keep_diary(&self, output: &mut Output) {
         let Some(folder) = &self.run.config.storage.notes else {

@@ -133,6 +133,7 @@ pub fn run(typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
         return Ok(chat.status());
     }
     State::Initializing.tell(output);
+    chat.check_diary(output);
     let ended = chat.hold(&first, &mut lines, output);
     State::Terminating.tell(output);
     chat.keep_diary(output);

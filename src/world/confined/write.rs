@@ -31,20 +31,22 @@ impl Root {
         let name = one_name(name)?;
         let file = changeable(self.as_fd(), &name)?;
         let draft = draft(self.as_fd(), &name)?;
-        self.put(&name, &file, draft, old, new)
+        self.put(&name, &file, draft, old, new, false)
     }
 
     /// The same for a file of our own, which may not be there yet: then `old` is
     /// `None`, and the new one is for its owner only. Whoever keeps all other
     /// writers out by a lock on the folder clears what a killed one has left.
     /// Refused also where the file has another name, which would keep the old.
+    /// Returns the file that has lost its name: it may have grown behind `old`,
+    /// and the caller takes that over.
     pub fn save(
         &self,
         name: &str,
         old: Option<&[u8]>,
         new: &[u8],
         is_locked: bool,
-    ) -> Result<(), Refusal> {
+    ) -> Result<Option<File>, Refusal> {
         let name = one_name(name)?;
         let folder = self.as_fd();
         let draft = || {
@@ -63,20 +65,22 @@ impl Root {
                 remove(folder, &temporary);
                 return Err(io::Error::other("it has another name too, a hard link").into());
             }
-            return self.put(&name, &file, (temporary, draft), old, new);
+            self.put(&name, &file, (temporary, draft), old, new, true)?;
+            return Ok(Some(file));
         }
         let (temporary, mut file) = draft()?;
         let written = file.write_all(new).and_then(|()| file.sync_all());
         // Never over a file that somebody has just made.
         let named = written.and_then(|()| link(folder, &temporary, &name));
         remove(folder, &temporary);
-        named.map_err(|error| match error.kind() {
+        named.map(|()| None).map_err(|error| match error.kind() {
             io::ErrorKind::AlreadyExists => Refusal::Changing,
             _ => error.into(),
         })
     }
 
-    /// Fills the draft and gives it the file's name.
+    /// Fills the draft and gives it the file's name. `may_grow`: the caller takes
+    /// over what somebody appends meanwhile.
     fn put(
         &self,
         name: &CStr,
@@ -84,6 +88,7 @@ impl Root {
         (temporary, mut draft): (CString, File),
         old: &[u8],
         new: &[u8],
+        may_grow: bool,
     ) -> Result<(), Refusal> {
         let folder = self.as_fd();
         let written = write_draft(&mut draft, file, new).and_then(|()| {
@@ -91,7 +96,7 @@ impl Root {
             let (now, before) = (regular(folder, name)?, file.metadata()?);
             let piece = read_whole(file, old.len())?;
             let is_same = (now.dev(), now.ino()) == (before.dev(), before.ino());
-            if !is_same || piece.more || piece.bytes != old {
+            if !is_same || (piece.more && !may_grow) || piece.bytes != old {
                 return Err(Refusal::Changing);
             }
             Ok(rename(folder, &temporary, name)?)
