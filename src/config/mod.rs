@@ -132,6 +132,12 @@ impl Config {
             Needs::Endpoint => reader.endpoint(&secrets),
             Needs::Skills => None,
         };
+        // A stranger's file may name whom to tell as well as what.
+        let address = reader.settings.value(settings::LLM_API_BASE_URL);
+        let sends_away = address.is_some_and(|(_, source)| source.is_foreign())
+            && endpoint
+                .as_ref()
+                .is_some_and(|endpoint| !endpoint.address.is_loopback());
         let skills_folders = reader.skills_folders();
         let sandbox = reader.sandbox();
         let scripts = Scripts {
@@ -150,8 +156,8 @@ impl Config {
             skills_folders,
             context_window: reader.number(settings::LLM_CONTEXT_WINDOW),
             vision: reader.vision(),
-            prompt_file: reader.prompt_file(),
-            storage: reader.checked_storage(),
+            prompt_file: reader.prompt_file(sends_away),
+            storage: reader.checked_storage(sends_away),
             scripts,
             secrets,
             warnings: reader.warnings,

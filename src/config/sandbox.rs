@@ -47,14 +47,14 @@ impl Reader<'_> {
         paths
     }
 
-    /// The file of instructions: it is sent to the endpoint, which the same file
-    /// may name.
-    pub(super) fn prompt_file(&mut self) -> Option<PathBuf> {
+    /// The file of instructions. With `sends_away` the working folder's own file of
+    /// settings names an endpoint on another machine.
+    pub(super) fn prompt_file(&mut self, sends_away: bool) -> Option<PathBuf> {
         let name = settings::SYSTEM_PROMPT_PATH;
         let (value, source) = self.settings.value(name)?;
         let path = self.path(&value);
         let is_other = source.is_foreign() && path.metadata().is_ok_and(|meta| !meta.is_file());
-        if is_other || self.is_beyond(&path, &source) {
+        if is_other || sends_away && self.is_beyond(&path, &source) {
             let Source { origin, .. } = &source;
             self.problems.push(format!(
                 "{name} ({origin}) sends {} to the endpoint, which is no plain file in the working folder: {}",
@@ -65,12 +65,17 @@ impl Reader<'_> {
         Some(path)
     }
 
-    /// What is kept is sent to the endpoint later, and is written.
-    pub(super) fn refuse_beyond(&mut self, name: &str, path: &Path, source: &Source, what: &str) {
-        if self.is_beyond(path, source) {
-            let Source { origin, .. } = source;
-            self.problems.push(format!(
-                "{name} ({origin}) {what} {}, which does not lie openly in the working folder: {}",
+    /// What is kept elsewhere may be the user's, and so may the file be that says
+    /// so: it is told.
+    pub(super) fn warn_of_beyond(&mut self, name: &'static str) {
+        let Some((value, source)) = self.settings.value(name) else {
+            return;
+        };
+        let path = self.path(&value);
+        if self.is_beyond(&path, &source) {
+            let Source { origin, .. } = &source;
+            self.warnings.push(format!(
+                "{name} ({origin}) leads to {}, outside of the working folder, and the same file names the endpoint: {}",
                 path.display(),
                 remedy(name)
             ));

@@ -28,16 +28,13 @@ impl Storage {
 }
 
 impl Reader<'_> {
-    /// The same, told where a stranger's file asks for what is not the stranger's.
-    pub(super) fn checked_storage(&mut self) -> Storage {
-        for (name, what) in [
-            (settings::SESSIONS_PATH, "keeps conversations in"),
-            (settings::MEMORY_PATH, "keeps facts in"),
-            (settings::NOTES_FOLDER_PATH, "keeps notes in"),
-        ] {
-            if let Some((value, source)) = self.settings.value(name) {
-                self.refuse_beyond(name, &self.path(&value), &source, what);
-            }
+    /// The same. What is remembered is sent to the endpoint: see
+    /// [`Reader::prompt_file`] for `sends_away`.
+    pub(super) fn checked_storage(&mut self, sends_away: bool) -> Storage {
+        if sends_away {
+            self.warn_of_beyond(settings::SESSIONS_PATH);
+            self.warn_of_beyond(settings::MEMORY_PATH);
+            self.warn_of_beyond(settings::NOTES_FOLDER_PATH);
         }
         self.storage()
     }

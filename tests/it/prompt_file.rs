@@ -123,10 +123,13 @@ fn a_file_that_cannot_be_used_is_refused_with_its_path() {
     );
 }
 
+const AWAY: &str = "https://models.test/v1";
+/// A file of settings that names an endpoint on another machine.
+const FOREIGN: &str = "LLM_API_BASE_URL=https://models.test/v1\nLLM_API_KEY=none\n";
+
 /// A stranger's folder does not make us send what else there is.
 #[test]
 fn a_foreign_file_of_settings_names_only_what_lies_in_the_folder() {
-    let server = Server::unasked(Reply::text("never"));
     let test = Test::new()
         .skill("s", DOCUMENT)
         .file("home/.ssh/id", "canary-of-home")
@@ -136,7 +139,7 @@ fn a_foreign_file_of_settings_names_only_what_lies_in_the_folder() {
         .link("work/link.md", "../home/.ssh/id")
         .link("work/down", "../home/.ssh")
         .file("outside.md", "canary-outside")
-        .endpoint(&server)
+        .env("LLM_MODEL_NAME", "m")
         .cwd("work");
     let ask = |test: &Test| {
         test.again()
@@ -155,7 +158,15 @@ fn a_foreign_file_of_settings_names_only_what_lies_in_the_folder() {
         (".hidden", false),
         (".git/config", false),
     ] {
-        let test = test.again().dotenv(&format!("{SETTING}={value}\n"));
+        let line = format!("{SETTING}={value}\n");
+        // Nothing leaves for whom the user chose, or for this machine.
+        let chosen = test
+            .again()
+            .dotenv(&line)
+            .env("LLM_API_BASE_URL", AWAY)
+            .env("LLM_API_KEY", "none");
+        ask(&chosen).success();
+        let test = test.again().dotenv(&format!("{FOREIGN}{line}"));
         let run = ask(&test).stdout_lacks("canary").stderr_lacks("canary");
         if is_taken {
             let system = system(&run.success());
@@ -163,7 +174,7 @@ fn a_foreign_file_of_settings_names_only_what_lies_in_the_folder() {
             continue;
         }
         run.status(78)
-            .stderr_has("SYSTEM_PROMPT_PATH (.env line 1) sends ")
+            .stderr_has("SYSTEM_PROMPT_PATH (.env line 3) sends ")
             .stderr_has("to the endpoint, which is no plain file in the working folder: set SYSTEM_PROMPT_PATH in the environment or in ~/.config/skills-runner/.env, or pass the file with --env-file if you trust it");
         let trusted = test.again().args(["--env-file", ".env"]);
         trusted
@@ -178,7 +189,8 @@ fn a_foreign_file_of_settings_names_only_what_lies_in_the_folder() {
     assert!(fifo.unwrap().success());
     let waits = test.again().dotenv(&format!("{SETTING}=fifo\n"));
     ask(&waits).status(78).stderr_has("no plain file");
-    // Nor keep or write anything elsewhere, also where it is not there yet.
+    // What it keeps elsewhere may be the user's: that is told, also where it is not
+    // there yet.
     let test = test.link("work/later", "../home/later");
     for name in ["MEMORY_PATH", "NOTES_FOLDER_PATH", "SESSIONS_PATH"] {
         for (value, is_taken) in [
@@ -193,21 +205,27 @@ fn a_foreign_file_of_settings_names_only_what_lies_in_the_folder() {
             (".git/new", false),
             ("new/../../home/new", false),
         ] {
-            let test = test.again().dotenv(&format!("{name}={value}\n"));
+            let line = format!("{name}={value}\n");
+            let told = format!("{name} (.env line 3) leads to ");
+            let run = ask(&test.again().dotenv(&format!("{FOREIGN}{line}"))).success();
             if is_taken {
-                ask(&test).success();
+                run.stderr_lacks("leads to");
                 continue;
             }
-            ask(&test)
-                .status(78)
-                .stderr_has(&format!("{name} (.env line 1) keeps "))
-                .stderr_has("does not lie openly in the working folder: set ")
+            run.stderr_has(&told)
+                .stderr_has("outside of the working folder, and the same file names the endpoint")
                 .stderr_has("~/.config/skills-runner/.env");
+            let chosen = test
+                .again()
+                .dotenv(&line)
+                .env("LLM_API_BASE_URL", AWAY)
+                .env("LLM_API_KEY", "none");
+            ask(&chosen).success().stderr_lacks("leads to");
         }
-        let own = test.again().dotenv("").env(name, "../home/kept");
-        ask(&own).success();
+        let own = test.again().dotenv(FOREIGN).env(name, "../home/kept");
+        ask(&own).success().stderr_lacks("leads to");
     }
-    let own = test.dotenv("").env(SETTING, "../outside.md");
+    let own = test.dotenv(FOREIGN).env(SETTING, "../outside.md");
     ask(&own).success().stdout_has("canary-outside");
 }
 
