@@ -17,6 +17,7 @@ mod images;
 mod journal;
 mod repair;
 
+use journal::note_in;
 pub use journal::{Change, Journal};
 pub use repair::repaired;
 
@@ -95,35 +96,6 @@ impl Conversation {
     /// A UUID, the same for as long as the conversation lasts.
     pub fn id(&self) -> &str {
         &self.id
-    }
-
-    /// Whether every change is still told to a journal.
-    pub fn is_kept(&self) -> bool {
-        self.journal.is_some()
-    }
-
-    /// Tells the journal of all that has been said, in place of what it knows.
-    pub fn note_all(&mut self) {
-        let said = &self.messages[self.instructions()..];
-        note_in(&mut self.journal, &mut self.fault, Change::Replaced(said));
-    }
-
-    /// From now on every change is told to this journal first.
-    pub fn keep_in(&mut self, journal: Box<dyn Journal>) {
-        self.journal = Some(journal);
-    }
-
-    /// Why the conversation is not kept any more; told once.
-    pub fn take_fault(&mut self) -> Option<Error> {
-        self.fault.take()
-    }
-
-    /// That somebody else has changed what is kept; everything is told to the
-    /// journal again, so that it is whole.
-    pub fn take_warning(&mut self) -> Option<String> {
-        let warning = self.journal.as_mut()?.take_warning()?;
-        self.note_all();
-        Some(warning)
     }
 
     /// When it began.
@@ -343,14 +315,6 @@ impl Conversation {
         }
     }
 
-    /// The request has failed: the next question takes the open one's place, also
-    /// when the conversation is resumed. A cut that cuts nothing says so.
-    pub fn note_failure(&mut self) {
-        if matches!(self.messages.last(), Some(Message::User(_))) {
-            self.note(Change::Cut(self.said().len()));
-        }
-    }
-
     /// Takes back the last question with everything that came of it, and gives
     /// the question. `None` if nothing was asked since the last summary.
     pub fn undo(&mut self) -> Option<String> {
@@ -480,14 +444,6 @@ fn shorten(text: &mut String, most: usize) -> bool {
     let left_out = text.len() - head.len() - tail.len();
     *text = format!("{head}\n[{left_out}{CONTEXT_IS_FULL}\n{tail}");
     true
-}
-
-/// A journal that fails is not asked again.
-fn note_in(journal: &mut Option<Box<dyn Journal>>, fault: &mut Option<Error>, change: Change<'_>) {
-    if let Some(Err(error)) = journal.as_mut().map(|journal| journal.note(change)) {
-        *fault = Some(error);
-        *journal = None;
-    }
 }
 
 /// Whether two documents are of one skill, and begin with the same line.
