@@ -92,12 +92,12 @@ pub fn turn(
             }
             tell_fault(conversation, listener);
             if let Err(stop) = told.and_then(|()| bounds.patience.check()) {
-                conversation.close();
+                conversation.close("");
                 return Err(stop.into());
             }
         }
     }
-    conversation.close();
+    conversation.close("");
     let steps = match bounds.max_steps {
         1 => "1 step".to_string(),
         several => format!("{several} steps"),

@@ -15,7 +15,7 @@ use crate::tools::Tools;
 
 mod template;
 
-pub use template::read;
+pub use template::{read, unknown};
 
 const WITHOUT_SKILLS: &str = "You are a helpful assistant. Answer briefly and exactly.";
 

@@ -166,6 +166,9 @@ fn apply(typed: &mut Typed, row: &OptionRow, value: OsString) -> Result<()> {
             if name == settings::SCRIPT_TIMEOUT_SECONDS {
                 whole_seconds(row.long, &value)?;
             }
+            if name == settings::LLM_MODEL_NAME && value.is_empty() {
+                return Err(usage("--model takes a name"));
+            }
             typed.settings.push((name, value, row.long));
         }
         Action::System => typed.system = Some(text_value(row.long, value)?),
@@ -294,6 +297,7 @@ mod tests {
             (&["--timeout", "nan"], "more than 0"),
             (&["--timeout", "-1"], "more than 0"),
             (&["--model"], "missing argument"),
+            (&["-m", ""], "--model takes a name"),
             (&["--skills", ""], "--skills takes a folder"),
             (&["--quiet=yes"], "unexpected argument"),
         ];

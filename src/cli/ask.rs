@@ -98,7 +98,7 @@ pub fn answer(
     );
     output.spend(tally);
     if let Err(error) = &turn {
-        resume::settle(conversation, error);
+        resume::settle(conversation, error, "");
     }
     resume::tell_fault(conversation, output);
     finish(&turn?, output)

@@ -1,6 +1,6 @@
 //! What goes with a question: pictures, and files as text.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
 use crate::cli::setup::Run;
@@ -19,6 +19,7 @@ pub struct Attachments {
 
 #[derive(Debug)]
 struct Attachment {
+    given: OsString,
     /// As it was given, fit to be shown.
     name: String,
     what: String,
@@ -62,7 +63,9 @@ impl Attachments {
         let failure =
             |cause: &str| Error::new(Kind::Usage, format!("failed to attach `{name}`: {cause}"));
         let (what, part) = match url(given).map_err(failure)? {
-            Some(image) if run.config.vision => (image.shown(), Part::Image(image)),
+            Some(image) if run.config.vision => {
+                ("the endpoint fetches it".into(), Part::Image(image))
+            }
             Some(_) => return Err(failure(NO_VISION)),
             None if given.is_empty() => return Err(failure("the name is empty")),
             None => {
@@ -70,12 +73,17 @@ impl Attachments {
                     Some(rest) => run.home.join(OsStr::from_bytes(rest)),
                     None => run.folder.join(given),
                 };
+                if path.is_dir() {
+                    return Err(failure("it is a folder: name the files in it"));
+                }
                 let most = limits::ATTACHED_BYTES;
                 let bytes = files::read_given(&path, most, &run.patience)
                     .map_err(|error| files::unread(&error, failure))?;
                 read(bytes, given, run.config.vision).map_err(|cause| failure(&cause))?
             }
         };
+        // Once more is not twice: a file may have changed meanwhile.
+        self.list.retain(|other| other.given != given);
         let length = |part: &Part| match part {
             Part::Text(text) => text.len(),
             Part::Image(image) => image.url.len(),
@@ -88,7 +96,12 @@ impl Attachments {
             )));
         }
         let told = format!("{name} ({what})");
-        self.list.push(Attachment { name, what, part });
+        self.list.push(Attachment {
+            given: given.into(),
+            name,
+            what,
+            part,
+        });
         Ok(told)
     }
 
@@ -121,7 +134,7 @@ impl Attachments {
     }
 }
 
-const NO_VISION: &str = "it is an image, and vision is off (LLM_VISION)";
+const NO_VISION: &str = "it is an image, and vision is off (LLM_VISION=on lets it through)";
 
 /// The picture at an address, which the endpoint fetches; `None`: it is a file.
 /// Nothing of the address is changed: a login in it is the endpoint's to use.
@@ -160,7 +173,9 @@ fn read(
             None => Err(format!("it begins as a {kind}, but is damaged")),
             Some(_) if length > limits::IMAGE_BYTES => {
                 let most = limits::IMAGE_BYTES >> 20;
-                Err(format!("the image is larger than {most} MiB"))
+                Err(format!(
+                    "the image is larger than {most} MiB: make it smaller, or give an address of it"
+                ))
             }
             Some(picture) => Ok((picture.shown(length), Part::Image(picture.image(&bytes)))),
         };

@@ -58,6 +58,8 @@ pub fn look(
     let server = inquiry.server(&models, listener)?;
     Ok(match find(&models, wanted, server) {
         Some(_) => Found::Fine,
+        // An empty list tells nothing, but that of a server that has all it lists.
+        None if models.is_empty() && server == Server::Other => Found::Fine,
         None => Found::Unlisted(Unlisted::new(wanted, &models, server)),
     })
 }

@@ -35,7 +35,8 @@ pub fn check(typed: &Typed) -> Result<()> {
         }
     }
     if typed.session.is_some() && typed.goes_on {
-        return Err(usage("--session and --continue name two conversations"));
+        return Err(usage("--session and --continue name two conversations")
+            .with_hint("--session NAME alone goes on with that one, too"));
     }
     Ok(())
 }
@@ -66,10 +67,11 @@ pub fn tell_fault(conversation: &mut Conversation, output: &mut Output) {
 }
 
 /// Leaves a turn that this error has ended as the next run is to find it: what was
-/// interrupted stays, what failed is replaced by the next question.
-pub fn settle(conversation: &mut Conversation, error: &Error) {
+/// interrupted stays, with what was `said` of an answer; what failed is replaced by
+/// the next question.
+pub fn settle(conversation: &mut Conversation, error: &Error, said: &str) {
     match error.kind() {
-        Kind::Interrupted(_) => conversation.close(),
+        Kind::Interrupted(_) => conversation.close(said),
         // The time was over, or the steps were.
         Kind::Limit => {}
         _ => conversation.note_failure(),
@@ -183,7 +185,7 @@ impl Kept {
         }
         conversation.abandon_calls("interrupted: the program was ended");
         if !has_failed {
-            conversation.close();
+            conversation.close("");
         }
         conversation
     }

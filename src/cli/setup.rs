@@ -233,6 +233,13 @@ impl Run {
         }
         let names = catalogue.usable().map(|skill| skill.name.as_str());
         output.start(&names.collect::<Vec<_>>());
+        if let Given::Template(text) = &self.given
+            && let Some(word) = instructions::unknown(text)
+        {
+            output.warn(&format!(
+                "the instructions hold {word}, which is no placeholder and stays as it is"
+            ));
+        }
         let parts = Parts {
             given: self.given.clone(),
             facts: self.facts(output),
@@ -338,8 +345,7 @@ impl Run {
         let Some(path) = value.strip_prefix('@') else {
             return Ok(value.to_string());
         };
-        let failure =
-            |cause: &str| usage(format!("failed to read the instructions `{path}`: {cause}"));
+        let failure = |cause: &str| usage(format!("no instructions from `{path}`: {cause}"));
         let (place, most) = (self.folder.join(path), limits::INSTRUCTIONS_BYTES);
         let bytes = files::read_given(&place, most, &self.patience)
             .map_err(|error| files::unread(&error, failure))?;

@@ -304,7 +304,7 @@ mod tests {
         // With room everything of the latest turns stays.
         assert!(Plan::of(conversation.said(), u64::MAX).is_none());
         // Only what was asked since can be taken back.
-        assert_eq!(conversation.undo().as_deref(), Some("three"));
+        assert_eq!(conversation.undo(), Some(User::from("three")));
         assert_eq!(conversation.undo(), None);
         assert_eq!(
             (conversation.said().len(), conversation.summarized()),

@@ -177,7 +177,7 @@ impl Conversation {
         match self.messages.last() {
             Some(Message::User(_)) => self.cut(self.messages.len() - 1),
             // No user may speak right after a tool: close the turn first.
-            Some(Message::Tool { .. }) => self.close(),
+            Some(Message::Tool { .. }) => self.close(""),
             _ => {}
         }
         self.add(Message::User(prompt.into()));
@@ -284,11 +284,14 @@ impl Conversation {
         }
     }
 
-    /// Ends a turn that will get no answer, so that the next may begin.
-    pub fn close(&mut self) {
+    /// Ends a turn that will get no answer, so that the next may begin, with what
+    /// was `said` of one.
+    pub fn close(&mut self, said: &str) {
         self.abandon_calls("interrupted by the user");
         if self.awaits_answer() {
-            self.add(Message::assistant(NO_ANSWER));
+            let blank = if said.is_empty() { "" } else { "\n\n" };
+            let text = format!("{}{blank}{NO_ANSWER}", said.trim_end());
+            self.add(Message::assistant(text));
         }
     }
 
@@ -310,19 +313,21 @@ impl Conversation {
     /// Whether the last turn was ended without an answer.
     fn is_closed(&self) -> bool {
         match self.messages.last() {
-            Some(Message::Assistant(said)) => said.content == NO_ANSWER && said.calls.is_empty(),
+            Some(Message::Assistant(said)) => {
+                said.content.ends_with(NO_ANSWER) && said.calls.is_empty()
+            }
             _ => false,
         }
     }
 
     /// Takes back the last question with everything that came of it, and gives
     /// the question. `None` if nothing was asked since the last summary.
-    pub fn undo(&mut self) -> Option<String> {
+    pub fn undo(&mut self) -> Option<User> {
         let is_question = |message: &Message| matches!(message, Message::User(_));
         let first = self.instructions() + self.summarized;
         let at = first + self.messages.get(first..)?.iter().rposition(is_question)?;
         let question = match &self.messages[at] {
-            Message::User(said) => said.text.clone(),
+            Message::User(said) => said.clone(),
             _ => return None,
         };
         self.cut(at);
@@ -496,7 +501,7 @@ mod tests {
         conversation.ask("q");
         conversation.answer(calls(&["a", "b", "c"]));
         conversation.add_result(ToolResult::success("ra", ""));
-        conversation.close();
+        conversation.close("");
         assert_eq!(shape(&conversation), "ucttta");
         let ids: Vec<&str> = conversation
             .messages()
@@ -532,18 +537,20 @@ mod tests {
         assert_eq!(conversation.undo(), None);
         conversation.ask("one");
         conversation.answer(calls(&["a"]));
-        conversation.close();
+        conversation.close("It is");
+        let said = Message::assistant(format!("It is\n\n{NO_ANSWER}"));
+        assert_eq!(conversation.messages().last(), Some(&said));
         assert_eq!(shape(&conversation), "sucta");
         assert!(conversation.reopen() && conversation.awaits_answer());
         assert_eq!(shape(&conversation), "suct");
         conversation.answer(calls(&[]));
         assert!(!conversation.reopen());
-        conversation.close();
+        conversation.close("");
         conversation.ask("two");
         assert!(!conversation.reopen());
-        assert_eq!(conversation.undo().as_deref(), Some("two"));
+        assert_eq!(conversation.undo(), Some(User::from("two")));
         assert_eq!(shape(&conversation), "sucta");
-        assert_eq!(conversation.undo().as_deref(), Some("one"));
+        assert_eq!(conversation.undo(), Some(User::from("one")));
         assert_eq!(shape(&conversation), "s");
         assert_eq!(conversation.undo(), None);
     }

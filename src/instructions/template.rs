@@ -36,6 +36,20 @@ pub fn read(path: &Path, patience: &Patience) -> Result<String> {
     Ok(text.to_string())
 }
 
+/// The first of what looks like a placeholder and is none: a word in capitals.
+pub fn unknown(template: &str) -> Option<&str> {
+    let known = [TOOL_DESCRIPTIONS, SKILLS, KEY_FACTS];
+    let is_letter = |c: char| c.is_ascii_uppercase() || c == '_';
+    let starts = template.match_indices("{{");
+    let mut words = starts.filter_map(|(at, _)| {
+        let word = &template[at..at + template[at..].find("}}")? + 2];
+        let name = word[2..word.len() - 2].trim();
+        let is_one = !name.is_empty() && name.chars().all(is_letter);
+        (is_one && !known.contains(&word)).then_some(word)
+    });
+    words.next()
+}
+
 /// The text with its placeholders filled in. What was filled in is not looked
 /// at again: a skill's description is no template.
 pub fn fill(template: &str, tools: &str, skills: &str, facts: &str) -> String {

@@ -64,9 +64,9 @@ const RIGHTS: [&str; 9] = [
     "Seccomp",
 ];
 
-/// Variables that shells set for themselves; and the search path, which is
-/// handed on.
-const OF_SHELLS: [&str; 5] = ["PATH", "_", "SHLVL", "PWD", "OLDPWD"];
+/// Variables that shells set for themselves, prompts among them, which one that
+/// nobody types to changes; and the search path, which is handed on.
+const OF_SHELLS: [&str; 8] = ["PATH", "_", "SHLVL", "PWD", "OLDPWD", "PS1", "PS2", "PS4"];
 /// How the names of version managers' own variables begin.
 const OF_MANAGERS: [&str; 8] = [
     "PYENV_", "_PYENV_", "ASDF_", "MISE_", "__MISE_", "RTX_", "RYE_", "PROTO_",

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use crate::limits;
 use crate::world::patience::{Patience, Readiness, Stop};
+use crate::world::terminal;
 
 /// What standard input is, as far as reading it differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -162,6 +163,15 @@ impl Input {
             Ok(()) => Ok(true),
             Err(Stop::Silence(_)) => Ok(false),
             Err(stop) => Err(ReadError::Stop(stop)),
+        }
+    }
+
+    /// Makes what has been typed of a line readable before its end, as far as a
+    /// terminal keeps that to itself: it can be edited no more, and nothing is
+    /// lost of it. Where that does not work nothing happens.
+    pub fn hand_over_line(&self) {
+        if self.source == Source::Terminal {
+            terminal::push_line(self.file.as_fd());
         }
     }
 

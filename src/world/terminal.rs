@@ -3,7 +3,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
 use crate::limits;
@@ -92,6 +92,34 @@ impl Terminal {
             }
         }
         Ok(None)
+    }
+}
+
+/// Makes a terminal hand out the line that is being edited in it. The kernel does
+/// so when it is told to edit lines while there are characters: it is told not
+/// to, and at once to do so again. Nothing else changes, and of everybody in the
+/// background, whom this would stop, nothing is changed.
+pub fn push_line(terminal: BorrowedFd<'_>) {
+    let fd = terminal.as_raw_fd();
+    // SAFETY: plain numbers, for which zero is a valid value.
+    let mut modes: libc::termios = unsafe { std::mem::zeroed() };
+    // SAFETY: the structure outlives the calls, the descriptor is open.
+    let is_ours = unsafe {
+        libc::tcgetpgrp(fd) == libc::getpgrp() && libc::tcgetattr(fd, &raw mut modes) == 0
+    };
+    if !is_ours || modes.c_lflag & libc::ICANON == 0 {
+        return;
+    }
+    let mut unedited = modes;
+    unedited.c_lflag &= !libc::ICANON;
+    for modes in [unedited, modes] {
+        // A signal in between does not leave the first of the two behind.
+        // SAFETY: as above.
+        while unsafe { libc::tcsetattr(fd, libc::TCSANOW, &raw const modes) } != 0 {
+            if io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
+                break;
+            }
+        }
     }
 }
 

@@ -173,6 +173,7 @@ fn what_cannot_be_attached_is_refused() {
         .file("late.txt", [vec![b'x'; 100_000], vec![0]].concat())
         .file("huge.txt", vec![b'x'; (16 << 20) + 1])
         .file("half.txt", vec![b'x'; 9 << 20])
+        .file("other.txt", vec![b'x'; 9 << 20])
         .file("secret.txt", b"x")
         .mode("secret.txt", 0)
         .folder("folder");
@@ -191,11 +192,14 @@ fn what_cannot_be_attached_is_refused() {
             "no image in spite of its name, but text: <!DOCTYPE html> <p>",
         ),
         ("broken.png", "it begins as a PNG image, but is damaged"),
-        ("huge.png", "the image is larger than 5 MiB"),
+        (
+            "huge.png",
+            "the image is larger than 5 MiB: make it smaller, or give an address of it",
+        ),
         ("latin1.txt", "its line 2 is not UTF-8"),
         ("late.txt", "it is a binary file"),
         ("huge.txt", "larger than 16777216 bytes"),
-        ("folder", "neither a file nor a pipe"),
+        ("folder", "it is a folder"),
         ("/dev/zero", "neither a file nor a pipe"),
         ("missing.png", "No such file"),
         (elf, ""),
@@ -224,7 +228,7 @@ fn what_cannot_be_attached_is_refused() {
     let run = test
         .again()
         .endpoint(&server)
-        .args(["hi", "-ahalf.txt", "-ahalf.txt"]);
+        .args(["hi", "-ahalf.txt", "-aother.txt"]);
     run.run()
         .status(2)
         .stderr_has("more than 16 MiB would be attached");
@@ -459,7 +463,7 @@ fn without_vision_images_are_refused_and_text_is_not() {
             .args(["hi", "-a", image])
             .run();
         run.status(2)
-            .stderr_has("it is an image, and vision is off (LLM_VISION)");
+            .stderr_has("it is an image, and vision is off (LLM_VISION=on lets it through)");
     }
     let run = test
         .again()
@@ -735,7 +739,7 @@ fn attachments_on_a_terminal() {
         .ctrl('d');
     terminal.wait_exit().success();
     let requests = server.finish();
-    assert_eq!(parts(requests[0].last_message()).len(), 3);
+    assert_eq!(parts(requests[0].last_message()).len(), 2);
 }
 
 /// All pictures are sent with every request: tools stop adding to them.
@@ -773,4 +777,85 @@ fn the_largest_image_takes_little_memory() {
     let requests = server.finish();
     let last = parts(requests[1].last_message());
     assert_eq!(decoded(&last[1]).1, largest);
+}
+
+/// One file or address is attached once, and told once.
+#[test]
+fn what_is_attached_twice_goes_once() {
+    let server = Server::start([Reply::text("one"), Reply::text("two")]);
+    let url = "https://h.test/a.png";
+    let test = Test::new().file("a.txt", "text");
+    let lines = format!("/attach a.txt\n/attach {url}\n/attach\nfirst\n");
+    let test_chat = test.again().endpoint(&server);
+    let run = test_chat
+        .args(["chat", "-a", "a.txt"])
+        .stdin(lines)
+        .run()
+        .success();
+    run.stderr_has(&format!("attached: {url} (the endpoint fetches it)\n"));
+    let asks = test
+        .endpoint(&server)
+        .args(["-a", "a.txt", "-aa.txt", "hi"]);
+    asks.run().success();
+    let requests = server.finish();
+    let first = parts(requests[0].last_message());
+    let text = "first\n\n<file name=\"a.txt\">\ntext\n</file>";
+    assert_eq!((first.len(), &first[0]["text"]), (2, &json!(text)));
+    let text = "hi\n\n<file name=\"a.txt\">\ntext\n</file>";
+    assert_eq!(requests[1].last_message()["content"], text);
+}
+
+/// What went with a question that failed goes with the one in its place, and is
+/// told; so is what `/undo` and `/clear` drop.
+#[test]
+fn attachments_of_a_failed_question_are_not_lost() {
+    let full = "maximum context length is 4096 tokens";
+    let server = Server::start([
+        Reply::error(503, "no").header("Retry-After", "3600"),
+        Reply::text("one"),
+        Reply::error(400, full),
+        Reply::text("two"),
+    ]);
+    let test = Test::new()
+        .file("notes.txt", "the notes")
+        .file("a.gif", GIF)
+        .endpoint(&server)
+        .args(["chat"]);
+    let mut terminal = test.terminal();
+    terminal.expect("> ").type_line("/attach notes.txt");
+    terminal.expect("> ").type_line("/attach a.gif");
+    terminal.expect("> ").type_line("first");
+    terminal.expect("/retry sends it again").expect("> ");
+    terminal
+        .type_line("better")
+        .expect("attached again, as the question before failed: notes.txt, image/gif")
+        .expect("one")
+        .expect("> ");
+    terminal
+        .type_line("/undo")
+        .expect("taken back, with its answer: better\n")
+        .expect("with it goes what was attached: notes.txt, image/gif")
+        .expect("> ");
+    terminal.type_line("/attach notes.txt").expect("> ");
+    terminal.type_line("large").expect(full).expect("> ");
+    // A question that is too large would be so again.
+    let offers = terminal.output().matches("/retry sends").count();
+    assert_eq!(offers, 1);
+    terminal
+        .type_line("small")
+        .expect("dropped with the failed question: notes.txt")
+        .expect("two")
+        .expect("> ");
+    terminal.type_line("/attach notes.txt").expect("> ");
+    terminal
+        .type_line("/clear")
+        .expect("the conversation is forgotten, and what was attached: notes.txt (text, 9 bytes)")
+        .expect("> ");
+    terminal.ctrl('d');
+    terminal.wait_exit().success();
+    let requests = server.finish();
+    let better = parts(requests[1].last_message());
+    let text = "better\n\n<file name=\"notes.txt\">\nthe notes\n</file>";
+    assert_eq!((better.len(), &better[0]["text"]), (2, &json!(text)));
+    assert_eq!(requests[3].last_message()["content"], "small");
 }

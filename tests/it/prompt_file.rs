@@ -261,3 +261,26 @@ fn facts_stand_where_the_file_says() {
         "{missing}"
     );
 }
+
+/// A slip in a placeholder is told; what is no placeholder at all is not.
+#[test]
+fn an_unknown_placeholder_is_told() {
+    for (text, told) in [
+        (
+            "{{SKILLS}} {{OTHER}}",
+            "the instructions hold {{OTHER}}, which",
+        ),
+        ("{{ SKILLS }}", "the instructions hold {{ SKILLS }}, which"),
+        ("{{SKILLS}} {{name}} {{}} {{ A B }} {{A", ""),
+    ] {
+        let server = Server::start([Reply::text("ok")]);
+        let test = Test::new()
+            .file("prompt.md", text)
+            .env(SETTING, "prompt.md");
+        let run = test.endpoint(&server).args(["hi"]).run().success();
+        let run = run.stderr_has(told);
+        let is_silent = !run.stderr.contains("the instructions hold");
+        run.demand(is_silent == told.is_empty(), "the warning");
+        server.finish();
+    }
+}

@@ -1123,6 +1123,7 @@ fn a_shim_is_followed_where_it_is_nothing_more() {
         (EXEC, true, "sys.flags.ignore_environment, len(sys.argv)", "0 1\n"),
         ("export PYENV_VERSION=3 ASDF_X=1 PATH=/shims/own:$PATH\nexec REAL \"$@\"", true,
             "os.environ.get('PYENV_VERSION'), os.environ.get('ASDF_X'), os.environ['PATH'].split(':')[0]", "None None /shims/own\n"),
+        ("export PS1=x PS2=y PS4=z\nexec REAL \"$@\"", true, "os.environ.get('PS4')", "None\n"),
         ("export GREETING='a=b\nc'\nexec REAL \"$@\"", false, "os.environ['GREETING']", "a=b\nc\n"),
         ("export SKILL_NAME=other\nexec REAL \"$@\"", false, "os.environ['SKILL_NAME']", "other\n"),
         ("unset PYTHONPATH\nexec REAL \"$@\"", false, "'PYTHONPATH' in os.environ", "False\n"),

@@ -255,7 +255,7 @@ fn turns_are_taken_back() {
     terminal.type_line("second").expect("two.").expect("> ");
     terminal
         .type_line("/undo")
-        .expect("taken back, with what came of it: second");
+        .expect("taken back, with its answer: second");
     terminal
         .expect("> ")
         .type_line("third")
@@ -295,7 +295,7 @@ fn a_summary_is_not_taken_back() {
         .expect("> ");
     terminal
         .type_line("/undo")
-        .expect("came of it: second")
+        .expect("its answer: second")
         .expect("> ");
     terminal
         .type_line("/undo")
@@ -547,4 +547,114 @@ fn the_states_are_told() {
         .expect("state: closed");
     terminal.wait_exit().success();
     server.finish();
+}
+
+/// Mostly a text is copied without its last line's end: the message goes on in
+/// what stands there, until Enter is pressed.
+#[test]
+fn a_paste_without_its_last_end_is_one_message() {
+    let server = Server::start(["one.", "two.", "three.", "four."].map(Reply::text));
+    let mut terminal = chat(&server);
+    terminal.type_text("a\nb\nc");
+    breathe();
+    terminal.type_line(" and more").expect("one.").expect("> ");
+    terminal.type_text("d\ne");
+    breathe();
+    terminal.type_line("").expect("two.").expect("> ");
+    let lines: Vec<String> = (1..=5000)
+        .map(|number| format!("line {number} of a paste"))
+        .collect();
+    terminal.type_text(&lines.join("\n"));
+    breathe();
+    terminal.type_line("").expect("three.").expect("> ");
+    // What is dropped is not sent with the next one, and lines are edited as ever.
+    terminal.type_text("f\ng");
+    breathe();
+    terminal.ctrl('c').expect("\n> ");
+    terminal.type_line("hx\u{7f}").expect("four.").expect("> ");
+    leave(terminal);
+    let asked: Vec<String> = server.finish().iter().map(asked).collect();
+    let lines = lines.join("\n");
+    assert_eq!(asked, ["a\nb\nc and more", "d\ne", &lines, "h"]);
+}
+
+#[test]
+fn a_line_that_the_terminal_cut_is_not_sent() {
+    let server = Server::start([Reply::text("one."), Reply::text("two.")]);
+    let mut terminal = chat(&server);
+    let told = "the terminal cut the line at 4,095 bytes, so it is not sent";
+    for length in [4095, 5000] {
+        terminal.type_line(&"x".repeat(length));
+        terminal.expect(told).expect("> ");
+    }
+    terminal.type_text(&format!("a\n{}\nb\n", "x".repeat(5000)));
+    terminal.expect(told).expect("> ");
+    let whole = "y".repeat(4094);
+    terminal.type_line(&whole).expect("one.").expect("> ");
+    terminal.type_line("short").expect("two.").expect("> ");
+    leave(terminal);
+    let asked: Vec<String> = server.finish().iter().map(asked).collect();
+    assert_eq!(asked, [&whole, "short"]);
+}
+
+/// `-q` is silent about tools; who asks is answered all the same.
+#[test]
+fn commands_are_answered_with_quiet() {
+    let server = Server::start([
+        Reply::calls([("list_skills", "{}")]),
+        Reply::text("one."),
+        Reply::error(400, "no"),
+    ]);
+    let test = Test::new().skill("s", SKILL).endpoint(&server);
+    let mut terminal = test.again().args(["-q"]).terminal();
+    for (line, answer) in [
+        ("/help", "/retry"),
+        ("/session", "session"),
+        ("/tokens", "tokens"),
+        ("/skills", "/s: d"),
+        ("/tools", "run_python_script"),
+        ("/undo", "nothing to take back"),
+        ("/retry", "nothing to send again"),
+        ("/compact", "nothing to summarize"),
+        ("/attach", "nothing is attached"),
+        ("/clear", "is forgotten"),
+    ] {
+        terminal.expect("> ").type_line(line).expect(answer);
+    }
+    terminal.expect("> ").type_line("hi");
+    let shown = terminal.expect("one.").output();
+    assert!(!shown.contains("→ list_skills"), "{shown}");
+    terminal.expect("> ").type_line("no").expect("/retry sends");
+    terminal.expect("> ").ctrl('c').expect("press Ctrl+C again");
+    terminal.ctrl('c');
+    terminal.wait_exit().success();
+    server.finish();
+    let test = test.args(["chat", "-q"]).stdin("/help nonsense\n");
+    test.run()
+        .success()
+        .stderr_has("there is no command /nonsense")
+        .stderr_has("/retry: send");
+}
+
+/// What was seen of an answer before Ctrl+C stays a part of the conversation.
+#[test]
+fn an_interrupted_answer_is_kept_as_far_as_it_was_shown() {
+    let server = Server::start([
+        Reply::text("The beginning").hang(),
+        Reply::text("Again").hang(),
+        Reply::text("two."),
+    ]);
+    let mut terminal = chat(&server);
+    terminal.type_line("first").expect("The beginning");
+    terminal.ctrl('c').expect("interrupted").expect("> ");
+    terminal.type_line("/retry").expect("Again");
+    terminal.ctrl('c').expect("interrupted").expect("> ");
+    terminal.type_line("second").expect("two.").expect("> ");
+    leave(terminal);
+    let requests = server.finish();
+    assert_eq!(roles(&requests[1]), "su");
+    assert_eq!(
+        requests[2].messages()[2]["content"],
+        "Again\n\n(no answer: the turn was interrupted)"
+    );
 }

@@ -5,7 +5,9 @@ use std::ffi::OsStr;
 use crate::cli::attach::Attachments;
 use crate::cli::chat::{Chat, Line};
 use crate::error::Kind;
-use crate::message::User;
+use crate::limits;
+use crate::message::{Image, Message, User};
+use crate::text;
 use crate::world::output::Output;
 
 impl Chat<'_> {
@@ -32,16 +34,51 @@ impl Chat<'_> {
         Line::Nothing
     }
 
-    /// Asks, with all that is attached.
-    pub fn ask(&mut self, said: User) -> Line {
+    /// Asks, with all that is attached. What went with a question that failed, in
+    /// whose place this one stands, goes with this one, if it was not to blame.
+    pub fn ask(&mut self, mut said: User, output: &mut Output) -> Line {
+        if let Some(Message::User(failed)) = self.conversation.messages().last() {
+            let names = names(failed);
+            let failure = self.failure.as_ref();
+            let is_passing = failure.is_some_and(|error| error.kind() == Kind::Temporary);
+            if !names.is_empty() && !is_passing {
+                output.note(&format!("dropped with the failed question: {names}"));
+            } else if !names.is_empty() {
+                output.note(&format!(
+                    "attached again, as the question before failed: {names}"
+                ));
+                said.text.push_str(&failed.text[question(failed).len()..]);
+                said.images.clone_from(&failed.images);
+            }
+        }
         self.conversation.ask(self.attached.go_with(said));
         Line::Turn
     }
 
-    /// Forgets what is attached.
-    pub fn detach(&mut self) {
+    /// Forgets what is attached; what it was.
+    pub fn detach(&mut self) -> String {
+        let lines: Vec<String> = self.attached.lines().collect();
         self.attached = Attachments::default();
+        lines.join(", ")
     }
+}
+
+/// How a file's text begins behind a question.
+const FILE: &str = "\n\n<file name=\"";
+
+/// The question without the files that went with it.
+pub fn question(said: &User) -> &str {
+    // A skill's document may show files of its own.
+    let end = said.text.find(FILE).filter(|_| !said.is_document);
+    &said.text[..end.unwrap_or(said.text.len())]
+}
+
+/// What went with a question, for a line.
+pub fn names(said: &User) -> String {
+    let files = said.text[question(said).len()..].split(FILE).skip(1);
+    let files = files.filter_map(|file| Some(file.split_once('"')?.0.to_string()));
+    let all: Vec<String> = files.chain(said.images.iter().map(Image::shown)).collect();
+    text::one_line(&all.join(", "), limits::HINT_BYTES)
 }
 
 /// A name as a terminal gives it of a file that is dropped there: in quotes, or

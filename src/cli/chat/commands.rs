@@ -3,6 +3,7 @@
 
 use crate::cli::chat::{Chat, Line};
 use crate::error::{Error, Kind};
+use crate::limits;
 use crate::text;
 use crate::world::output::Output;
 
@@ -49,8 +50,11 @@ static COMMANDS: &[Row] = &[
         takes: Takes::Nothing,
         run: |chat, _, output| {
             chat.conversation.clear();
-            chat.detach();
-            output.note("the conversation is forgotten");
+            let dropped = match chat.detach() {
+                names if names.is_empty() => names,
+                names => format!(", and what was attached: {names}"),
+            };
+            output.note(&format!("the conversation is forgotten{dropped}"));
             Line::Nothing
         },
     },
@@ -173,7 +177,12 @@ fn find(name: &str) -> Option<&'static Row> {
 }
 
 fn help(name: &str, output: &mut Output) {
-    let one = find(name.trim_start_matches('/'));
+    let word = name.trim_start_matches('/');
+    let one = find(word);
+    if one.is_none() && !word.is_empty() {
+        let word = text::one_line(word, limits::SUMMARY_CHARS);
+        output.note(&format!("there is no command /{word}; these there are:"));
+    }
     let is_meant = |row: &&Row| one.is_none_or(|one| std::ptr::eq(*row, one));
     for row in COMMANDS.iter().filter(is_meant) {
         let names: Vec<String> = row.names.iter().map(|name| format!("/{name}")).collect();
@@ -210,7 +219,7 @@ impl Chat<'_> {
             return Line::Nothing;
         }
         let Some(command) = line.strip_prefix('/').filter(|_| !is_question) else {
-            return self.question(line);
+            return self.question(line, output);
         };
         let (word, rest) = match command.split_once(char::is_whitespace) {
             Some((word, rest)) => (word, rest.trim_start()),
@@ -226,7 +235,7 @@ impl Chat<'_> {
             }
             Some(row) => (row.run)(self, rest, output),
             // A path such as /etc/hosts is a question.
-            None if word.contains('/') => self.question(line),
+            None if word.contains('/') => self.question(line, output),
             None => self.take_name(word, line, rest, output),
         }
     }

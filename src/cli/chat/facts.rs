@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use crate::cli::chat::{Chat, Line};
 use crate::cli::facts::{lines, told, unset};
-use crate::error::Result;
+use crate::error::{Kind, Result};
 use crate::limits;
 use crate::memory::notes;
 use crate::model::Model as _;
@@ -74,7 +74,11 @@ impl Chat<'_> {
 
     fn remove_fact(&self, number: usize) -> Result<Vec<String>> {
         let memory = self.run.memory().ok_or_else(unset)?;
-        let fact = memory.remove(number)?;
+        let removed = memory.remove(number);
+        let fact = removed.map_err(|error| match error.kind() {
+            Kind::Usage => error.with_hint("/facts shows the numbers"),
+            _ => error,
+        })?;
         Ok(vec![format!("removed: {}", fact.content)])
     }
 }

@@ -1,16 +1,20 @@
 //! What one message is. From a pipe it is a line. On a terminal it is what was
 //! pasted at once, a line with those it goes on in, or a block between `"""`.
 //!
-//! The terminal stays as it is: it edits and hands out whole lines, and what
-//! comes right behind a line was pasted, not typed.
+//! The terminal edits and hands out whole lines, and what comes right behind a
+//! line was pasted, not typed.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use crate::cli::chat::commands;
 use crate::limits;
 use crate::world::input::{self, Input, ReadError, Source};
 use crate::world::output::Output;
 use crate::world::patience::Patience;
+
+/// How soon the terminal hands over the line that it was asked for: at once.
+const HANDED_OVER: Duration = Duration::from_millis(10);
 
 const PROMPT: &str = "> ";
 /// Stands where a message goes on.
@@ -27,6 +31,8 @@ pub enum Said {
     Block(String),
     /// More than [`limits::CHAT_LINE_BYTES`], and forgotten.
     TooLong,
+    /// The terminal has cut a line, and the message is forgotten.
+    Cut,
     /// Typing ended in the middle of a message, which is forgotten.
     Unfinished,
     /// Nothing more is said.
@@ -82,9 +88,9 @@ impl Lines {
                 return Ok(Said::End);
             }
             output.prompt(PROMPT);
-            let lines = self.pasted(patience, output)?;
-            let Some(lines) = lines else {
-                return Ok(Said::TooLong);
+            let lines = match self.pasted(patience)? {
+                Ok(lines) => lines,
+                Err(said) => return Ok(said),
             };
             if lines.is_empty() {
                 return Ok(Said::End);
@@ -136,16 +142,16 @@ impl Lines {
             }
             self.is_begun = true;
             let more = if self.at_end {
-                Some(Vec::new())
+                Ok(Vec::new())
             } else {
                 output.prompt(MORE);
-                self.pasted(patience, output)?
+                self.pasted(patience)?
             };
             let is_closed = |last: &String| is_block && last.trim_end().ends_with(FENCE);
             let (closes, said) = match more {
-                None => (true, Some(Said::TooLong)),
-                Some(more) if more.is_empty() => (true, Some(Said::Unfinished)),
-                Some(more) => {
+                Err(said) => (true, Some(said)),
+                Ok(more) if more.is_empty() => (true, Some(Said::Unfinished)),
+                Ok(more) => {
                     let closes = more.last().is_some_and(is_closed);
                     lines.extend(more);
                     let bytes: usize = lines.iter().map(|line| line.len() + 1).sum();
@@ -160,12 +166,10 @@ impl Lines {
         }
     }
 
-    /// The lines that come at once: none at the end, `None` for too many.
-    fn pasted(
-        &mut self,
-        patience: &Patience,
-        output: &mut Output,
-    ) -> Result<Option<Vec<String>>, ReadError> {
+    /// The lines that come at once: none at the end. In their place what is
+    /// wrong with them. The last one goes on until Enter is pressed, as a text is
+    /// mostly copied without its last line's end.
+    fn pasted(&mut self, patience: &Patience) -> Result<Result<Vec<String>, Said>, ReadError> {
         let mut lines = Vec::new();
         let mut bytes = 0;
         let mut pause = limits::PASTE_BEGINS;
@@ -173,12 +177,7 @@ impl Lines {
         loop {
             match self.input.read_line(limits::CHAT_LINE_BYTES, patience)? {
                 input::Line::Text(line) => {
-                    let is_long = line.len() >= limits::TERMINAL_LINE_BYTES;
-                    if is_long && !std::mem::replace(&mut is_cut, true) {
-                        output.warn(
-                            "the terminal takes no longer line: its end is missing (use a file or a pipe)",
-                        );
-                    }
+                    is_cut |= line.len() >= limits::TERMINAL_LINE_BYTES;
                     bytes += line.len() + 1;
                     if bytes <= limits::CHAT_LINE_BYTES {
                         lines.push(line);
@@ -191,11 +190,18 @@ impl Lines {
                 }
             }
             if !self.input.has_more(pause, patience)? {
-                break;
+                self.input.hand_over_line();
+                if !self.input.has_more(HANDED_OVER, patience)? {
+                    break;
+                }
             }
             pause = limits::PASTE_GOES_ON;
         }
-        Ok((bytes <= limits::CHAT_LINE_BYTES).then_some(lines))
+        Ok(match bytes {
+            _ if is_cut => Err(Said::Cut),
+            0..=limits::CHAT_LINE_BYTES => Ok(lines),
+            _ => Err(Said::TooLong),
+        })
     }
 }
 

@@ -20,6 +20,7 @@ use crate::message::{Message, User};
 use crate::model::Model as _;
 use crate::model::http::HttpModel;
 use crate::session::Shared;
+use crate::text;
 use crate::tool::Usage;
 use crate::tools::Tools;
 use crate::world::input::{Input, ReadError};
@@ -154,6 +155,7 @@ impl Chat<'_> {
             ));
             self.recall(output);
         }
+        output.converse();
         match self.take_first(first, output) {
             Line::Leave => return Ok(()),
             Line::Nothing => {}
@@ -197,10 +199,17 @@ impl Chat<'_> {
             let line = match said {
                 Said::Line(line) => self.take_line(&line, output),
                 Said::Block(text) if text.trim().is_empty() => Line::Nothing,
-                Said::Block(text) => self.question(&text),
+                Said::Block(text) => self.question(&text, output),
                 Said::TooLong => {
                     let most = limits::CHAT_LINE_BYTES;
                     let message = format!("a message is longer than {most} bytes: it is not sent");
+                    self.refuse(message, false, output)
+                }
+                Said::Cut => {
+                    let most = text::grouped(limits::TERMINAL_LINE_BYTES as u64);
+                    let message = format!(
+                        "the terminal cut the line at {most} bytes, so it is not sent: /attach FILE or a pipe takes it whole"
+                    );
                     self.refuse(message, false, output)
                 }
                 Said::Unfinished => {
@@ -235,7 +244,7 @@ impl Chat<'_> {
         }
         match words.trim() {
             "" => Line::Nothing,
-            _ => self.question(words),
+            _ => self.question(words, output),
         }
     }
 
@@ -249,8 +258,8 @@ impl Chat<'_> {
         self.is_terminal && Signal(signal) == Signal::INT
     }
 
-    pub fn question(&mut self, text: &str) -> Line {
-        self.ask(User::from(text))
+    pub fn question(&mut self, text: &str, output: &mut Output) -> Line {
+        self.ask(User::from(text), output)
     }
 
     /// One turn; whether it was not interrupted. Only what ends the whole
@@ -262,6 +271,7 @@ impl Chat<'_> {
             output.ask(&said.told());
         }
         let mut tally = Tally::default();
+        let mut said = String::new();
         let answer = agent::turn(
             &mut self.conversation,
             &self.model,
@@ -272,6 +282,8 @@ impl Chat<'_> {
                 match event {
                     Event::Estimate { .. } => State::CheckingContext.tell(output),
                     Event::Request { .. } => State::Processing.tell(output),
+                    Event::Text(text) => said.push_str(text),
+                    Event::MessageEnd { .. } => said.clear(),
                     _ => {}
                 }
                 output.show(&event);
@@ -281,7 +293,7 @@ impl Chat<'_> {
         output.spend(tally);
         self.diary.note(self.conversation.messages());
         if let Err(error) = &answer {
-            resume::settle(&mut self.conversation, error);
+            resume::settle(&mut self.conversation, error, &said);
         }
         resume::tell_fault(&mut self.conversation, output);
         match answer.and_then(|answer| ask::finish(&answer, output)) {
@@ -297,7 +309,8 @@ impl Chat<'_> {
                 Kind::Limit if self.run.patience.check().is_err() => return Err(error),
                 _ => {
                     output.end_turn(Some(&error));
-                    if self.conversation.awaits_answer() && self.is_terminal {
+                    let is_too_large = error.kind() == Kind::Context;
+                    if self.conversation.awaits_answer() && self.is_terminal && !is_too_large {
                         output.note("/retry sends it again");
                     }
                     self.failure = Some(error);

@@ -20,7 +20,7 @@ impl Chat<'_> {
         let Some(skill) = skill else {
             let advice = match meant(name, rest, &catalogue) {
                 Some(near) => format!("did you mean {near}?"),
-                None if !rest.is_empty() => return self.question(line),
+                None if !rest.is_empty() => return self.question(line, output),
                 None => "/help lists the commands, /skills the skills".into(),
             };
             let name = text::one_line(name, limits::SUMMARY_CHARS);
@@ -35,10 +35,11 @@ impl Chat<'_> {
         match invoked {
             Ok(text) => {
                 output.note(&format!("the skill `{}`, {} bytes", skill.name, text.len()));
-                self.ask(User {
+                let said = User {
                     is_document: true,
                     ..User::from(text)
-                })
+                };
+                self.ask(said, output)
             }
             Err(fault) => {
                 let message = format!("failed to invoke skill `{}`: {fault}", skill.name);

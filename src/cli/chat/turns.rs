@@ -1,6 +1,6 @@
 //! Turns taken back and asked again.
 
-use crate::cli::chat::{Chat, Line};
+use crate::cli::chat::{Chat, Line, attach};
 use crate::limits;
 use crate::text;
 use crate::world::output::Output;
@@ -22,10 +22,16 @@ impl Chat<'_> {
 
     /// Takes the last turn back.
     pub fn undo(&mut self, output: &mut Output) -> Line {
+        let is_answered = !self.conversation.awaits_answer();
         match self.conversation.undo() {
-            Some(question) => {
-                let question = text::one_line(&question, limits::SUMMARY_CHARS);
-                output.note(&format!("taken back, with what came of it: {question}"));
+            Some(said) => {
+                let question = text::one_line(attach::question(&said), limits::SUMMARY_CHARS);
+                let answer = if is_answered { ", with its answer" } else { "" };
+                output.note(&format!("taken back{answer}: {question}"));
+                let names = attach::names(&said);
+                if !names.is_empty() {
+                    output.note(&format!("with it goes what was attached: {names}"));
+                }
             }
             None if self.conversation.summarized() > 0 => {
                 output.note("there is nothing to take back: what was said before is a summary");

@@ -13,6 +13,12 @@ impl Output {
         self.reports().for_each(|report| report.name_session(name));
     }
 
+    /// From now on notes are what a conversation says to the person who holds it:
+    /// who asks is answered, also with `--quiet`.
+    pub fn converse(&mut self) {
+        self.converses = true;
+    }
+
     /// A line of what was said before, in a conversation that goes on.
     pub fn recall(&mut self, text: &str) {
         if self.verbosity >= Verbosity::Normal {

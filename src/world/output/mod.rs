@@ -87,6 +87,8 @@ pub struct Output {
     /// The terminal's cursor stands behind text, not at the beginning of a line.
     is_line_open: bool,
     is_thinking: bool,
+    /// Notes answer a person: they are told also with `--quiet`.
+    converses: bool,
     text: Veil,
     thought: Veil,
     report: Report,
@@ -113,6 +115,7 @@ impl Output {
             color: color_wanted && io::stderr().is_terminal(),
             is_line_open: false,
             is_thinking: false,
+            converses: false,
             text: Veil::default(),
             thought: Veil::default(),
             report: Report::new(format),
@@ -289,9 +292,10 @@ impl Output {
         self.line(DIM, &format!("skills-runner: {text}"));
     }
 
-    /// Something worth a line, but not with `--quiet`.
+    /// Something worth a line, but not with `--quiet`, unless it is said in a
+    /// conversation.
     pub fn note(&mut self, text: &str) {
-        if self.verbosity >= Verbosity::Normal {
+        if self.converses || self.verbosity >= Verbosity::Normal {
             self.say(text);
         }
     }
