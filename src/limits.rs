@@ -170,6 +170,8 @@ pub const TERMINAL_LINE_BYTES: usize = 4095;
 pub const CHAT_LINE_BYTES: usize = 4 << 20;
 /// How soon the second line of a paste is there: nobody types so fast.
 pub const PASTE_BEGINS: Duration = Duration::from_millis(50);
+/// How soon a terminal hands over the line that it was asked for: at once.
+pub const HANDED_OVER: Duration = Duration::from_millis(10);
 /// How soon each line after it: the terminal hands a long paste on in pieces.
 pub const PASTE_GOES_ON: Duration = Duration::from_millis(250);
 /// Keys shorter than this are no secrets but words such as `ollama`, which

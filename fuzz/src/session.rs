@@ -41,6 +41,7 @@ pub fn check(data: &[u8]) {
         Past {
             id: restored.header.id,
             messages: restored.messages,
+            summarized: 0,
             started: now,
             last_activity: now,
         },

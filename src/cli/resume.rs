@@ -8,6 +8,7 @@ use crate::cli::args::{Typed, usage};
 use crate::cli::setup::Run;
 use crate::cli::table::Command;
 use crate::config::Config;
+use crate::context::plan;
 use crate::conversation::{Conversation, Past};
 use crate::error::{Error, Kind, Result};
 use crate::session::{Header, Restored, Session, Sessions, Shared, age};
@@ -169,6 +170,7 @@ impl Kept {
             Some(header) => {
                 let past = Past {
                     id: header.id,
+                    summarized: plan::summarized(messages.as_deref().unwrap_or_default()),
                     messages: messages.unwrap_or_default(),
                     started: header.created,
                     last_activity: self.last_activity.unwrap_or(header.created),

@@ -7,7 +7,7 @@
 
 use std::cell::Cell;
 
-use crate::conversation::Conversation;
+use crate::conversation::{Conversation, meter};
 use crate::error::{Error, Kind, Result};
 use crate::event::{Event, Listener, Tally};
 use crate::limits;
@@ -17,7 +17,6 @@ use crate::text::{cut, grouped};
 use crate::tool::ToolDefinition;
 
 mod blame;
-pub mod meter;
 pub mod plan;
 mod summary;
 

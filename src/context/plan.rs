@@ -5,7 +5,7 @@
 //! question stays, and as many of its last steps as fit; a step is what the
 //! model said with all results of its calls.
 
-use crate::context::meter;
+use crate::conversation::meter;
 use crate::message::{Assistant, Message};
 use crate::tool::ToolCall;
 

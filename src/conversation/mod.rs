@@ -5,8 +5,6 @@
 
 use std::time::SystemTime;
 
-use crate::context::meter::Meter;
-use crate::context::plan;
 use crate::error::Error;
 use crate::limits;
 use crate::message::{Assistant, Message, User};
@@ -15,9 +13,12 @@ use crate::world::random;
 
 mod images;
 mod journal;
+pub mod meter;
 mod repair;
 
 use journal::note_in;
+use meter::Meter;
+
 pub use journal::{Change, Journal};
 pub use repair::repaired;
 
@@ -40,6 +41,9 @@ pub struct Past {
     pub id: String,
     /// What was said, [`repaired`], without the instructions.
     pub messages: Vec<Message>,
+    /// How many of them, from the first one, stand for older ones:
+    /// [`summarized`](crate::context::plan::summarized).
+    pub summarized: usize,
     /// When it began.
     pub started: SystemTime,
     /// When it last changed.
@@ -85,7 +89,7 @@ impl Conversation {
     /// A conversation that was held before.
     pub fn resumed(instructions: &str, past: Past) -> Conversation {
         let mut conversation = Conversation::new(instructions);
-        conversation.summarized = plan::summarized(&past.messages);
+        conversation.summarized = past.summarized;
         conversation.messages.extend(past.messages);
         conversation.id = past.id;
         conversation.started = past.started;

@@ -5,16 +5,12 @@
 //! line was pasted, not typed.
 
 use std::collections::VecDeque;
-use std::time::Duration;
 
 use crate::cli::chat::commands;
 use crate::limits;
 use crate::world::input::{self, Input, ReadError, Source};
 use crate::world::output::Output;
 use crate::world::patience::Patience;
-
-/// How soon the terminal hands over the line that it was asked for: at once.
-const HANDED_OVER: Duration = Duration::from_millis(10);
 
 const PROMPT: &str = "> ";
 /// Stands where a message goes on.
@@ -191,7 +187,7 @@ impl Lines {
             }
             if !self.input.has_more(pause, patience)? {
                 self.input.hand_over_line();
-                if !self.input.has_more(HANDED_OVER, patience)? {
+                if !self.input.has_more(limits::HANDED_OVER, patience)? {
                     break;
                 }
             }
