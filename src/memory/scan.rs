@@ -104,7 +104,14 @@ pub fn scan(bytes: &[u8]) -> Scan {
             }
         }
         if trimmed.is_empty() {
-            item = item.map(|(width, _)| (width, true));
+            // An item whose first line holds nothing begins with one blank line at most.
+            let is_first = scan.items.last() == Some(&(number.wrapping_sub(1)..number));
+            let is_bare = |line: &Range<usize>| !text(bytes, line).trim().contains([' ', '\t']);
+            let ends = is_first
+                && number
+                    .checked_sub(1)
+                    .is_some_and(|at| is_bare(&scan.lines[at]));
+            item = item.filter(|_| !ends).map(|(width, _)| (width, true));
             continue;
         }
         let is_inside = item.is_some_and(|(width, _)| indent >= width);
