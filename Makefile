@@ -8,7 +8,7 @@ CARGO ?= cargo
 BINARY = target/release/skills-runner
 STATIC = target/$(TARGET)/release/skills-runner
 
-.PHONY: build static demo test check oracle fuzz replay torture torture-sessions install uninstall clean
+.PHONY: build static demo test check oracle fuzz replay torture torture-sessions torture-memory install uninstall clean
 
 build:
 	@$(CARGO) build --release
@@ -68,6 +68,11 @@ torture: build
 # Kills the program while it writes sessions, 10,000 times: some 10 minutes.
 torture-sessions: build
 	python3 tests/torture/sessions.py $(BINARY) $(TORTURE)
+
+# The same for the facts, and 16 writers of 1,000 facts each at once.
+torture-memory: build
+	python3 tests/torture/memory.py $(BINARY) kills $(TORTURE)
+	python3 tests/torture/memory.py $(BINARY) writers
 
 install: build
 	install -D -m 755 $(BINARY) $(DESTDIR)$(PREFIX)/bin/skills-runner

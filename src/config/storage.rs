@@ -28,8 +28,8 @@ impl Storage {
 }
 
 impl Reader<'_> {
-    /// The same. What is remembered is sent to the endpoint: see
-    /// [`Reader::prompt_file`] for `sends_away`.
+    /// The storage, and a warning where a stranger's file names it and the endpoint
+    /// that is told of it: see [`Reader::prompt_file`] for `sends_away`.
     pub(super) fn checked_storage(&mut self, sends_away: bool) -> Storage {
         if sends_away {
             self.warn_of_beyond(settings::SESSIONS_PATH);

@@ -11,7 +11,8 @@ use crate::message::Message;
 pub enum Change<'c> {
     /// A message was added at the end.
     Added(&'c Message),
-    /// Of the messages only so many are left.
+    /// Of the messages only so many are left. Where that is all of them, the request
+    /// for the last question has failed: the next question takes its place.
     Cut(usize),
     /// These messages stand for all that were there: a summary and what goes
     /// on behind it, or results that were shortened. The old ones are not sent
