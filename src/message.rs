@@ -44,7 +44,7 @@ impl Image {
     }
 
     /// Its type and its base64, where it is not an address.
-    fn data(&self) -> Option<(&str, &str)> {
+    pub fn data(&self) -> Option<(&str, &str)> {
         self.url.strip_prefix("data:")?.split_once(";base64,")
     }
 }

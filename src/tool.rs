@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
+use crate::bounded;
 use crate::message::Image;
 
 /// A tool as a model sees it.
@@ -16,6 +17,45 @@ pub struct ToolDefinition {
     pub description: String,
     /// JSON Schema of the arguments: an object.
     pub parameters: Value,
+}
+
+/// What calling a tool may do, for whoever decides whether it may be called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "independent facts about a tool"
+)]
+pub struct Effects {
+    /// It changes nothing.
+    pub reads_only: bool,
+    /// What was there may be changed or lost; without it, it only adds.
+    pub destroys: bool,
+    /// A second call with the same arguments changes nothing more.
+    pub is_idempotent: bool,
+    /// It may reach what nobody has named: the network, all that a program reaches.
+    pub is_open: bool,
+    /// It starts programs, which take their time: one call after the other.
+    pub starts_programs: bool,
+}
+
+impl Effects {
+    /// It looks, and that is all.
+    pub const NONE: Effects = Effects {
+        reads_only: true,
+        destroys: false,
+        is_idempotent: true,
+        is_open: false,
+        starts_programs: false,
+    };
+
+    /// Nothing is known of it.
+    pub const ANY: Effects = Effects {
+        reads_only: false,
+        destroys: true,
+        is_idempotent: false,
+        is_open: true,
+        starts_programs: false,
+    };
 }
 
 /// What a model asks to be run.
@@ -116,17 +156,19 @@ pub fn milliseconds(duration: Duration) -> u64 {
 }
 
 /// Reads the arguments of a call: an object, also one wrapped in a string once
-/// more. Nothing at all is an empty object.
+/// more. Nothing at all is an empty object. Of so many values that they would
+/// fill the memory none is read.
 pub fn parse_arguments(text: &str) -> Result<Map<String, Value>, String> {
     if text.trim().is_empty() {
         return Ok(Map::new());
     }
-    let mut value: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    let read = |text: &str| bounded::from_slice(text.as_bytes()).map_err(|error| error.to_string());
+    let mut value = read(text)?;
     if let Value::String(inner) = &value {
         if inner.trim().is_empty() {
             return Ok(Map::new());
         }
-        value = serde_json::from_str(inner).map_err(|error| error.to_string())?;
+        value = read(&inner.clone())?;
     }
     match value {
         Value::Object(fields) => Ok(fields),

@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 /// Layers, bottom to top; a module imports from its own layer and those below.
 const LAYERS: [&[&str]; 6] = [
     &[
-        "address", "error", "event", "limits", "media", "message", "secret", "text", "tool",
+        "address", "bounded", "error", "event", "limits", "media", "message", "secret", "text",
+        "tool",
     ],
     &["world"],
     &["config", "dotenv", "memory", "settings", "skills"],
@@ -21,7 +22,7 @@ const LAYERS: [&[&str]; 6] = [
         "instructions",
         "session",
     ],
-    &["cli"],
+    &["cli", "mcp"],
 ];
 
 /// What stands in one place only: the text, the files where it may, and why.

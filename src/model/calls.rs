@@ -5,8 +5,8 @@
 
 use serde::de::IgnoredAny;
 
+use crate::bounded;
 use crate::limits;
-use crate::model::bounded;
 use crate::model::unusable::Fault;
 use crate::model::wire::{CallDelta, Loose};
 use crate::tool::ToolCall;

@@ -10,7 +10,6 @@ use crate::message::{Assistant, Message};
 use crate::tool::{ToolDefinition, Usage};
 
 mod body;
-mod bounded;
 mod calls;
 mod dialect;
 mod fault;

@@ -6,10 +6,10 @@
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
+use crate::bounded;
 use crate::event::{Event, Listener};
 use crate::limits;
 use crate::message::Assistant;
-use crate::model::bounded;
 use crate::model::calls::Calls;
 use crate::model::finish::judge;
 use crate::model::mend::mend;

@@ -10,8 +10,8 @@ use std::marker::PhantomData;
 use serde::de::{self, Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
+use crate::bounded;
 use crate::limits;
-use crate::model::bounded;
 use crate::tool::Usage;
 
 /// One event of a stream, or a whole reply: the two have the same form, but

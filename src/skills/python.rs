@@ -222,6 +222,7 @@ impl Question<'_> {
             interrupt: &patience.interrupt,
             scratch: None,
             confine: self.confine.clone(),
+            attendant: None,
         };
         process::run(&job).map_err(|error| format!("cannot be started: {error}"))
     }

@@ -151,6 +151,7 @@ fn ask(
         interrupt: &patience.interrupt,
         scratch: None,
         confine: None,
+        attendant: None,
     };
     let outcome = process::run(&job).ok()?;
     let told = Told::of(&outcome)?;

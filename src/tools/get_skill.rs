@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::limits;
 use crate::skills::{Fault, Skill, Skills, frontmatter, invocation};
 use crate::text::one_name;
-use crate::tool::ToolResult;
+use crate::tool::{Effects, ToolResult};
 use crate::tools::{Arguments, Tool, Workbench, text_of};
 
 /// The tool.
@@ -23,6 +23,10 @@ impl Tool for GetSkill {
         "Read a skill's instructions before you use it; `arguments` fill its $ARGUMENTS."
     }
 
+    fn title(&self) -> &'static str {
+        "Read a skill"
+    }
+
     fn parameters(&self) -> Value {
         json!({
             "type": "object",
@@ -32,6 +36,10 @@ impl Tool for GetSkill {
             },
             "required": ["skill_name"],
         })
+    }
+
+    fn effects(&self, _bench: &Workbench<'_>) -> Effects {
+        Effects::NONE
     }
 
     fn is_offered(&self, _bench: &Workbench<'_>, has_skills: bool) -> bool {

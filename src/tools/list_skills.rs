@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::limits;
 use crate::skills::{Catalogue, Summary};
-use crate::tool::ToolResult;
+use crate::tool::{Effects, ToolResult};
 use crate::tools::{Arguments, Tool, Workbench, text_of};
 
 /// The tool.
@@ -20,11 +20,41 @@ impl Tool for ListSkills {
         "List the skills with descriptions; with `query`, those that mention all its words."
     }
 
+    fn title(&self) -> &'static str {
+        "List skills"
+    }
+
     fn parameters(&self) -> Value {
         json!({
             "type": "object",
             "properties": {"query": {"type": "string"}},
         })
+    }
+
+    fn output(&self) -> Option<Value> {
+        Some(json!({
+            "type": "object",
+            "properties": {
+                "skills": {
+                    "type": "array",
+                    "items": {
+                        "type": "object",
+                        "properties": {
+                            "name": {"type": "string"},
+                            "description": {"type": "string"},
+                            "invoked_by": {"type": "string"},
+                        },
+                        "required": ["name", "description"],
+                    },
+                },
+                "note": {"type": "string"},
+            },
+            "required": ["skills"],
+        }))
+    }
+
+    fn effects(&self, _bench: &Workbench<'_>) -> Effects {
+        Effects::NONE
     }
 
     fn is_offered(&self, _bench: &Workbench<'_>, has_skills: bool) -> bool {

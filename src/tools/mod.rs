@@ -6,6 +6,7 @@
 //! mend, never an error that ends the run. Nothing here knows which model asks.
 
 use std::borrow::Cow;
+use std::rc::Rc;
 
 use serde_json::{Map, Value};
 
@@ -15,8 +16,9 @@ use crate::secret::Secrets;
 use crate::skills::shim::Shims;
 use crate::skills::{Catalogue, Fault, Skills};
 use crate::text;
-use crate::tool::{ToolCall, ToolDefinition, ToolResult, parse_arguments};
+use crate::tool::{Effects, ToolCall, ToolDefinition, ToolResult, parse_arguments};
 use crate::world::patience::Patience;
+use crate::world::process::Attendant;
 
 mod get_skill;
 mod list_skills;
@@ -40,16 +42,16 @@ pub use schema::{
 pub type Arguments = Map<String, Value>;
 
 /// What tools work with.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Workbench<'w> {
     /// The skills.
     pub skills: &'w Skills,
     /// How scripts run; `None`: they do not.
     pub scripts: Option<&'w Scripts>,
     /// What a person has allowed; `None`: everything.
-    pub consent: Option<Consent>,
+    pub consent: Option<Rc<Consent>>,
     /// What is behind the `python3` that runs them.
-    pub shims: Shims,
+    pub shims: Rc<Shims>,
     /// The conversation that calls: its session's name, or else its id.
     pub source: &'w str,
     /// Where facts and notes are kept.
@@ -60,6 +62,8 @@ pub struct Workbench<'w> {
     pub vision: bool,
     /// Signals and the deadline of the run.
     pub patience: &'w Patience,
+    /// Whoever is served while a script runs.
+    pub attendant: Option<&'w dyn Attendant>,
 }
 
 impl<'w> Workbench<'w> {
@@ -69,12 +73,13 @@ impl<'w> Workbench<'w> {
             skills,
             scripts: Some(&config.scripts),
             consent: None,
-            shims: Shims::default(),
+            shims: Rc::default(),
             source: "",
             storage: &config.storage,
             secrets: &config.secrets,
             vision: config.vision,
             patience,
+            attendant: None,
         }
     }
 }
@@ -102,6 +107,23 @@ pub trait Tool {
     fn summary(&self, arguments: &Arguments) -> String {
         // A map of strings and values always has a JSON form.
         serde_json::to_string(arguments).unwrap_or_default()
+    }
+
+    /// What it is called where people choose it.
+    fn title(&self) -> &str {
+        self.name()
+    }
+
+    /// JSON Schema of what it answers, an object, where that is JSON; a bare
+    /// failure need not comply.
+    fn output(&self) -> Option<Value> {
+        None
+    }
+
+    /// What calling it may do.
+    fn effects(&self, bench: &Workbench<'_>) -> Effects {
+        let _ = bench;
+        Effects::ANY
     }
 
     /// Does what is asked. What takes long asks `bench.patience` whether to go on.

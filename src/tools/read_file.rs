@@ -16,7 +16,7 @@ use crate::secret::Cut;
 use crate::skills::Skill;
 use crate::skills::venv::SETUP_FOLDER;
 use crate::text::one_name;
-use crate::tool::ToolResult;
+use crate::tool::{Effects, ToolResult};
 use crate::tools::{Arguments, Tool, Workbench, text_of};
 use crate::world::confined::{Kind, Node, Refusal, Root};
 
@@ -33,6 +33,10 @@ impl Tool for ReadFile {
          come in pages: `limit` lines from line `offset` on."
     }
 
+    fn title(&self) -> &'static str {
+        "Read a file of a skill"
+    }
+
     fn parameters(&self) -> Value {
         json!({
             "type": "object",
@@ -44,6 +48,10 @@ impl Tool for ReadFile {
             },
             "required": ["skill_name", "file_path"],
         })
+    }
+
+    fn effects(&self, _bench: &Workbench<'_>) -> Effects {
+        Effects::NONE
     }
 
     fn is_offered(&self, _bench: &Workbench<'_>, has_skills: bool) -> bool {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::memory::facts::Change;
 use crate::memory::{Added, Memory};
-use crate::tool::ToolResult;
+use crate::tool::{Effects, ToolResult};
 use crate::tools::{Arguments, Tool, Workbench, text_of};
 
 /// The tool.
@@ -20,6 +20,10 @@ impl Tool for RememberFact {
          sentence that stands by itself, with #tags if any. An older version of it is replaced."
     }
 
+    fn title(&self) -> &'static str {
+        "Remember a fact"
+    }
+
     fn parameters(&self) -> Value {
         json!({
             "type": "object",
@@ -29,6 +33,27 @@ impl Tool for RememberFact {
             },
             "required": ["content"],
         })
+    }
+
+    fn output(&self) -> Option<Value> {
+        Some(json!({
+            "type": "object",
+            "properties": {
+                "remembered": {"type": "string"},
+                "replaced": {"type": "string"},
+                "note": {"type": "string"},
+            },
+            "required": ["remembered"],
+        }))
+    }
+
+    fn effects(&self, _bench: &Workbench<'_>) -> Effects {
+        // An older version of the fact goes.
+        Effects {
+            reads_only: false,
+            destroys: true,
+            ..Effects::NONE
+        }
     }
 
     fn is_offered(&self, bench: &Workbench<'_>, _has_skills: bool) -> bool {

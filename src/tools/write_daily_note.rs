@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::memory::notes;
-use crate::tool::ToolResult;
+use crate::tool::{Effects, ToolResult};
 use crate::tools::{Arguments, Tool, Workbench, text_of};
 
 /// The tool.
@@ -18,6 +18,10 @@ impl Tool for WriteDailyNote {
         "Append what was done to the user's Markdown note of today."
     }
 
+    fn title(&self) -> &'static str {
+        "Write a daily note"
+    }
+
     fn parameters(&self) -> Value {
         json!({
             "type": "object",
@@ -27,6 +31,22 @@ impl Tool for WriteDailyNote {
             },
             "required": ["activity"],
         })
+    }
+
+    fn output(&self) -> Option<Value> {
+        Some(json!({
+            "type": "object",
+            "properties": {"written_to": {"type": "string"}},
+            "required": ["written_to"],
+        }))
+    }
+
+    fn effects(&self, _bench: &Workbench<'_>) -> Effects {
+        Effects {
+            reads_only: false,
+            is_idempotent: false,
+            ..Effects::NONE
+        }
     }
 
     fn is_offered(&self, bench: &Workbench<'_>, _has_skills: bool) -> bool {

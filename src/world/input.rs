@@ -3,11 +3,13 @@
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Read};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::FileTypeExt;
 use std::time::Duration;
 
 use crate::limits;
+use crate::world::lines::Lines;
+pub use crate::world::lines::Piece;
 use crate::world::patience::{Patience, Readiness, Stop};
 use crate::world::terminal;
 
@@ -47,11 +49,11 @@ pub enum Line {
 }
 
 impl Line {
-    fn of(bytes: &[u8], is_too_long: bool) -> Line {
-        if is_too_long {
-            return Line::TooLong;
+    fn of(piece: &Piece<'_>) -> Line {
+        match piece {
+            Piece::Whole(bytes) => Line::Text(String::from_utf8_lossy(bytes).into_owned()),
+            Piece::TooLong => Line::TooLong,
         }
-        Line::Text(String::from_utf8_lossy(bytes).into_owned())
     }
 }
 
@@ -60,8 +62,8 @@ impl Line {
 pub struct Input {
     file: File,
     source: Source,
-    /// Read but not yet given out as a line.
-    rest: Vec<u8>,
+    /// Read but not yet given out.
+    lines: Lines,
     at_end: bool,
 }
 
@@ -84,7 +86,7 @@ impl Input {
         Ok(Input {
             file,
             source,
-            rest: Vec::new(),
+            lines: Lines::default(),
             at_end: false,
         })
     }
@@ -102,7 +104,7 @@ impl Input {
         first: Option<Duration>,
         patience: &Patience,
     ) -> Result<Whole, ReadError> {
-        let mut bytes = std::mem::take(&mut self.rest);
+        let mut bytes = self.lines.take();
         let mut piece = vec![0u8; limits::READ_BYTES];
         loop {
             let limit = if bytes.is_empty() { first } else { None };
@@ -124,39 +126,24 @@ impl Input {
     /// The next line without its end. Of one that is longer than `most` bytes
     /// nothing is kept.
     pub fn read_line(&mut self, most: usize, patience: &Patience) -> Result<Line, ReadError> {
-        let mut searched = 0;
-        let mut is_too_long = false;
         loop {
-            let end = self.rest[searched..].iter().position(|&byte| byte == b'\n');
-            is_too_long |= end.unwrap_or(self.rest.len() - searched) + searched > most;
-            if let Some(end) = end {
-                let mut line: Vec<u8> = self.rest.drain(..=searched + end).collect();
-                line.pop();
-                if line.last() == Some(&b'\r') {
-                    line.pop();
-                }
-                return Ok(Line::of(&line, is_too_long));
+            if let Some(piece) = self.lines.next(most) {
+                return Ok(Line::of(&piece));
             }
-            if is_too_long {
-                self.rest.clear();
-            }
-            searched = self.rest.len();
             if self.at_end {
                 // After Ctrl+D a terminal goes on.
                 self.at_end = self.source != Source::Terminal;
-                let line = std::mem::take(&mut self.rest);
-                if line.is_empty() && !is_too_long {
-                    return Ok(Line::End);
-                }
-                return Ok(Line::of(&line, is_too_long));
+                let last = self.lines.last(most);
+                return Ok(last.map_or(Line::End, |piece| Line::of(&piece)));
             }
-            self.fill(patience)?;
+            self.wait(patience).map_err(ReadError::Stop)?;
+            self.fill().map_err(ReadError::Io)?;
         }
     }
 
     /// Whether something more is there to read, or comes within `limit`.
     pub fn has_more(&self, limit: Duration, patience: &Patience) -> Result<bool, ReadError> {
-        if !self.rest.is_empty() {
+        if !self.lines.is_empty() {
             return Ok(true);
         }
         match patience.wait(Some((self.file.as_fd(), Readiness::Read)), Some(limit)) {
@@ -177,21 +164,38 @@ impl Input {
 
     /// Forgets a line that has been begun (the terminal has forgotten it too).
     pub fn discard_line(&mut self) {
-        self.rest.clear();
+        self.lines.clear();
     }
 
-    fn fill(&mut self, patience: &Patience) -> Result<(), ReadError> {
-        patience
-            .wait(Some((self.file.as_fd(), Readiness::Read)), None)
-            .map_err(ReadError::Stop)?;
-        let mut piece = [0u8; limits::PIPE_READ_BYTES];
+    /// Waits until there is something to read, or the end.
+    pub fn wait(&self, patience: &Patience) -> Result<(), Stop> {
+        patience.wait(Some((self.file.as_fd(), Readiness::Read)), None)
+    }
+
+    /// Reads once, without waiting where something is there; false at the end.
+    pub fn fill(&mut self) -> io::Result<bool> {
+        let mut piece = [0u8; limits::READ_BYTES];
         match self.file.read(&mut piece) {
             Ok(0) => self.at_end = true,
-            Ok(count) => self.rest.extend_from_slice(&piece[..count]),
+            Ok(count) => self.lines.push(&piece[..count]),
             Err(error) if is_passing(&error) => {}
-            Err(error) => return Err(ReadError::Io(error)),
+            Err(error) => return Err(error),
         }
-        Ok(())
+        Ok(!self.at_end)
+    }
+
+    /// The next line that has been read, as it came.
+    pub fn next_piece(&mut self, most: usize) -> Option<Piece<'_>> {
+        if self.at_end && !self.lines.has_line() {
+            return self.lines.last(most);
+        }
+        self.lines.next(most)
+    }
+}
+
+impl AsFd for Input {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
     }
 }
 

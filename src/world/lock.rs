@@ -171,6 +171,7 @@ mod tests {
                 interrupt: &Interrupt::never(),
                 scratch: None,
                 confine,
+                attendant: None,
             };
             let held = run(&job).unwrap().stdout.text();
             let folder = scratch.path().to_string_lossy();

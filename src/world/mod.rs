@@ -8,6 +8,7 @@ pub mod files;
 mod guardian;
 pub mod harden;
 pub mod input;
+mod lines;
 pub mod lock;
 pub mod net;
 pub mod output;

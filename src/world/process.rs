@@ -16,6 +16,7 @@ mod leash;
 mod streams;
 
 use std::ffi::OsString;
+use std::fmt;
 use std::io::{self, ErrorKind, Read};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::Path;
@@ -59,6 +60,31 @@ pub struct Job<'a> {
     pub scratch: Option<&'a Scratch>,
     /// Restrictions that the program puts on itself before it starts.
     pub confine: Option<Confine>,
+    /// Whoever is served meanwhile.
+    pub attendant: Option<&'a dyn Attendant>,
+}
+
+/// Somebody who has other things to do while a program runs, in the same thread:
+/// the same `poll` that waits for the program waits for him. Until what he is
+/// called for returns the program's output waits, and its limit.
+pub trait Attendant {
+    /// What he waits to read; `None`: there is nothing more to come.
+    fn descriptor(&self) -> Option<BorrowedFd<'_>>;
+
+    /// When he wants to be called although nothing has come.
+    fn due(&self) -> Option<Instant>;
+
+    /// Something has come (`is_ready`), or it is time. Whether the program may go on.
+    fn attend(&self, is_ready: bool) -> bool;
+
+    /// Hears the program's output as it comes, in pieces that end anywhere.
+    fn hear(&self, stream: Stream, bytes: &[u8]);
+}
+
+impl fmt::Debug for dyn Attendant + '_ {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Attendant")
+    }
 }
 
 /// Called in the program's process, last before it starts. It runs after a
@@ -101,6 +127,8 @@ pub struct Outcome {
     pub timed_out: bool,
     /// The signal on which it was killed. It stays pending.
     pub interrupted: Option<Signal>,
+    /// The attendant did not let it go on, and it was killed.
+    pub dismissed: bool,
     /// Processes that outlived it, and were killed or kept; 0 where it was
     /// killed together with all that it started.
     pub left_behind: u32,
@@ -127,7 +155,11 @@ pub type Listener<'l> = dyn FnMut(Stream, &[u8]) + 'l;
 /// never ran: a missing program or folder, or (`ErrorKind::Interrupted`) a signal
 /// that was pending already.
 pub fn run(job: &Job<'_>) -> io::Result<Outcome> {
-    run_heard(job, &mut |_, _| {})
+    run_heard(job, &mut |stream, bytes| {
+        if let Some(attendant) = job.attendant {
+            attendant.hear(stream, bytes);
+        }
+    })
 }
 
 /// The same, with somebody who hears the whole output, also what is not kept.
@@ -181,6 +213,7 @@ struct Watch<'a> {
     duration: Duration,
     timed_out: bool,
     interrupted: Option<Signal>,
+    dismissed: bool,
 }
 
 /// Which descriptors have something to say.
@@ -190,6 +223,7 @@ struct Ready {
     channel: bool,
     stdin: bool,
     interrupt: bool,
+    attendant: bool,
 }
 
 impl<'a> Watch<'a> {
@@ -212,6 +246,7 @@ impl<'a> Watch<'a> {
             duration: Duration::ZERO,
             timed_out: false,
             interrupted: None,
+            dismissed: false,
         })
     }
 
@@ -236,20 +271,25 @@ impl<'a> Watch<'a> {
             .interrupt
             .as_fd()
             .filter(|_| self.phase == Phase::Running);
+        let attendant = self.attendant();
+        let due = attendant.and_then(Attendant::due);
+        let until = self.until.into_iter().chain(due).min();
         let mut fds = [
             entry(stdout.pipe.as_ref().map(AsFd::as_fd), libc::POLLIN),
             entry(stderr.pipe.as_ref().map(AsFd::as_fd), libc::POLLIN),
             entry(channel, libc::POLLIN),
             entry(self.stdin.pipe.as_ref().map(AsFd::as_fd), libc::POLLOUT),
             entry(interrupt, libc::POLLIN),
+            entry(attendant.and_then(Attendant::descriptor), libc::POLLIN),
         ];
-        poll(&mut fds, self.until)?;
-        let [stdout, stderr, channel, stdin, interrupt] = fds.map(|fd| fd.revents != 0);
+        poll(&mut fds, until)?;
+        let [stdout, stderr, channel, stdin, interrupt, attendant] = fds.map(|fd| fd.revents != 0);
         Ok(Ready {
             outputs: [stdout, stderr],
             channel,
             stdin,
             interrupt,
+            attendant,
         })
     }
 
@@ -279,6 +319,9 @@ impl<'a> Watch<'a> {
                 self.kill();
             }
         }
+        if self.phase == Phase::Running {
+            self.attend(ready.attendant);
+        }
         if self.until.is_some_and(|until| Instant::now() >= until) {
             match self.phase {
                 Phase::Running => {
@@ -288,6 +331,22 @@ impl<'a> Watch<'a> {
                 Phase::Killing | Phase::Helping => self.lose_patience(),
                 Phase::Draining => {}
             }
+        }
+    }
+
+    /// Who is attended to: only while the program runs, all that comes later is short.
+    fn attendant(&self) -> Option<&'a dyn Attendant> {
+        self.job.attendant.filter(|_| self.phase == Phase::Running)
+    }
+
+    fn attend(&mut self, is_ready: bool) {
+        let Some(attendant) = self.attendant() else {
+            return;
+        };
+        let is_due = || attendant.due().is_some_and(|due| Instant::now() >= due);
+        if (is_ready || is_due()) && !attendant.attend(is_ready) {
+            self.dismissed = true;
+            self.kill();
         }
     }
 
@@ -361,6 +420,7 @@ impl<'a> Watch<'a> {
             stderr,
             timed_out: self.timed_out,
             interrupted: self.interrupted,
+            dismissed: self.dismissed,
             left_behind: self.report.map_or(0, |report| report.left_behind),
             unread,
             duration: self.duration,

@@ -9,11 +9,11 @@ use std::time::Instant;
 
 use serde_json::{Map, Value};
 
+use crate::bounded;
 use crate::config::Endpoint;
 use crate::error::{Error, Result};
 use crate::event::{Event, Listener};
 use crate::limits;
-use crate::model::bounded;
 use crate::model::fault::Failure;
 use crate::model::http::client::Client;
 use crate::model::http::failure::{broken, stop_of};

@@ -5,8 +5,8 @@ use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
+use crate::bounded;
 use crate::limits;
-use crate::model::bounded;
 use crate::model::wire::Loose;
 use crate::text;
 

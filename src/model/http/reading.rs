@@ -4,9 +4,9 @@
 
 use std::io::{self, Read};
 
+use crate::bounded;
 use crate::event::Listener;
 use crate::limits;
-use crate::model::bounded;
 use crate::model::http::client::Client;
 use crate::model::reply::Assembler;
 use crate::model::sse::{Splitter, TooLarge};

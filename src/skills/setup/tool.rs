@@ -254,6 +254,7 @@ impl<'s> Bench<'s> {
             interrupt: &self.patience.interrupt,
             scratch: None,
             confine: Some(self.lock.share()),
+            attendant: None,
         };
         self.patience.check()?;
         let mut lines = [Lines::default(), Lines::default()];

@@ -14,7 +14,7 @@ use crate::limits;
 use crate::skills::Skill;
 use crate::skills::changes::Before;
 use crate::skills::python::Interpreter;
-use crate::tool::ToolResult;
+use crate::tool::{Effects, ToolResult};
 use crate::tools::{Arguments, Tool, Workbench, text_of};
 use crate::world::capture::Caps;
 use crate::world::patience::Stop;
@@ -46,6 +46,10 @@ impl Tool for RunPython {
          scripts (`file_path` with `args`). Print what you need to see."
     }
 
+    fn title(&self) -> &'static str {
+        "Run Python in a skill"
+    }
+
     fn parameters(&self) -> Value {
         json!({
             "type": "object",
@@ -59,6 +63,38 @@ impl Tool for RunPython {
             },
             "required": ["skill_name"],
         })
+    }
+
+    fn output(&self) -> Option<Value> {
+        Some(json!({
+            "type": "object",
+            "properties": {
+                "skill_name": {"type": "string"},
+                "returncode": {"type": "integer"},
+                "stdout": {"type": "string"},
+                "stderr": {"type": "string"},
+                "timed_out": {"type": "boolean"},
+                "duration_ms": {"type": "integer"},
+                "interpreter": {"type": "string"},
+                "truncated": {"type": "boolean"},
+                "error": {"type": "string"},
+                "hint": {"type": "string"},
+            },
+            "required": [
+                "skill_name", "returncode", "stdout", "stderr", "timed_out", "duration_ms",
+            ],
+        }))
+    }
+
+    fn effects(&self, bench: &Workbench<'_>) -> Effects {
+        let is_confined = bench
+            .scripts
+            .is_some_and(|scripts| scripts.sandbox.is_some());
+        Effects {
+            is_open: !is_confined,
+            starts_programs: true,
+            ..Effects::ANY
+        }
     }
 
     fn is_offered(&self, bench: &Workbench<'_>, has_skills: bool) -> bool {
@@ -206,6 +242,7 @@ fn execute(
         interrupt: &bench.patience.interrupt,
         scratch: Some(&scratch),
         confine: confined.confine.clone(),
+        attendant: bench.attendant,
     };
     match run(&job) {
         Ok(mut outcome) => {

@@ -68,6 +68,8 @@ impl<'r> Report<'r> {
         let stderr = outcome.stderr.masked(secrets);
         let error = if outcome.interrupted.is_some() {
             Some("interrupted by the user".to_string())
+        } else if outcome.dismissed {
+            Some("cancelled by who asked for it".to_string())
         } else if outcome.timed_out {
             Some(match ran.limit {
                 Some(limit) => format!("stopped at the time limit of {} s", limit.as_secs()),

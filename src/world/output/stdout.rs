@@ -27,15 +27,21 @@ impl Stdout {
     /// Nothing has been written yet. `is_live`: it is read as it comes, so that
     /// a reader that goes away need not be written to before it is missed.
     pub fn new(interrupt: Interrupt, is_live: bool) -> Stdout {
-        if is_live {
-            interrupt.watch(io::stdout().as_fd());
-        }
-        Stdout {
+        let stdout = Stdout {
             interrupt,
             deadline: None,
             failure: None,
             is_told: false,
+        };
+        if is_live {
+            stdout.watch();
         }
+        stdout
+    }
+
+    /// From now on the reader is missed as soon as it goes.
+    pub fn watch(&self) {
+        self.interrupt.watch(io::stdout().as_fd());
     }
 
     /// From now on writing ends with the run.

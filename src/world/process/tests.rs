@@ -30,6 +30,7 @@ fn run_shell(script: &str, change: impl FnOnce(&mut Job<'_>)) -> io::Result<Outc
         interrupt: &interrupt,
         scratch: None,
         confine: None,
+        attendant: None,
     };
     change(&mut job);
     run(&job)
@@ -235,6 +236,7 @@ fn all_output_is_heard_also_what_is_not_kept() {
         interrupt: &interrupt,
         scratch: None,
         confine: None,
+        attendant: None,
     };
     let mut heard = Vec::new();
     let mut listener = |stream, bytes: &[u8]| {
