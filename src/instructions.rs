@@ -130,6 +130,25 @@ pub fn build(parts: &Parts<'_>) -> String {
     text
 }
 
+/// For a model that has tools of other programs, too: how to work with skills,
+/// and which there are.
+pub fn guide(catalogue: &Catalogue, runs_scripts: bool) -> String {
+    let listed: Vec<&Summary> = catalogue
+        .usable()
+        .filter(|skill| skill.is_for_model)
+        .collect();
+    let scripts = if runs_scripts {
+        WITH_SCRIPTS
+    } else {
+        WITHOUT_SCRIPTS
+    };
+    let skills = list(&listed, limits::CATALOGUE_BYTES);
+    if listed.is_empty() {
+        return format!("{BEGIN}{scripts}");
+    }
+    format!("{BEGIN}{scripts}\nSkills:\n{skills}")
+}
+
 fn about_paths(parts: &Parts<'_>) -> String {
     let folder = text::one_name(&parts.user_folder.to_string_lossy());
     let (start, absolute) = if parts.runs_scripts {

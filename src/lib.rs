@@ -286,6 +286,7 @@
 
 pub mod address;
 pub mod agent;
+mod bounded;
 pub mod cli;
 pub mod config;
 pub mod context;
@@ -295,6 +296,7 @@ pub mod error;
 pub mod event;
 pub mod instructions;
 pub mod limits;
+mod mcp;
 pub mod media;
 pub mod memory;
 pub mod message;

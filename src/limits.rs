@@ -145,6 +145,16 @@ pub const CERTIFICATES_BYTES: usize = 4 << 20;
 pub const SOCKS_LOGIN_BYTES: usize = 255;
 /// A file of instructions.
 pub const INSTRUCTIONS_BYTES: usize = 1 << 20;
+/// A message of the Model Context Protocol, which is a line.
+pub const MESSAGE_LINE_BYTES: usize = 32 << 20;
+/// Calls of scripts that wait for their turn, and the bytes of their arguments.
+pub const WAITING_CALLS: usize = 1_000;
+/// How often a script that runs tells so.
+pub const PROGRESS: Duration = Duration::from_secs(1);
+/// How long a client may keep a list; what is on the disk may change at any time.
+pub const KEPT_MILLISECONDS: u64 = 5_000;
+/// Warnings that are told once each.
+pub const WARNINGS: usize = 1_000;
 /// Placeholders in it: each brings in as much as a catalogue.
 pub const PLACEHOLDERS: usize = 100;
 /// What a line on standard error shows of a call or a result.

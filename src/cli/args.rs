@@ -74,6 +74,8 @@ pub struct Typed {
     pub dry_run: bool,
     /// `--fix`.
     pub fix: bool,
+    /// `--skills-as-tools`.
+    pub skills_as_tools: bool,
 }
 
 /// Help and version leave before anything else can fail.
@@ -111,6 +113,7 @@ pub fn parse(arguments: Vec<OsString>) -> Result<Request> {
         env_files: EnvFiles::Usual,
         dry_run: false,
         fix: false,
+        skills_as_tools: false,
     };
     loop {
         // After `--` everything is a word, and the first one no command.
@@ -197,6 +200,7 @@ fn apply(typed: &mut Typed, row: &OptionRow, value: OsString) -> Result<()> {
         Action::NoEnvFile => typed.env_files = EnvFiles::Off,
         Action::DryRun => typed.dry_run = true,
         Action::Fix => typed.fix = true,
+        Action::SkillsAsTools => typed.skills_as_tools = true,
         Action::Json => typed.format = Format::Json,
         Action::Help | Action::Version => {}
     }

@@ -20,6 +20,7 @@ mod facts;
 pub mod help;
 mod listed;
 mod resume;
+mod serve;
 mod sessions;
 mod setup;
 mod skills;
@@ -76,9 +77,12 @@ fn format(typed: &Typed) -> Format {
     match typed.command {
         Command::Ask | Command::Chat if typed.dry_run => Format::Text,
         Command::Ask | Command::Chat | Command::Demo => typed.format,
-        Command::Tool | Command::Doctor | Command::Facts | Command::Sessions | Command::Skills => {
-            Format::Text
-        }
+        Command::Tool
+        | Command::Doctor
+        | Command::Facts
+        | Command::Mcp
+        | Command::Sessions
+        | Command::Skills => Format::Text,
     }
 }
 
@@ -133,6 +137,9 @@ fn dispatch(typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
     if typed.fix && typed.command != Command::Skills {
         return Err(usage("--fix belongs to `skills check`"));
     }
+    if typed.skills_as_tools && typed.command != Command::Mcp {
+        return Err(usage("--skills-as-tools belongs to `mcp`"));
+    }
     if typed.dry_run && !matches!(typed.command, Command::Ask | Command::Chat) {
         return Err(usage(
             "--dry-run shows the request of a question; it holds back nothing else",
@@ -182,6 +189,10 @@ fn obey(typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
         Command::Facts => facts::run(typed, start, output).map(|()| 0),
         Command::Sessions => sessions::run(typed, start, output).map(|()| 0),
         Command::Skills => skills::run(typed, start, output),
+        Command::Mcp => {
+            no_words("mcp", &typed.words)?;
+            serve::run(typed, start, output).map(|()| 0)
+        }
         Command::Tool => tool::run(typed, start, output),
         Command::Demo => {
             no_words("demo", &typed.words)?;

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use crate::agent::Bounds;
@@ -198,9 +199,18 @@ impl Run {
     pub fn bench(&self) -> Workbench<'_> {
         Workbench {
             scripts: self.typed.scripts.then_some(&self.config.scripts),
-            consent: self.typed.confirm.then(Consent::default),
+            consent: self.typed.confirm.then(Rc::<Consent>::default),
             source: &self.source,
             ..Workbench::new(&self.config, &self.skills, &self.patience)
+        }
+    }
+
+    /// Tells a log, where there is one, that the run begins, without a conversation.
+    pub fn start_log(&self, output: &mut Output) {
+        if self.typed.log.is_some() {
+            let catalogue = self.skills.catalogue();
+            let names = catalogue.usable().map(|skill| skill.name.as_str());
+            output.start(&names.collect::<Vec<_>>());
         }
     }
 

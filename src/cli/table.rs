@@ -26,6 +26,8 @@ pub enum Command {
     Chat,
     /// One tool by hand.
     Tool,
+    /// The Model Context Protocol on standard input and output.
+    Mcp,
     /// The loop with a scripted model.
     Demo,
     /// What works, and what to fix.
@@ -75,6 +77,12 @@ pub static COMMANDS: &[CommandRow] = &[
         usage: "facts remove N",
         about: "forget the fact of this number",
         which: Command::Facts,
+    },
+    CommandRow {
+        name: "mcp",
+        usage: "mcp",
+        about: "serve the skills to MCP clients on standard input and output; --skills-as-tools",
+        which: Command::Mcp,
     },
     CommandRow {
         name: "sessions",
@@ -172,6 +180,7 @@ pub enum Action {
     DryRun,
     Json,
     Fix,
+    SkillsAsTools,
     Help,
     Version,
 }
@@ -348,6 +357,13 @@ pub static OPTIONS: &[OptionRow] = &[
         None,
         "with `skills check`: mend what can be mended safely",
         Action::Fix,
+    ),
+    option(
+        None,
+        "--skills-as-tools",
+        None,
+        "with `mcp`: each skill is a tool of its own, too",
+        Action::SkillsAsTools,
     ),
     option(Some('h'), "--help", None, "this help", Action::Help),
     option(Some('V'), "--version", None, "the version", Action::Version),

@@ -62,11 +62,7 @@ fn recorded(
     run: &Run,
     output: &mut Output,
 ) -> Result<(ToolResult, std::result::Result<(), Stop>)> {
-    if run.typed.log.is_some() {
-        let catalogue = run.skills.catalogue();
-        let names = catalogue.usable().map(|skill| skill.name.as_str());
-        output.start(&names.collect::<Vec<_>>());
-    }
+    run.start_log(output);
     output.record(&Event::ToolCall { call, summary: "" });
     // What cannot be written down must not run.
     run.patience.check()?;

@@ -34,6 +34,7 @@ mod interrupts;
 mod invocation;
 mod log;
 mod masking;
+mod mcp;
 mod memory;
 mod network;
 mod network_settings;

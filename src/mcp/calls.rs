@@ -1,0 +1,296 @@
+//! `tools/list` and `tools/call`: the same table of tools as everywhere, and the
+//! same doors to it. A call that starts a program waits for its turn, can be
+//! cancelled, and tells of its progress where that is wanted.
+
+use std::borrow::Cow;
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::time::Instant;
+
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::Server;
+use super::era::{Era, Reply};
+use super::methods::{Answer, Asked};
+use super::rpc::{Fault, Id};
+use crate::error::Result;
+use crate::event::{Event, Tally};
+use crate::limits;
+use crate::text;
+use crate::tool::{ToolCall, ToolResult};
+use crate::tools::{self, TABLE, Tool, Tools, Workbench};
+
+/// A call that waits for its turn.
+pub struct Waiting {
+    id: Id,
+    era: Era,
+    call: ToolCall,
+    /// What progress is told under, as JSON.
+    progress_token: Option<String>,
+}
+
+/// The call that runs.
+pub struct Running {
+    id: Id,
+    is_cancelled: Cell<bool>,
+    progress_token: Option<String>,
+    started: Instant,
+    /// When progress is told next.
+    next: Cell<Option<Instant>>,
+}
+
+/// What can be called here.
+fn offered<'t>(server: &Server<'_>) -> impl Iterator<Item = &'t (dyn Tool + Sync)> {
+    let tools = TABLE.iter().copied();
+    // A skill that is missing now may be there for the next call.
+    tools.filter(|tool| tool.is_offered(&server.bench, true))
+}
+
+/// Whether scripts can run here.
+pub fn runs_scripts(server: &Server<'_>) -> bool {
+    offered(server).any(|tool| tool.effects(&server.bench).starts_programs)
+}
+
+/// The tools, all on one page.
+pub fn list(server: &Server<'_>, asked: &Asked<'_, '_>) -> Answer {
+    asked.only_page()?;
+    let tools: Vec<Value> = offered(server)
+        .map(|tool| {
+            let effects = tool.effects(&server.bench);
+            let mut described = json!({
+                "name": tool.name(),
+                "title": tool.title(),
+                "description": tool.description(),
+                "inputSchema": tool.parameters(),
+                "annotations": {
+                    "title": tool.title(),
+                    "readOnlyHint": effects.reads_only,
+                    "destructiveHint": effects.destroys,
+                    "idempotentHint": effects.is_idempotent,
+                    "openWorldHint": effects.is_open,
+                },
+            });
+            if let Some(output) = tool.output() {
+                described["outputSchema"] = output;
+            }
+            described
+        })
+        .collect();
+    Ok(Reply::of(&json!({ "tools": tools })).kept(limits::KEPT_MILLISECONDS))
+}
+
+/// Calls a tool, at once or when its turn comes.
+pub fn call(server: &Server<'_>, asked: &Asked<'_, '_>) -> Option<Answer> {
+    let (call, starts_programs) = match requested(server, asked) {
+        Ok(requested) => requested,
+        Err(fault) => return Some(Err(fault)),
+    };
+    if !starts_programs {
+        let result = server.call(&call);
+        return Some(Ok(reply(&call, &result)));
+    }
+    let mut waiting = server.waiting.borrow_mut();
+    if waiting.len() >= limits::WAITING_CALLS {
+        let result =
+            ToolResult::failure("too many calls are waiting: try again when some are done");
+        return Some(Ok(reply(&call, &result)));
+    }
+    let token = asked
+        .meta
+        .progress_token
+        .filter(|token| Id::of(token).is_some());
+    waiting.push_back(Waiting {
+        id: asked.request.id.clone(),
+        era: asked.era,
+        call,
+        progress_token: token.map(|token| token.get().to_string()),
+    });
+    None
+}
+
+/// The call that is asked for, and whether it starts a program.
+fn requested(
+    server: &Server<'_>,
+    asked: &Asked<'_, '_>,
+) -> std::result::Result<(ToolCall, bool), Fault> {
+    #[derive(Deserialize)]
+    struct Params<'l> {
+        #[serde(borrow)]
+        name: Cow<'l, str>,
+        #[serde(borrow)]
+        arguments: Option<&'l RawValue>,
+    }
+    let params: Params<'_> = asked.request.params()?;
+    let Some(tool) = tools::find(&params.name) else {
+        return Err(Fault::params(tools::unknown(&params.name)));
+    };
+    let call = ToolCall {
+        id: asked.request.id.to_string(),
+        name: tool.name().to_string(),
+        arguments: params.arguments.map_or("", RawValue::get).to_string(),
+        ..ToolCall::default()
+    };
+    Ok((call, tool.effects(&server.bench).starts_programs))
+}
+
+/// What goes back of a tool's result.
+fn reply(call: &ToolCall, result: &ToolResult) -> Reply {
+    #[derive(Serialize)]
+    struct Called<'r> {
+        content: Vec<Value>,
+        #[serde(rename = "structuredContent", skip_serializing_if = "Option::is_none")]
+        structured: Option<&'r RawValue>,
+        #[serde(rename = "isError")]
+        is_error: bool,
+    }
+    let mut content = vec![json!({"type": "text", "text": result.content})];
+    if let Some((mime, data)) = result.image.as_ref().and_then(|image| image.data()) {
+        content.push(json!({"type": "image", "data": data, "mimeType": mime}));
+    }
+    Reply::of(&Called {
+        content,
+        structured: structured(&call.name, &result.content),
+        is_error: !result.ok,
+    })
+}
+
+/// The result as JSON, where the tool says what that looks like: a client may
+/// refuse what is not so. A bare failure is a text.
+fn structured<'r>(tool: &str, content: &'r str) -> Option<&'r RawValue> {
+    let schema = tools::find(tool)?.output()?;
+    let members: HashMap<Cow<'_, str>, IgnoredAny> = serde_json::from_str(content).ok()?;
+    let required = schema["required"].as_array()?.iter();
+    let mut required = required.filter_map(Value::as_str);
+    required
+        .all(|name| members.contains_key(name))
+        .then_some(())?;
+    serde_json::from_str(content).ok()
+}
+
+impl Server<'_> {
+    /// Calls a tool between its records.
+    fn call(&self, call: &ToolCall) -> ToolResult {
+        let bench = Workbench {
+            attendant: Some(self),
+            ..self.bench.clone()
+        };
+        let tools = Tools::by_hand(bench);
+        let summary = tools.summary(call);
+        let show = |event: &Event<'_>| self.output.borrow_mut().show(event);
+        show(&Event::ToolCall {
+            call,
+            summary: &summary,
+        });
+        let start = Instant::now();
+        // What cannot be written down must not run.
+        let result = match self.bench.patience.check() {
+            Ok(()) => tools.call(call),
+            Err(stop) => ToolResult::failure(stop.to_string()),
+        };
+        show(&Event::ToolResult {
+            call,
+            result: &result,
+            duration: start.elapsed(),
+        });
+        self.output.borrow_mut().spend(Tally {
+            tool_calls: 1,
+            ..Tally::default()
+        });
+        result
+    }
+
+    /// The call whose turn it is.
+    pub(super) fn next_waiting(&self) -> Option<Waiting> {
+        self.waiting.borrow_mut().pop_front()
+    }
+
+    /// Runs a call to its end and answers it, unless nobody wants to know any more.
+    pub(super) fn run(&self, waiting: &Waiting) -> Result<()> {
+        let started = Instant::now();
+        let token = waiting.progress_token.clone();
+        let next = token
+            .as_ref()
+            .and_then(|_| started.checked_add(limits::PROGRESS));
+        self.running.replace(Some(Running {
+            id: waiting.id.clone(),
+            is_cancelled: Cell::new(false),
+            progress_token: token,
+            started,
+            next: Cell::new(next),
+        }));
+        let result = self.call(&waiting.call);
+        let ran = self.running.take();
+        let is_cancelled = ran.is_some_and(|ran| ran.is_cancelled.get());
+        if !is_cancelled && !self.has_ended.get() {
+            self.bench.patience.check()?;
+            self.send(
+                &waiting
+                    .era
+                    .answer(&waiting.id, &reply(&waiting.call, &result)),
+            );
+        }
+        Ok(())
+    }
+
+    /// A call is not wanted any more: it gets no answer. One that nobody knows,
+    /// or that is over, is left alone.
+    pub(super) fn cancel(&self, params: Option<&RawValue>) {
+        #[derive(Deserialize)]
+        struct Params<'l> {
+            #[serde(borrow, rename = "requestId")]
+            id: &'l RawValue,
+        }
+        let params = params.and_then(|params| serde_json::from_str(params.get()).ok());
+        let Some(id) = params.and_then(|params: Params<'_>| Id::of(params.id)) else {
+            return;
+        };
+        if let Some(running) = &*self.running.borrow()
+            && running.id == id
+        {
+            running.is_cancelled.set(true);
+        }
+        self.waiting.borrow_mut().retain(|waiting| waiting.id != id);
+    }
+
+    /// Standard input has ended with calls that nobody waits for any more.
+    pub(super) fn leave(&self) {
+        let waiting = self.waiting.borrow().len();
+        if waiting > 0 {
+            let calls = text::counted(waiting, "call");
+            self.warn(&format!("standard input has ended: {calls} did not run"));
+        }
+    }
+}
+
+impl Running {
+    /// When it has something to tell.
+    pub fn due(&self) -> Option<Instant> {
+        self.next.get()
+    }
+
+    /// Whether it may go on.
+    pub fn goes_on(&self) -> bool {
+        !self.is_cancelled.get()
+    }
+
+    /// What it tells now, if it is time: how long it has run.
+    pub fn progress(&self) -> Option<String> {
+        let now = Instant::now();
+        let token = self.progress_token.as_ref()?;
+        self.next.get().filter(|next| now >= *next)?;
+        self.next.set(now.checked_add(limits::PROGRESS));
+        let seconds = self.started.elapsed().as_secs_f64();
+        let params = json!({
+            "progress": (seconds * 10.0).round() / 10.0,
+            "message": format!("running for {seconds:.0} s"),
+        });
+        let params = params.to_string();
+        let params = params.strip_prefix('{').unwrap_or_default();
+        Some(format!(
+            r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{token},{params}}}"#
+        ))
+    }
+}

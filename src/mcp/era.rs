@@ -1,0 +1,140 @@
+//! The two eras of the protocol. Up to 2025-11-25 a client says once, with
+//! `initialize`, which version it speaks; from 2026-07-28 on each request says so,
+//! and no request depends on another. One process serves both.
+//! <https://modelcontextprotocol.io/specification/2026-07-28/basic/versioning>
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::lifecycle::implementation;
+use super::rpc::{Fault, Id, Request};
+use crate::limits;
+use crate::text;
+
+/// The versions that begin with `initialize`, the newest first.
+pub const LEGACY: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
+/// The versions that each request names.
+pub const MODERN: [&str; 1] = ["2026-07-28"];
+
+const UNSUPPORTED_VERSION: i32 = -32_022;
+const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+/// Where a result says whose it is.
+const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
+
+/// Which rules a request goes by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Era {
+    /// Those of the versions up to 2025-11-25.
+    Legacy,
+    /// Those of 2026-07-28.
+    Modern,
+}
+
+/// What was asked for, as it goes back.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reply {
+    /// A JSON object.
+    pub body: String,
+    /// How long a client may keep it, in milliseconds, where it may at all.
+    pub keep: Option<u64>,
+}
+
+impl Reply {
+    /// A result that is not to be kept. A value of texts and numbers always has
+    /// a JSON form.
+    pub fn of(body: &impl serde::Serialize) -> Reply {
+        Reply {
+            body: serde_json::to_string(body).unwrap_or_default(),
+            keep: None,
+        }
+    }
+
+    /// One that may be kept so many milliseconds.
+    #[must_use]
+    pub fn kept(self, milliseconds: u64) -> Reply {
+        Reply {
+            keep: Some(milliseconds),
+            ..self
+        }
+    }
+}
+
+/// What a request says of itself.
+#[derive(Debug, Default, Deserialize)]
+pub struct Meta<'l> {
+    #[serde(borrow, rename = "io.modelcontextprotocol/protocolVersion")]
+    version: Option<&'l RawValue>,
+    #[serde(borrow, rename = "io.modelcontextprotocol/clientCapabilities")]
+    capabilities: Option<&'l RawValue>,
+    /// What progress is told under: a string or an integer, as JSON.
+    #[serde(borrow, rename = "progressToken")]
+    pub progress_token: Option<&'l RawValue>,
+}
+
+impl<'l> Meta<'l> {
+    /// What stands in the request's parameters.
+    pub fn of(request: &Request<'l>) -> Result<Meta<'l>, Fault> {
+        #[derive(Deserialize)]
+        struct Params<'l> {
+            #[serde(borrow, rename = "_meta")]
+            meta: Option<Meta<'l>>,
+        }
+        Ok(request.params::<Params<'l>>()?.meta.unwrap_or_default())
+    }
+
+    /// The era that the request belongs to.
+    pub fn era(&self, is_initialized: bool) -> Result<Era, Fault> {
+        let missing =
+            |name: &str, what: &str| Fault::params(format!("`_meta` must hold `{name}`, {what}"));
+        if self.version.is_none() && self.capabilities.is_none() && is_initialized {
+            return Ok(Era::Legacy);
+        }
+        let version = self
+            .version
+            .and_then(|json| serde_json::from_str::<String>(json.get()).ok());
+        let Some(version) = version else {
+            let first =
+                "a string such as \"2026-07-28\"; clients of older versions begin with initialize";
+            return Err(missing(VERSION, first));
+        };
+        if !MODERN.contains(&version.as_str()) {
+            let requested = text::one_line(&version, limits::SUMMARY_CHARS);
+            return Err(Fault {
+                code: UNSUPPORTED_VERSION,
+                message: format!("unsupported protocol version `{requested}`"),
+                data: Some(json!({"supported": MODERN, "requested": version})),
+            });
+        }
+        match self.capabilities {
+            Some(json) if json.get().starts_with('{') => Ok(Era::Modern),
+            _ => Err(missing(CAPABILITIES, "an object")),
+        }
+    }
+}
+
+impl Era {
+    /// The answer, as a line.
+    pub fn answer(self, id: &Id, reply: &Reply) -> String {
+        let Era::Modern = self else {
+            return format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{}}}"#, reply.body);
+        };
+        let mut more = json!({"resultType": "complete", "_meta": {SERVER_INFO: implementation()}});
+        if let Some(milliseconds) = reply.keep {
+            // What skills say, and where they lie, is this user's affair.
+            more["ttlMs"] = milliseconds.into();
+            more["cacheScope"] = "private".into();
+        }
+        joined(id, &reply.body, &more)
+    }
+}
+
+/// One object of the members of two.
+fn joined(id: &Id, body: &str, more: &Value) -> String {
+    let more = more.to_string();
+    let more = more.strip_prefix('{').unwrap_or(&more);
+    let body = body.strip_suffix('}').unwrap_or(body);
+    let comma = if body == "{" { "" } else { "," };
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{body}{comma}{more}}}"#)
+}

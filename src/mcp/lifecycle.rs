@@ -1,0 +1,61 @@
+//! Who the server is and what it can do: `initialize`, `ping`, `server/discover`.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::Server;
+use super::calls;
+use super::era::{LEGACY, MODERN, Reply};
+use super::methods::{Answer, Asked};
+use crate::instructions;
+use crate::limits;
+
+/// Name and version of the server.
+pub fn implementation() -> Value {
+    json!({"name": "skills-runner", "version": env!("CARGO_PKG_VERSION")})
+}
+
+fn capabilities() -> Value {
+    json!({"tools": {}})
+}
+
+/// For the client's model: how to work with skills, and which there are.
+fn guide(server: &Server<'_>) -> String {
+    let catalogue = server.bench.skills.catalogue();
+    instructions::guide(&catalogue, calls::runs_scripts(server))
+}
+
+/// The versions up to 2025-11-25 begin so.
+pub fn initialize(server: &Server<'_>, asked: &Asked<'_, '_>) -> Answer {
+    #[derive(Deserialize)]
+    struct Params {
+        #[serde(rename = "protocolVersion")]
+        version: String,
+    }
+    let params: Params = asked.request.params()?;
+    let known = LEGACY
+        .into_iter()
+        .find(|version| *version == params.version);
+    server.is_initialized.set(true);
+    Ok(Reply::of(&json!({
+        "protocolVersion": known.unwrap_or(LEGACY[0]),
+        "capabilities": capabilities(),
+        "serverInfo": implementation(),
+        "instructions": guide(server),
+    })))
+}
+
+/// Whether anybody is there.
+pub fn ping() -> Answer {
+    Ok(Reply::of(&json!({})))
+}
+
+/// The same for the versions that need no beginning.
+pub fn discover(server: &Server<'_>) -> Answer {
+    let discovered = json!({
+        "supportedVersions": MODERN,
+        "capabilities": capabilities(),
+        "instructions": guide(server),
+    });
+    Ok(Reply::of(&discovered).kept(limits::KEPT_MILLISECONDS))
+}

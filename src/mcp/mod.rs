@@ -1,0 +1,179 @@
+//! The Model Context Protocol on standard input and output: the same skills and
+//! tools for any client that speaks it.
+//!
+//! One thread: a line comes, a line goes. While a script runs the server answers
+//! everything else; a second script waits for the first. What a message is stands
+//! in `rpc`, what each protocol version wants in `era`, what can be asked in
+//! `methods`. Nothing here runs a tool or opens a file by itself.
+//!
+//! <https://modelcontextprotocol.io/specification/2026-07-28>, and
+//! <https://modelcontextprotocol.io/specification/2025-11-25> for older clients.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeSet, VecDeque};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Instant;
+
+use crate::error::{Error, Kind, Result};
+use crate::limits;
+use crate::text;
+use crate::tools::Workbench;
+use crate::world::input::{Input, Piece};
+use crate::world::output::Output;
+use crate::world::process::{Attendant, Stream};
+
+mod calls;
+mod era;
+mod lifecycle;
+mod methods;
+mod rpc;
+
+use calls::{Running, Waiting};
+use rpc::Incoming;
+
+/// A server: one client, on standard input and output.
+pub struct Server<'s> {
+    /// What its tools work with.
+    bench: Workbench<'s>,
+    /// Each skill is a tool, too.
+    skills_as_tools: bool,
+    input: RefCell<Input>,
+    /// The same, to wait for while a script runs.
+    arrivals: OwnedFd,
+    /// Standard input is at its end.
+    has_ended: Cell<bool>,
+    output: RefCell<&'s mut Output>,
+    /// The client has said which of the older versions it speaks.
+    is_initialized: Cell<bool>,
+    /// Calls that start programs, in the order in which they came.
+    waiting: RefCell<VecDeque<Waiting>>,
+    /// The one that runs.
+    running: RefCell<Option<Running>>,
+    /// What a person has been told once.
+    told: RefCell<BTreeSet<String>>,
+}
+
+/// Serves until standard input ends.
+pub fn serve(bench: Workbench<'_>, skills_as_tools: bool, output: &mut Output) -> Result<()> {
+    output.serve();
+    let input = Input::open().map_err(|error| unreadable(&error))?;
+    let arrivals = input.as_fd().try_clone_to_owned();
+    let server = Server {
+        bench,
+        skills_as_tools,
+        input: RefCell::new(input),
+        arrivals: arrivals.map_err(|error| unreadable(&error))?,
+        has_ended: Cell::new(false),
+        output: RefCell::new(output),
+        is_initialized: Cell::new(false),
+        waiting: RefCell::default(),
+        running: RefCell::default(),
+        told: RefCell::default(),
+    };
+    while !server.has_ended.get() {
+        server.bench.patience.check()?;
+        match server.next_waiting() {
+            Some(call) => server.run(&call)?,
+            None => {
+                let waited = server.input.borrow().wait(server.bench.patience);
+                waited?;
+                server.receive()?;
+            }
+        }
+    }
+    server.leave();
+    Ok(())
+}
+
+fn unreadable(error: &std::io::Error) -> Error {
+    Error::new(Kind::Io, format!("failed to read standard input: {error}"))
+}
+
+impl Server<'_> {
+    /// Reads once, and answers the lines that are whole.
+    fn receive(&self) -> Result<()> {
+        let mut input = self.input.borrow_mut();
+        let goes_on = input.fill().map_err(|error| unreadable(&error))?;
+        while let Some(piece) = input.next_piece(limits::MESSAGE_LINE_BYTES) {
+            match piece {
+                Piece::Whole(line) => self.answer(line),
+                Piece::TooLong => {
+                    let most = limits::MESSAGE_LINE_BYTES >> 20;
+                    self.warn(&format!("a message of more than {most} MiB is not read"));
+                }
+            }
+        }
+        self.has_ended.set(!goes_on);
+        Ok(())
+    }
+
+    /// Answers a line, if it wants an answer now.
+    fn answer(&self, line: &[u8]) {
+        match rpc::read(line) {
+            Incoming::Request(request) => match methods::answer(self, &request) {
+                Some((era, Ok(reply))) => self.send(&era.answer(&request.id, &reply)),
+                Some((_, Err(fault))) => self.send(&fault.answer(&request.id)),
+                None => {}
+            },
+            Incoming::Notification { method, params } => {
+                if method == "notifications/cancelled" {
+                    self.cancel(params);
+                }
+            }
+            Incoming::Response | Incoming::Empty => {}
+            Incoming::Refused(Some(id), fault) => self.send(&fault.answer(&id)),
+            Incoming::Refused(None, fault) => {
+                self.warn(&format!(
+                    "a line is left without an answer: {}",
+                    fault.message
+                ));
+            }
+        }
+    }
+
+    /// Sends one message.
+    fn send(&self, message: &str) {
+        self.output.borrow_mut().send(message);
+    }
+
+    /// Something the person at the client's log should know.
+    fn warn(&self, text: &str) {
+        let text = text::one_line(text, limits::LINE_BYTES);
+        self.output.borrow_mut().warn(&text);
+    }
+
+    /// The same, once.
+    #[allow(dead_code)]
+    fn warn_once(&self, text: String) {
+        let mut told = self.told.borrow_mut();
+        if told.len() < limits::WARNINGS && !told.contains(&text) {
+            self.warn(&text);
+            told.insert(text);
+        }
+    }
+}
+
+/// What is done while a script runs.
+impl Attendant for Server<'_> {
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.arrivals.as_fd())
+    }
+
+    fn due(&self) -> Option<Instant> {
+        self.running.borrow().as_ref().and_then(Running::due)
+    }
+
+    fn attend(&self, is_ready: bool) -> bool {
+        if is_ready && let Err(error) = self.receive() {
+            self.warn(error.message());
+            self.has_ended.set(true);
+        }
+        let running = self.running.borrow();
+        if let Some(progress) = running.as_ref().and_then(Running::progress) {
+            self.send(&progress);
+        }
+        !self.has_ended.get() && running.as_ref().is_none_or(Running::goes_on)
+    }
+
+    fn hear(&self, _stream: Stream, _bytes: &[u8]) {}
+}

@@ -1,0 +1,250 @@
+//! JSON-RPC 2.0, as the protocol uses it: one message a line, no batches, and
+//! an id that is never null. <https://www.jsonrpc.org/specification>
+//!
+//! Reading makes no tree of values: what is not looked at costs nothing, however
+//! deep or long. A message that is wrong is answered where its id can be read.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::limits;
+use crate::text;
+
+/// The line is JSON and no request.
+pub const INVALID_REQUEST: i32 = -32_600;
+/// There is no such method.
+pub const METHOD_NOT_FOUND: i32 = -32_601;
+/// What is asked for is wrong, or is not there.
+pub const INVALID_PARAMS: i32 = -32_602;
+
+/// What a request is answered under: a string or an integer, as JSON text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Id(String);
+
+impl Id {
+    /// `None` for what is no id. A string is told from another by what it says,
+    /// an integer by its digits, be they more than a number can hold.
+    pub fn of(json: &RawValue) -> Option<Id> {
+        let text = json.get();
+        let digits = text.strip_prefix('-').unwrap_or(text);
+        if digits.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Some(Id(text.into()));
+        }
+        text.starts_with('"').then(|| {
+            // Half of a surrogate pair is no text, and goes back as it came.
+            let said = serde_json::from_str::<Cow<'_, str>>(text).ok();
+            Id(said.map_or(text.into(), |said| Value::from(said).to_string()))
+        })
+    }
+}
+
+/// As JSON.
+impl fmt::Display for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Why a request has no result.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fault {
+    /// As the protocol numbers them.
+    pub code: i32,
+    /// For people and models.
+    pub message: String,
+    /// For programs.
+    pub data: Option<Value>,
+}
+
+impl Fault {
+    /// Without data.
+    pub fn new(code: i32, message: impl Into<String>) -> Fault {
+        Fault {
+            code,
+            message: message.into(),
+            data: None,
+        }
+    }
+
+    /// What is asked for is wrong.
+    pub fn params(message: impl Into<String>) -> Fault {
+        Fault::new(INVALID_PARAMS, message)
+    }
+
+    /// The answer, as a line.
+    pub fn answer(&self, id: &Id) -> String {
+        let mut error = serde_json::json!({"code": self.code, "message": self.message});
+        if let Some(data) = &self.data {
+            error["data"] = data.clone();
+        }
+        format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#)
+    }
+}
+
+/// A request.
+#[derive(Debug)]
+pub struct Request<'l> {
+    /// What its answer carries.
+    pub id: Id,
+    /// What is asked.
+    pub method: Cow<'l, str>,
+    /// An object.
+    pub params: Option<&'l RawValue>,
+}
+
+impl<'l> Request<'l> {
+    /// Its parameters; what nobody asked for is left out. None at all are an
+    /// empty object.
+    pub fn params<T: Deserialize<'l>>(&self) -> Result<T, Fault> {
+        let text = self.params.map_or("{}", RawValue::get);
+        serde_json::from_str(text).map_err(|error| {
+            let why = text::one_line(&error.to_string(), limits::SUMMARY_CHARS);
+            Fault::params(format!("the params of {} are wrong: {why}", self.method))
+        })
+    }
+}
+
+/// What a line is.
+#[derive(Debug)]
+pub enum Incoming<'l> {
+    /// It wants an answer.
+    Request(Request<'l>),
+    /// It wants none.
+    Notification {
+        /// What is told.
+        method: Cow<'l, str>,
+        /// An object, if anything.
+        params: Option<&'l RawValue>,
+    },
+    /// An answer; nothing was asked.
+    Response,
+    /// Nothing stands in the line.
+    Empty,
+    /// It is wrong; without an id nobody can be answered.
+    Refused(Option<Id>, Fault),
+}
+
+/// Reads a line.
+pub fn read(line: &[u8]) -> Incoming<'_> {
+    let line = line.trim_ascii();
+    if line.is_empty() {
+        return Incoming::Empty;
+    }
+    match std::str::from_utf8(line) {
+        Ok(text) => judge(text),
+        Err(_) => {
+            let members = Members::of(&String::from_utf8_lossy(line)).0.id();
+            refused(members, "it is not UTF-8")
+        }
+    }
+}
+
+fn refused<'l>(id: Option<Id>, why: &str) -> Incoming<'l> {
+    Incoming::Refused(
+        id,
+        Fault::new(INVALID_REQUEST, format!("invalid request: {why}")),
+    )
+}
+
+fn judge(text: &str) -> Incoming<'_> {
+    let (members, fault) = Members::of(text);
+    let id = members.id();
+    if let Some(fault) = fault {
+        let why = if text.starts_with('[') {
+            "a batch; messages come one by one".into()
+        } else {
+            text::one_line(&fault.to_string(), limits::SUMMARY_CHARS)
+        };
+        // A broken answer is not answered.
+        return refused(id.filter(|_| !members.is_response), &why);
+    }
+    if members.is_response && members.method.is_none() {
+        return Incoming::Response;
+    }
+    let says = |member: Option<&RawValue>| {
+        member.and_then(|json| serde_json::from_str::<Cow<'_, str>>(json.get()).ok())
+    };
+    if says(members.version).as_deref() != Some("2.0") {
+        return refused(id, "`jsonrpc` must be \"2.0\"");
+    }
+    let Some(method) = members.method.and_then(name) else {
+        return refused(id, "`method` must be a string");
+    };
+    let params = members.params.filter(|params| params.get() != "null");
+    let is_object = params.is_none_or(|params| params.get().starts_with('{'));
+    match (members.id, id) {
+        (None, _) => Incoming::Notification {
+            method,
+            params: params.filter(|_| is_object),
+        },
+        (Some(_), None) => refused(None, "`id` must be a string or an integer"),
+        (Some(_), Some(id)) if !is_object => {
+            Incoming::Refused(Some(id), Fault::params("`params` must be an object"))
+        }
+        (Some(_), Some(id)) => Incoming::Request(Request { id, method, params }),
+    }
+}
+
+/// A string, where it can be without a copy.
+fn name(json: &RawValue) -> Option<Cow<'_, str>> {
+    match serde_json::from_str::<&str>(json.get()) {
+        Ok(name) => Some(Cow::Borrowed(name)),
+        Err(_) => serde_json::from_str(json.get()).ok().map(Cow::Owned),
+    }
+}
+
+/// The members of a message, the last of each name; of one that is broken, those
+/// in front of the fault.
+#[derive(Default)]
+struct Members<'l> {
+    version: Option<&'l RawValue>,
+    id: Option<&'l RawValue>,
+    method: Option<&'l RawValue>,
+    params: Option<&'l RawValue>,
+    /// It has a result or an error.
+    is_response: bool,
+}
+
+impl<'l> Members<'l> {
+    fn of(text: &'l str) -> (Members<'l>, Option<serde_json::Error>) {
+        let mut members = Members::default();
+        let mut reader = serde_json::Deserializer::from_str(text);
+        let read = reader.deserialize_map(&mut members);
+        let read = read.and_then(|()| reader.end());
+        (members, read.err())
+    }
+
+    fn id(&self) -> Option<Id> {
+        self.id.and_then(Id::of)
+    }
+}
+
+impl<'l> Visitor<'l> for &mut Members<'l> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'l>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(key) = map.next_key::<Cow<'l, str>>()? {
+            let place = match &*key {
+                "jsonrpc" => &mut self.version,
+                "id" => &mut self.id,
+                "method" => &mut self.method,
+                "params" => &mut self.params,
+                other => {
+                    self.is_response |= other == "result" || other == "error";
+                    map.next_value::<IgnoredAny>()?;
+                    continue;
+                }
+            };
+            *place = Some(map.next_value()?);
+        }
+        Ok(())
+    }
+}

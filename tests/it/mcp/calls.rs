@@ -1,0 +1,207 @@
+//! Tools by the protocol: what is listed, what a call gives, and what goes on
+//! while a script runs.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::Client;
+use crate::harness::{Test, seconds, wait_until};
+
+fn skilled() -> Test {
+    let document = "---\nname: echo\ndescription: Says things again.\n---\n\n# Echo\n";
+    Test::new().skill("echo", document)
+}
+
+fn script(source: &str) -> Value {
+    json!({"name": "run_python_script", "arguments": {"skill_name": "echo", "script": source}})
+}
+
+/// R-MCP-1.
+#[test]
+fn both_eras_list_and_call_the_same_tools() {
+    let test = skilled();
+    let (mut legacy, mut modern) = (Client::legacy(&test), Client::modern(&test));
+    let old = legacy.ask("tools/list", json!({}));
+    let new = modern.ask("tools/list", json!({}));
+    assert_eq!(old["tools"], new["tools"]);
+    assert_eq!(
+        (&old["ttlMs"], &new["cacheScope"]),
+        (&Value::Null, &json!("private"))
+    );
+    let tools = new["tools"].as_array().unwrap();
+    let names: Vec<&str> = tools
+        .iter()
+        .map(|tool| tool["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        names,
+        [
+            "list_skills",
+            "get_skill",
+            "read_file_in_skill",
+            "run_python_script"
+        ]
+    );
+    for tool in tools {
+        let hints = tool["annotations"].as_object().unwrap();
+        for hint in [
+            "readOnlyHint",
+            "destructiveHint",
+            "idempotentHint",
+            "openWorldHint",
+        ] {
+            assert!(hints[hint].is_boolean(), "{tool}");
+        }
+        assert_eq!(tool["inputSchema"]["type"], "object");
+    }
+    for client in [&mut legacy, &mut modern] {
+        let listed = client.call("list_skills", json!({}));
+        assert_eq!(listed["isError"], false);
+        assert_eq!(listed["structuredContent"]["skills"][0]["name"], "echo");
+        let text = listed["content"][0]["text"].as_str().unwrap();
+        let text: Value = serde_json::from_str(text).unwrap();
+        assert_eq!(text, listed["structuredContent"]);
+        let ran = client.ask("tools/call", script("print(6 * 7)"));
+        assert_eq!(ran["structuredContent"]["stdout"], "42\n", "{ran}");
+    }
+    for client in [legacy, modern] {
+        let outcome = client.close().status(0);
+        assert!(
+            outcome
+                .stderr
+                .contains("→ run_python_script echo: print(6 * 7)")
+        );
+    }
+}
+
+/// `isError` is `ok` reversed, and what has no such form has no structure.
+#[test]
+fn what_fails_is_a_result_that_says_so() {
+    let mut client = Client::modern(&skilled());
+    let failed = client.ask("tools/call", script("raise SystemExit(3)"));
+    assert_eq!(
+        (
+            &failed["isError"],
+            &failed["structuredContent"]["returncode"]
+        ),
+        (&json!(true), &json!(3))
+    );
+    for arguments in [
+        json!({}),
+        json!({"skill_name": "ecco"}),
+        json!({"skill_name": 5}),
+    ] {
+        let failed = client.call("run_python_script", arguments);
+        assert_eq!(failed["isError"], true);
+        assert!(failed["structuredContent"].is_null(), "{failed}");
+        assert!(
+            failed["content"][0]["text"]
+                .as_str()
+                .unwrap()
+                .starts_with("{\"error\":")
+        );
+    }
+    let unknown = client.ask_in_vain("tools/call", json!({"name": "list_skill"}));
+    assert_eq!(unknown["code"], -32602);
+    assert!(
+        unknown["message"]
+            .as_str()
+            .unwrap()
+            .contains("did you mean `list_skills`?")
+    );
+    client.assert_silent();
+}
+
+/// One thread: while a script runs everything else is answered, a second script
+/// waits for the first.
+#[test]
+fn a_script_that_runs_holds_up_no_other_answer() {
+    let test = skilled();
+    let mut client = Client::modern(&test);
+    let release =
+        "import os, time\nwhile not os.path.exists('go'): time.sleep(0.01)\nprint('first')";
+    let first = client.request("tools/call", script(release));
+    let second = client.request("tools/call", script("print('second')"));
+    for _ in 0..3 {
+        let listed = client.call("list_skills", json!({}));
+        assert_eq!(listed["isError"], false);
+    }
+    std::fs::write(test.path("skills/echo/go"), "").unwrap();
+    let answers = [client.next(), client.next()];
+    assert_eq!(
+        (&answers[0]["id"], &answers[1]["id"]),
+        (&json!(first), &json!(second))
+    );
+    assert_eq!(
+        answers[1]["result"]["structuredContent"]["stdout"],
+        "second\n"
+    );
+}
+
+/// A cancelled call gets no answer and its script dies; one that waits never runs.
+#[test]
+fn what_is_cancelled_dies_unanswered() {
+    let test = skilled();
+    let mut client = Client::modern(&test);
+    let endless = "open('started', 'w').close()\nimport time\nwhile True: time.sleep(1)";
+    let running = client.request("tools/call", script(endless));
+    let waiting = client.request("tools/call", script("open('ran', 'w').close()"));
+    assert!(wait_until(seconds(10.0), || test.exists("skills/echo/started")));
+    client.tell(
+        "notifications/cancelled",
+        json!({"requestId": waiting, "reason": "enough"}),
+    );
+    client.tell("notifications/cancelled", json!({"requestId": 99}));
+    client.tell("notifications/cancelled", json!({}));
+    client.tell("notifications/cancelled", json!({"requestId": running}));
+    let after = client.ask("tools/call", script("print('after')"));
+    assert_eq!(after["structuredContent"]["stdout"], "after\n");
+    client.assert_silent();
+    assert!(!test.exists("skills/echo/ran"));
+    client.close().status(0);
+}
+
+/// The end of standard input is the end of the server and of what it runs.
+#[test]
+fn the_end_of_input_ends_a_script_at_once() {
+    let test = skilled();
+    let mut client = Client::modern(&test);
+    let endless = "open('started', 'w').close()\nimport time\nwhile True: time.sleep(1)";
+    client.request("tools/call", script(endless));
+    assert!(wait_until(seconds(10.0), || test.exists("skills/echo/started")));
+    let since = Instant::now();
+    let outcome = client.close().status(0);
+    assert!(
+        since.elapsed() < Duration::from_secs(2),
+        "{:?}",
+        since.elapsed()
+    );
+    assert_eq!(outcome.stdout, "");
+    assert!(test.processes().is_empty());
+}
+
+/// Progress is told to those who gave a token, and grows.
+#[test]
+fn progress_is_told_where_it_is_wanted() {
+    let mut client = Client::modern(&skilled());
+    let slow = "import time\nprint('warming up', flush=True)\ntime.sleep(2.3)";
+    let mut asked = script(slow);
+    asked["_meta"]["progressToken"] = "t-1".into();
+    let id = client.request("tools/call", asked);
+    let mut last = 0.0;
+    loop {
+        let message = client.next();
+        if message["id"] == id {
+            break;
+        }
+        assert_eq!(message["method"], "notifications/progress");
+        assert_eq!(message["params"]["progressToken"], "t-1");
+        let progress = message["params"]["progress"].as_f64().unwrap();
+        assert!(progress > last, "{message}");
+        last = progress;
+    }
+    assert!(last > 0.0);
+    client.ask("tools/call", script("import time; time.sleep(1.2)"));
+    client.assert_silent();
+}

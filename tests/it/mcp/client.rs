@@ -1,0 +1,177 @@
+//! A client of the Model Context Protocol, in the words of a test. It knows the
+//! protocol's frame and nothing of the server: one JSON object a line each way.
+
+use std::collections::VecDeque;
+
+use serde_json::{Value, json};
+
+use crate::harness::{Outcome, Running, Test};
+
+/// The version that each request of a modern client names.
+pub const MODERN: &str = "2026-07-28";
+/// The newest that begins with `initialize`.
+pub const LEGACY: &str = "2025-11-25";
+
+/// A server that runs, and what it has said.
+pub struct Client {
+    running: Running,
+    is_modern: bool,
+    next_id: u64,
+    /// Messages that came before the one that was waited for.
+    unread: VecDeque<Value>,
+}
+
+impl Client {
+    /// A client of 2026-07-28: every request says so.
+    pub fn modern(test: &Test) -> Client {
+        Client {
+            is_modern: true,
+            ..Client::bare(test)
+        }
+    }
+
+    /// A client of 2025-11-25 that has said so.
+    #[track_caller]
+    pub fn legacy(test: &Test) -> Client {
+        let mut client = Client::bare(test);
+        let params = json!({
+            "protocolVersion": LEGACY,
+            "capabilities": {},
+            "clientInfo": {"name": "test", "version": "1"},
+        });
+        let result = client.ask("initialize", params);
+        assert_eq!(result["protocolVersion"], LEGACY, "{result}");
+        client.tell("notifications/initialized", json!({}));
+        client
+    }
+
+    /// One that has said nothing yet.
+    pub fn bare(test: &Test) -> Client {
+        Client {
+            running: test.again().args(["mcp"]).stdin_open().spawn(),
+            is_modern: false,
+            next_id: 1,
+            unread: VecDeque::new(),
+        }
+    }
+
+    /// With options behind `mcp`.
+    pub fn modern_with(test: &Test, options: &[&str]) -> Client {
+        let test = test.again().args(["mcp"]).args(options).stdin_open();
+        Client {
+            running: test.spawn(),
+            is_modern: true,
+            next_id: 1,
+            unread: VecDeque::new(),
+        }
+    }
+
+    /// Sends a line as it is.
+    #[track_caller]
+    pub fn send(&mut self, line: impl AsRef<[u8]>) {
+        self.running.write_stdin(line);
+        self.running.write_stdin("\n");
+    }
+
+    /// Sends a request and does not wait; its id.
+    #[track_caller]
+    pub fn request(&mut self, method: &str, params: Value) -> u64 {
+        let mut params = params;
+        if self.is_modern {
+            params["_meta"]["io.modelcontextprotocol/protocolVersion"] = MODERN.into();
+            params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = json!({});
+        }
+        let id = self.next_id;
+        self.next_id += 1;
+        let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        self.send(request.to_string());
+        id
+    }
+
+    /// Sends a notification.
+    #[track_caller]
+    pub fn tell(&mut self, method: &str, params: Value) {
+        self.send(json!({"jsonrpc": "2.0", "method": method, "params": params}).to_string());
+    }
+
+    /// The next message, whatever it is.
+    #[track_caller]
+    pub fn next(&mut self) -> Value {
+        self.unread.pop_front().unwrap_or_else(|| self.read())
+    }
+
+    #[track_caller]
+    fn read(&mut self) -> Value {
+        let line = self.running.read_stdout_until("\n");
+        let message: Value = serde_json::from_str(&line).expect("each line is JSON");
+        assert_eq!(message["jsonrpc"], "2.0", "{line}");
+        message
+    }
+
+    /// The answer to a request, `result` or `error` and all; what comes before it is kept.
+    #[track_caller]
+    pub fn answer_to(&mut self, id: impl Into<Value>) -> Value {
+        let id = id.into();
+        let is_it = |message: &Value| message["id"] == id;
+        if let Some(at) = self.unread.iter().position(is_it) {
+            return self.unread.remove(at).unwrap();
+        }
+        loop {
+            let message = self.read();
+            if is_it(&message) {
+                return message;
+            }
+            self.unread.push_back(message);
+        }
+    }
+
+    /// Asks, and gives the result.
+    #[track_caller]
+    pub fn ask(&mut self, method: &str, params: Value) -> Value {
+        let id = self.request(method, params);
+        let answer = self.answer_to(id);
+        assert!(answer["error"].is_null(), "{method}: {answer}");
+        assert_eq!(
+            answer["result"]["resultType"] == "complete",
+            self.is_modern,
+            "{answer}"
+        );
+        answer["result"].clone()
+    }
+
+    /// Asks for what there is no result of: the error.
+    #[track_caller]
+    pub fn ask_in_vain(&mut self, method: &str, params: Value) -> Value {
+        let id = self.request(method, params);
+        let answer = self.answer_to(id);
+        assert!(answer["result"].is_null(), "{method}: {answer}");
+        answer["error"].clone()
+    }
+
+    /// Calls a tool.
+    #[track_caller]
+    pub fn call(&mut self, tool: &str, arguments: Value) -> Value {
+        self.ask("tools/call", json!({"name": tool, "arguments": arguments}))
+    }
+
+    /// That nothing was said that nobody waited for: one more question is
+    /// answered next.
+    #[track_caller]
+    pub fn assert_silent(&mut self) {
+        assert!(self.unread.is_empty(), "nobody has read {:?}", self.unread);
+        let id = self.request("tools/list", json!({}));
+        assert_eq!(self.next()["id"], id);
+    }
+
+    /// The program.
+    pub fn running(&mut self) -> &mut Running {
+        &mut self.running
+    }
+
+    /// Ends standard input, and waits for the program's end.
+    #[track_caller]
+    pub fn close(mut self) -> Outcome {
+        self.running.close_stdin();
+        self.running.wait()
+    }
+}
