@@ -3,11 +3,9 @@
 //! cancelled, and tells of its progress where that is wanted.
 
 use std::borrow::Cow;
-use std::cell::Cell;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::time::Instant;
 
-use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -16,6 +14,7 @@ use super::Server;
 use super::era::{Era, Reply};
 use super::methods::{Answer, Asked};
 use super::rpc::{Fault, Id};
+use super::running::Running;
 use crate::error::Result;
 use crate::event::{Event, Tally};
 use crate::limits;
@@ -30,16 +29,6 @@ pub struct Waiting {
     call: ToolCall,
     /// What progress is told under, as JSON.
     progress_token: Option<String>,
-}
-
-/// The call that runs.
-pub struct Running {
-    id: Id,
-    is_cancelled: Cell<bool>,
-    progress_token: Option<String>,
-    started: Instant,
-    /// When progress is told next.
-    next: Cell<Option<Instant>>,
 }
 
 /// What can be called here.
@@ -161,7 +150,7 @@ fn reply(call: &ToolCall, result: &ToolResult) -> Reply {
 /// refuse what is not so. A bare failure is a text.
 fn structured<'r>(tool: &str, content: &'r str) -> Option<&'r RawValue> {
     let schema = tools::find(tool)?.output()?;
-    let members: HashMap<Cow<'_, str>, IgnoredAny> = serde_json::from_str(content).ok()?;
+    let members: BTreeMap<Cow<'_, str>, &RawValue> = serde_json::from_str(content).ok()?;
     let required = schema["required"].as_array()?.iter();
     let mut required = required.filter_map(Value::as_str);
     required
@@ -209,22 +198,12 @@ impl Server<'_> {
 
     /// Runs a call to its end and answers it, unless nobody wants to know any more.
     pub(super) fn run(&self, waiting: &Waiting) -> Result<()> {
-        let started = Instant::now();
-        let token = waiting.progress_token.clone();
-        let next = token
-            .as_ref()
-            .and_then(|_| started.checked_add(limits::PROGRESS));
-        self.running.replace(Some(Running {
-            id: waiting.id.clone(),
-            is_cancelled: Cell::new(false),
-            progress_token: token,
-            started,
-            next: Cell::new(next),
-        }));
+        let running = Running::new(waiting.id.clone(), waiting.progress_token.clone());
+        self.running.replace(Some(running));
         let result = self.call(&waiting.call);
         let ran = self.running.take();
-        let is_cancelled = ran.is_some_and(|ran| ran.is_cancelled.get());
-        if !is_cancelled && !self.has_ended.get() {
+        let is_wanted = ran.is_some_and(|ran| ran.is_wanted());
+        if is_wanted && !self.has_ended.get() {
             self.bench.patience.check()?;
             self.send(
                 &waiting
@@ -250,7 +229,7 @@ impl Server<'_> {
         if let Some(running) = &*self.running.borrow()
             && running.id == id
         {
-            running.is_cancelled.set(true);
+            running.cancel();
         }
         self.waiting.borrow_mut().retain(|waiting| waiting.id != id);
     }
@@ -262,35 +241,5 @@ impl Server<'_> {
             let calls = text::counted(waiting, "call");
             self.warn(&format!("standard input has ended: {calls} did not run"));
         }
-    }
-}
-
-impl Running {
-    /// When it has something to tell.
-    pub fn due(&self) -> Option<Instant> {
-        self.next.get()
-    }
-
-    /// Whether it may go on.
-    pub fn goes_on(&self) -> bool {
-        !self.is_cancelled.get()
-    }
-
-    /// What it tells now, if it is time: how long it has run.
-    pub fn progress(&self) -> Option<String> {
-        let now = Instant::now();
-        let token = self.progress_token.as_ref()?;
-        self.next.get().filter(|next| now >= *next)?;
-        self.next.set(now.checked_add(limits::PROGRESS));
-        let seconds = self.started.elapsed().as_secs_f64();
-        let params = json!({
-            "progress": (seconds * 10.0).round() / 10.0,
-            "message": format!("running for {seconds:.0} s"),
-        });
-        let params = params.to_string();
-        let params = params.strip_prefix('{').unwrap_or_default();
-        Some(format!(
-            r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{token},{params}}}"#
-        ))
     }
 }

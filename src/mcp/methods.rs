@@ -73,9 +73,9 @@ static METHODS: &[Method] = &[
     first("initialize", |server, asked| {
         Some(lifecycle::initialize(server, asked))
     }),
-    first("ping", |_, _| Some(lifecycle::ping())),
+    first("ping", |_, _| Some(Ok(lifecycle::ping()))),
     method("server/discover", &[Era::Modern], |server, _| {
-        Some(lifecycle::discover(server))
+        Some(Ok(lifecycle::discover(server)))
     }),
     method("tools/list", BOTH, |server, asked| {
         Some(calls::list(server, asked))

@@ -18,18 +18,20 @@ use crate::error::{Error, Kind, Result};
 use crate::limits;
 use crate::text;
 use crate::tools::Workbench;
+use crate::world::attendant::{Attendant, Stream};
 use crate::world::input::{Input, Piece};
 use crate::world::output::Output;
-use crate::world::process::{Attendant, Stream};
 
 mod calls;
 mod era;
 mod lifecycle;
 mod methods;
 mod rpc;
+mod running;
 
-use calls::{Running, Waiting};
+use calls::Waiting;
 use rpc::Incoming;
+use running::Running;
 
 /// A server: one client, on standard input and output.
 pub struct Server<'s> {
@@ -169,11 +171,18 @@ impl Attendant for Server<'_> {
             self.has_ended.set(true);
         }
         let running = self.running.borrow();
-        if let Some(progress) = running.as_ref().and_then(Running::progress) {
+        if let Some(progress) = running
+            .as_ref()
+            .and_then(|running| running.tell(self.bench.secrets))
+        {
             self.send(&progress);
         }
-        !self.has_ended.get() && running.as_ref().is_none_or(Running::goes_on)
+        !self.has_ended.get() && running.as_ref().is_none_or(Running::is_wanted)
     }
 
-    fn hear(&self, _stream: Stream, _bytes: &[u8]) {}
+    fn hear(&self, stream: Stream, bytes: &[u8]) {
+        if let Some(running) = &*self.running.borrow() {
+            running.hear(stream, bytes);
+        }
+    }
 }

@@ -19,9 +19,11 @@ use crate::config::{Python, Scripts};
 use crate::limits;
 use crate::skills::Skill;
 use crate::skills::python::{Interpreter, is_executable};
+use crate::world::attendant::Attendant;
 use crate::world::capture::Caps;
 use crate::world::patience::Patience;
 use crate::world::process::{self, Ending, Job, Leftovers, Outcome};
+use crate::world::signal::Interrupt;
 
 /// Tells what it was started as: the lengths of its answers, and then these.
 const PROGRAM: &str = "import os, sys
@@ -89,6 +91,7 @@ impl Shims {
         skill: &Skill,
         scripts: &Scripts,
         patience: &Patience,
+        attendant: Option<&dyn Attendant>,
         limit: Duration,
     ) -> Interpreter {
         // A sandboxed program cannot look at itself in `/proc`, and one without a
@@ -100,12 +103,21 @@ impl Shims {
         let key = (python.program.clone(), skill.path.clone());
         let known = self.answers.borrow().get(&key).cloned();
         let answer = known.unwrap_or_else(|| {
-            let answer = ask(&python, skill, scripts, patience, limit);
+            let limit = patience.at_most(limit.min(limits::PYTHON_SHIM));
+            let answer = ask(
+                &python,
+                skill,
+                scripts,
+                &patience.interrupt,
+                attendant,
+                limit,
+            );
             // Who was interrupted has not answered.
-            if patience.check().is_ok() {
-                self.answers.borrow_mut().insert(key, answer.clone());
+            if patience.check().is_ok() && answer != Err(Dismissed) {
+                let answer = answer.clone().unwrap_or_default();
+                self.answers.borrow_mut().insert(key, answer);
             }
-            answer
+            answer.unwrap_or_default()
         });
         // It may have been removed meanwhile.
         answer
@@ -125,13 +137,18 @@ fn is_shim(program: &Path) -> bool {
     is_script || !name.as_bytes().starts_with(b"python")
 }
 
+/// Nobody wants to know any more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Dismissed;
+
 fn ask(
     shim: &Interpreter,
     skill: &Skill,
     scripts: &Scripts,
-    patience: &Patience,
+    interrupt: &Interrupt,
+    attendant: Option<&dyn Attendant>,
     limit: Duration,
-) -> Option<Interpreter> {
+) -> Result<Option<Interpreter>, Dismissed> {
     let environment = shim.environment(skill, scripts);
     // That is the scripts' own, but no module of the skill is loaded.
     let mut args = ["-I", "-S", "-c", PROGRAM].map(OsString::from).to_vec();
@@ -142,19 +159,35 @@ fn ask(
         folder: &skill.path,
         environment: &environment,
         stdin: b"",
-        limit: patience.at_most(limit.min(limits::PYTHON_SHIM)),
+        limit,
         leftovers: Leftovers::Kill,
         caps: Caps {
             head_bytes: limits::PYTHON_SHIM_ANSWER_BYTES,
             tail_bytes: 0,
         },
-        interrupt: &patience.interrupt,
+        interrupt,
         scratch: None,
         confine: None,
-        attendant: None,
+        attendant,
     };
-    let outcome = process::run(&job).ok()?;
-    let told = Told::of(&outcome)?;
+    // What it says is no script's output.
+    let Ok(outcome) = process::run_heard(&job, &mut |_, _| {}) else {
+        return Ok(None);
+    };
+    if outcome.dismissed {
+        return Err(Dismissed);
+    }
+    Ok(judge(&outcome, skill, &args, &environment))
+}
+
+/// What it was started as, if that is all that the shim does.
+fn judge(
+    outcome: &Outcome,
+    skill: &Skill,
+    args: &[OsString],
+    environment: &Environment,
+) -> Option<Interpreter> {
+    let told = Told::of(outcome)?;
     let real = told.executable.canonicalize().ok()?;
     let is_detour = told.executable.is_absolute()
         && real == told.running
@@ -162,7 +195,7 @@ fn ask(
         && told.leads
         && told.words == args
         && told.has_inherited()
-        && others(&told.environment) == others(&environment);
+        && others(&told.environment) == others(environment);
     is_detour.then(|| Interpreter {
         program: told.executable,
         venv: None,

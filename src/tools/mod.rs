@@ -17,8 +17,8 @@ use crate::skills::shim::Shims;
 use crate::skills::{Catalogue, Fault, Skills};
 use crate::text;
 use crate::tool::{Effects, ToolCall, ToolDefinition, ToolResult, parse_arguments};
+use crate::world::attendant::Attendant;
 use crate::world::patience::Patience;
-use crate::world::process::Attendant;
 
 mod get_skill;
 mod list_skills;

@@ -174,10 +174,9 @@ impl Input {
 
     /// Reads once, without waiting where something is there; false at the end.
     pub fn fill(&mut self) -> io::Result<bool> {
-        let mut piece = [0u8; limits::READ_BYTES];
-        match self.file.read(&mut piece) {
+        match self.lines.fill(&mut self.file) {
             Ok(0) => self.at_end = true,
-            Ok(count) => self.lines.push(&piece[..count]),
+            Ok(_) => {}
             Err(error) if is_passing(&error) => {}
             Err(error) => return Err(error),
         }

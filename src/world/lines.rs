@@ -1,8 +1,10 @@
 //! Lines of a stream of bytes, as they come in, each bounded.
 //!
 //! Memory stays at the bound and one read, however long a line is and however
-//! many there are: of one that is too long nothing is kept. Nothing here reads
-//! or waits, and no byte is judged.
+//! many there are: of one that is too long nothing is kept. Nothing here waits,
+//! and no byte is judged.
+
+use std::io::{self, Read};
 
 use crate::limits;
 
@@ -32,6 +34,16 @@ impl Lines {
     pub fn push(&mut self, bytes: &[u8]) {
         self.forget();
         self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Reads once; how many bytes came.
+    pub fn fill(&mut self, reader: &mut impl Read) -> io::Result<usize> {
+        self.forget();
+        let length = self.bytes.len();
+        self.bytes.resize(length + limits::READ_BYTES, 0);
+        let read = reader.read(&mut self.bytes[length..]);
+        self.bytes.truncate(length + *read.as_ref().unwrap_or(&0));
+        read
     }
 
     /// Whether nothing is left of the stream as far as it came.

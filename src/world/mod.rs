@@ -1,6 +1,7 @@
 //! The world outside: processes, files, network, signals, terminals. The only
 //! layer with `unsafe`, each with its reason.
 
+pub mod attendant;
 pub mod capture;
 pub mod clock;
 pub mod confined;
@@ -8,7 +9,7 @@ pub mod files;
 mod guardian;
 pub mod harden;
 pub mod input;
-mod lines;
+pub mod lines;
 pub mod lock;
 pub mod net;
 pub mod output;

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use crate::error::{Error, Kind};
 use crate::limits;
+use crate::world::attendant::Attendant;
 use crate::world::signal::Interrupt;
 
 /// How long a run may still go on, and what ends it early.
@@ -32,6 +33,8 @@ pub enum Stop {
     Deadline,
     /// Nothing happened for this long.
     Silence(Duration),
+    /// Who is served meanwhile does not let it go on.
+    Dismissed,
     /// Something came all the time, but not all of it within this time.
     Dripping(Duration),
 }
@@ -102,48 +105,68 @@ impl Patience {
                 (None, Some(deadline)) => Some(deadline.saturating_duration_since(Instant::now())),
                 (None, None) => None,
             };
-            if poll(what, self.interrupt.as_fd(), left) {
+            let [is_ready, _] = poll([what, None], self.interrupt.as_fd(), left);
+            if is_ready {
                 return Ok(());
+            }
+        }
+    }
+
+    /// Waits until `what` is ready, as long as that takes, and serves somebody
+    /// else meanwhile.
+    pub fn wait_with(
+        &self,
+        what: (BorrowedFd<'_>, Readiness),
+        attendant: Option<&dyn Attendant>,
+    ) -> Result<(), Stop> {
+        let Some(attendant) = attendant else {
+            return self.wait(Some(what), None);
+        };
+        loop {
+            self.check()?;
+            let until = self.deadline.into_iter().chain(attendant.due()).min();
+            let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+            let theirs = attendant.descriptor().map(|fd| (fd, Readiness::Read));
+            let waited = poll([Some(what), theirs], self.interrupt.as_fd(), left);
+            match waited {
+                [true, _] => return Ok(()),
+                [false, has_come] if !attendant.serve(has_come) => return Err(Stop::Dismissed),
+                [false, _] => {}
             }
         }
     }
 }
 
-/// One `poll`: whether `what` is ready. Returns early for a signal.
+/// One `poll`: which of these is ready. Returns early for a signal.
 fn poll(
-    what: Option<(BorrowedFd<'_>, Readiness)>,
+    what: [Option<(BorrowedFd<'_>, Readiness)>; 2],
     interrupt: Option<BorrowedFd<'_>>,
     limit: Option<Duration>,
-) -> bool {
-    // Negative descriptors are passed over by the kernel.
-    let mut fds = [libc::pollfd {
-        fd: -1,
-        events: 0,
+) -> [bool; 2] {
+    let signals = interrupt.map(|fd| (fd, Readiness::Read));
+    let [first, second] = what;
+    let mut fds = [first, second, signals].map(|what| libc::pollfd {
+        // Negative descriptors are passed over by the kernel.
+        fd: what.map_or(-1, |(fd, _)| fd.as_raw_fd()),
+        events: match what {
+            Some((_, Readiness::Write)) => libc::POLLOUT,
+            _ => libc::POLLIN,
+        },
         revents: 0,
-    }; 2];
-    if let Some((fd, readiness)) = what {
-        fds[0].fd = fd.as_raw_fd();
-        fds[0].events = match readiness {
-            Readiness::Read => libc::POLLIN,
-            Readiness::Write => libc::POLLOUT,
-        };
-    }
-    if let Some(fd) = interrupt {
-        fds[1].fd = fd.as_raw_fd();
-        fds[1].events = libc::POLLIN;
-    }
+    });
     // Rounded up: a limit of 0.3 ms must not become a busy loop.
     let milliseconds = limit.map_or(-1, |limit| {
         i32::try_from(limit.as_micros().div_ceil(1000)).unwrap_or(i32::MAX)
     });
-    // SAFETY: `fds` is an array of two entries that outlives the call.
-    let ready = unsafe { libc::poll(fds.as_mut_ptr(), 2, milliseconds) };
+    // SAFETY: `fds` is an array of three entries that outlives the call.
+    let ready = unsafe { libc::poll(fds.as_mut_ptr(), 3, milliseconds) };
     if ready < 0 && io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
         // Where the system cannot wait, whoever asked has to try; not too often.
         thread::sleep(limits::SWEEP_ROUND);
-        return what.is_some();
+        return what.map(|what| what.is_some());
     }
-    ready > 0 && fds[0].revents != 0
+    let [first, second, _] = fds.map(|fd| ready > 0 && fd.revents != 0);
+    [first, second]
 }
 
 impl fmt::Display for Stop {
@@ -151,6 +174,7 @@ impl fmt::Display for Stop {
         match self {
             Stop::Interrupted(_) => f.write_str("interrupted"),
             Stop::Deadline => f.write_str("the time for the whole run (--timeout) is over"),
+            Stop::Dismissed => f.write_str("cancelled by who asked for it"),
             Stop::Silence(limit) => write!(f, "nothing came for {} s", limit.as_secs_f32()),
             Stop::Dripping(limit) => write!(f, "only a part came within {} s", limit.as_secs_f32()),
         }
@@ -179,7 +203,7 @@ impl From<Stop> for Error {
         match stop {
             Stop::Interrupted(signal) => Error::interrupted(signal),
             Stop::Deadline => Error::new(Kind::Limit, format!("failed to finish: {stop}")),
-            Stop::Silence(_) | Stop::Dripping(_) => {
+            Stop::Silence(_) | Stop::Dripping(_) | Stop::Dismissed => {
                 Error::new(Kind::Temporary, format!("failed to wait: {stop}"))
             }
         }
@@ -189,7 +213,10 @@ impl From<Stop> for Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::cell::Cell;
     use std::os::fd::AsFd;
+
+    use crate::world::attendant::Stream;
 
     #[test]
     fn waiting_ends_by_readiness_silence_or_deadline() {
@@ -209,5 +236,42 @@ mod tests {
         drop(writer);
         assert_eq!(patience.wait(readable, Some(limit)), Ok(()));
         assert_eq!(patience.pause(Duration::from_micros(100)), Ok(()));
+    }
+
+    /// Told something once, and then tired of it.
+    struct Once {
+        pipe: io::PipeReader,
+        told: Cell<bool>,
+    }
+
+    impl Attendant for Once {
+        fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+            Some(self.pipe.as_fd())
+        }
+        fn due(&self) -> Option<Instant> {
+            None
+        }
+        fn attend(&self, is_ready: bool) -> bool {
+            assert!(is_ready);
+            !self.told.replace(true)
+        }
+        fn hear(&self, _stream: Stream, _bytes: &[u8]) {}
+    }
+
+    #[test]
+    fn who_is_served_meanwhile_may_end_the_waiting() {
+        let (silent, writer) = io::pipe().unwrap();
+        let (pipe, theirs) = io::pipe().unwrap();
+        let once = Once {
+            pipe,
+            told: Cell::new(false),
+        };
+        drop(theirs);
+        let patience = Patience::endless();
+        let what = (silent.as_fd(), Readiness::Read);
+        assert_eq!(patience.wait_with(what, Some(&once)), Err(Stop::Dismissed));
+        drop(writer);
+        assert_eq!(patience.wait_with(what, None), Ok(()));
+        assert_eq!(patience.wait_with(what, Some(&once)), Ok(()));
     }
 }

@@ -16,7 +16,6 @@ mod leash;
 mod streams;
 
 use std::ffi::OsString;
-use std::fmt;
 use std::io::{self, ErrorKind, Read};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::Path;
@@ -26,6 +25,7 @@ use std::time::{Duration, Instant};
 use crate::limits;
 use libc::c_int;
 
+pub use super::attendant::{Attendant, Stream};
 use super::capture::{Caps, Capture};
 use super::guardian::Report;
 use super::scratch::Scratch;
@@ -62,29 +62,6 @@ pub struct Job<'a> {
     pub confine: Option<Confine>,
     /// Whoever is served meanwhile.
     pub attendant: Option<&'a dyn Attendant>,
-}
-
-/// Somebody who has other things to do while a program runs, in the same thread:
-/// the same `poll` that waits for the program waits for him. Until what he is
-/// called for returns the program's output waits, and its limit.
-pub trait Attendant {
-    /// What he waits to read; `None`: there is nothing more to come.
-    fn descriptor(&self) -> Option<BorrowedFd<'_>>;
-
-    /// When he wants to be called although nothing has come.
-    fn due(&self) -> Option<Instant>;
-
-    /// Something has come (`is_ready`), or it is time. Whether the program may go on.
-    fn attend(&self, is_ready: bool) -> bool;
-
-    /// Hears the program's output as it comes, in pieces that end anywhere.
-    fn hear(&self, stream: Stream, bytes: &[u8]);
-}
-
-impl fmt::Debug for dyn Attendant + '_ {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Attendant")
-    }
 }
 
 /// Called in the program's process, last before it starts. It runs after a
@@ -136,15 +113,6 @@ pub struct Outcome {
     pub unread: bool,
     /// From its start to its end, and its family's.
     pub duration: Duration,
-}
-
-/// One of a program's output streams.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stream {
-    /// Standard output.
-    Out,
-    /// Standard error.
-    Err,
 }
 
 /// Hears a program's output as it comes, in pieces that end anywhere. While it
@@ -218,6 +186,7 @@ struct Watch<'a> {
 
 /// Which descriptors have something to say.
 #[derive(Clone, Copy)]
+#[allow(clippy::struct_excessive_bools, reason = "one for each descriptor")]
 struct Ready {
     outputs: [bool; 2],
     channel: bool,
@@ -340,11 +309,8 @@ impl<'a> Watch<'a> {
     }
 
     fn attend(&mut self, is_ready: bool) {
-        let Some(attendant) = self.attendant() else {
-            return;
-        };
-        let is_due = || attendant.due().is_some_and(|due| Instant::now() >= due);
-        if (is_ready || is_due()) && !attendant.attend(is_ready) {
+        let attendant = self.attendant();
+        if attendant.is_some_and(|attendant| !attendant.serve(is_ready)) {
             self.dismissed = true;
             self.kill();
         }

@@ -7,6 +7,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
 use crate::limits;
+use crate::world::attendant::Attendant;
 use crate::world::patience::{Patience, Readiness};
 
 /// An open terminal. Neither writing nor reading holds up a signal's end: the
@@ -56,10 +57,16 @@ impl Terminal {
     }
 
     /// The line that is typed after the question; `None` at the end of typing.
-    pub fn ask(&mut self, question: &str, patience: &Patience) -> io::Result<Option<String>> {
+    /// While it is thought about somebody else is served.
+    pub fn ask(
+        &mut self,
+        question: &str,
+        patience: &Patience,
+        attendant: Option<&dyn Attendant>,
+    ) -> io::Result<Option<String>> {
         self.forget_typing()?;
         self.say(question, patience)?;
-        let line = self.line(patience);
+        let line = self.line(patience, attendant);
         if !matches!(line, Ok(Some(_))) {
             // Nobody pressed Enter.
             let _ = self.file.write(b"\n");
@@ -76,10 +83,14 @@ impl Terminal {
         }
     }
 
-    fn line(&mut self, patience: &Patience) -> io::Result<Option<String>> {
+    fn line(
+        &mut self,
+        patience: &Patience,
+        attendant: Option<&dyn Attendant>,
+    ) -> io::Result<Option<String>> {
         let mut line = Vec::new();
         while line.len() <= limits::TERMINAL_LINE_BYTES {
-            patience.wait(Some((self.file.as_fd(), Readiness::Read)), None)?;
+            patience.wait_with((self.file.as_fd(), Readiness::Read), attendant)?;
             let mut piece = [0; limits::PIPE_READ_BYTES];
             match self.file.read(&mut piece) {
                 Ok(0) => return Ok(None),

@@ -100,7 +100,9 @@ impl Proposal<'_> {
             )?;
         }
         loop {
-            let answer = terminal.ask(QUESTION, patience)?.unwrap_or_default();
+            let answer = terminal
+                .ask(QUESTION, patience, bench.attendant)?
+                .unwrap_or_default();
             match answer.trim().to_lowercase().as_str() {
                 "y" | "yes" => return Ok(Answer::Once),
                 "a" | "all" => return Ok(Answer::Always),

@@ -213,7 +213,14 @@ fn execute(
     };
     // What a shim takes to answer is the script's time, as its start is.
     let began = Instant::now();
-    let python = (bench.shims).behind(python, skill, scripts, bench.patience, limit);
+    let python = (bench.shims).behind(
+        python,
+        skill,
+        scripts,
+        bench.patience,
+        bench.attendant,
+        limit,
+    );
     let asked = began.elapsed();
     if let Err(Stop::Interrupted(_)) = bench.patience.check() {
         return ToolResult::failure("interrupted by the user");

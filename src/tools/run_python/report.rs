@@ -13,6 +13,7 @@ use crate::skills::setup::lacks_listed;
 use crate::text;
 use crate::tool::{ToolResult, milliseconds};
 use crate::tools::run_python::confined::Confined;
+use crate::world::patience::Stop;
 use crate::world::process::{Ending, Outcome};
 
 /// The result as the model reads it.
@@ -69,7 +70,7 @@ impl<'r> Report<'r> {
         let error = if outcome.interrupted.is_some() {
             Some("interrupted by the user".to_string())
         } else if outcome.dismissed {
-            Some("cancelled by who asked for it".to_string())
+            Some(Stop::Dismissed.to_string())
         } else if outcome.timed_out {
             Some(match ran.limit {
                 Some(limit) => format!("stopped at the time limit of {} s", limit.as_secs()),

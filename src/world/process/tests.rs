@@ -1,7 +1,9 @@
 //! One job at a time, against real shells and daemons.
 
+use std::cell::Cell;
 use std::ffi::OsString;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Write};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 use std::time::{Duration, Instant};
 use std::{fs, io};
@@ -253,4 +255,62 @@ fn all_output_is_heard_also_what_is_not_kept() {
         heard,
         expected.map(|(stream, text)| (stream, text.to_string()))
     );
+}
+
+/// Somebody who waits for a pipe, wants to be called every 20 ms, and counts.
+struct Counting {
+    pipe: io::PipeReader,
+    came: Cell<u32>,
+    called: Cell<u32>,
+    /// The program may go on until he was called so often.
+    patience: u32,
+    next: Cell<Instant>,
+}
+
+impl Attendant for Counting {
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        (self.came.get() == 0).then(|| self.pipe.as_fd())
+    }
+
+    fn due(&self) -> Option<Instant> {
+        Some(self.next.get())
+    }
+
+    fn attend(&self, is_ready: bool) -> bool {
+        self.came.set(self.came.get() + u32::from(is_ready));
+        self.called.set(self.called.get() + 1);
+        self.next.set(Instant::now() + Duration::from_millis(20));
+        self.called.get() < self.patience
+    }
+
+    fn hear(&self, stream: Stream, bytes: &[u8]) {
+        assert_eq!((stream, bytes), (Stream::Out, &b"on\n"[..]));
+    }
+}
+
+#[test]
+fn somebody_is_served_while_a_program_runs_and_may_end_it() {
+    for (patience, ending) in [
+        (u32::MAX, Ending::Exited(0)),
+        (3, Ending::Signaled(libc::SIGKILL)),
+    ] {
+        let (pipe, mut writer) = io::pipe().expect("two descriptors are free");
+        writer.write_all(b"x").expect("it has room");
+        // As long as any job may last.
+        let counting: &Counting = Box::leak(Box::new(Counting {
+            pipe,
+            came: Cell::new(0),
+            called: Cell::new(0),
+            patience,
+            next: Cell::new(Instant::now() + Duration::from_millis(20)),
+        }));
+        let script = "echo on; sleep 0.5";
+        let outcome = run_shell(script, |job| job.attendant = Some(counting)).expect("starts");
+        assert_eq!(outcome.ending, ending);
+        assert_eq!(outcome.dismissed, patience == 3);
+        assert_eq!(counting.came.get(), 1);
+        let called = counting.called.get();
+        assert!(called == 3 || patience > 3 && called > 5, "{called}");
+        assert!(outcome.duration < Duration::from_secs(5));
+    }
 }

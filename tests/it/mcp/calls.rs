@@ -200,6 +200,11 @@ fn progress_is_told_where_it_is_wanted() {
         let progress = message["params"]["progress"].as_f64().unwrap();
         assert!(progress > last, "{message}");
         last = progress;
+        let told = message["params"]["message"].as_str().unwrap();
+        assert!(
+            told.starts_with("running for ") && told.ends_with(" s: warming up"),
+            "{told}"
+        );
     }
     assert!(last > 0.0);
     client.ask("tools/call", script("import time; time.sleep(1.2)"));

@@ -1,6 +1,12 @@
 //! A client of the Model Context Protocol, in the words of a test. It knows the
 //! protocol's frame and nothing of the server: one JSON object a line each way.
 
+#![allow(
+    dead_code,
+    clippy::needless_pass_by_value,
+    reason = "the words of a language: `json!` stands in the calls, and not every test uses all"
+)]
+
 use std::collections::VecDeque;
 
 use serde_json::{Value, json};
