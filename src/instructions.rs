@@ -19,6 +19,9 @@ pub use template::{read, unknown};
 
 const WITHOUT_SKILLS: &str = "You are a helpful assistant. Answer briefly and exactly.";
 
+const NONE_YET: &str =
+    "There are no skills here yet; list_skills says why, and shows those that come.";
+
 const BEGIN: &str = "\
 You have skills: folders with instructions, files and Python scripts.
 - When a skill fits the request, first read it with get_skill and follow it; when none fits, answer directly.
@@ -142,10 +145,10 @@ pub fn guide(catalogue: &Catalogue, runs_scripts: bool) -> String {
     } else {
         WITHOUT_SCRIPTS
     };
-    let skills = list(&listed, limits::CATALOGUE_BYTES);
     if listed.is_empty() {
-        return format!("{BEGIN}{scripts}");
+        return NONE_YET.to_string();
     }
+    let skills = list(&listed, limits::CATALOGUE_BYTES);
     format!("{BEGIN}{scripts}\nSkills:\n{skills}")
 }
 

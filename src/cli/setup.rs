@@ -88,6 +88,12 @@ pub struct Examined {
     pub settings: Settings,
 }
 
+/// Tells a log, and whoever reads records, that the run begins.
+pub fn start_log(catalogue: &Catalogue, output: &mut Output) {
+    let names = catalogue.usable().map(|skill| skill.name.as_str());
+    output.start(&names.collect::<Vec<_>>());
+}
+
 impl Run {
     /// Reads the settings and makes sense of them.
     pub fn new(typed: Typed, start: &Start, needs: Needs, output: &mut Output) -> Result<Run> {
@@ -205,13 +211,18 @@ impl Run {
         }
     }
 
-    /// Tells a log, where there is one, that the run begins, without a conversation.
-    pub fn start_log(&self, output: &mut Output) {
-        if self.typed.log.is_some() {
-            let catalogue = self.skills.catalogue();
-            let names = catalogue.usable().map(|skill| skill.name.as_str());
-            output.start(&names.collect::<Vec<_>>());
+    /// Begins to serve: what is wrong with the skills is told, and a log that it starts.
+    pub fn begin_serving(&self, output: &mut Output) {
+        let catalogue = self.skills.catalogue();
+        let is_usable = catalogue.usable().next().is_some();
+        if !is_usable {
+            output.warn(&format!(
+                "{}: there is nothing to serve yet (--skills DIR names a folder of skills)",
+                self.without_skills(&catalogue)
+            ));
         }
+        self.tell_problems(&catalogue, is_usable, output);
+        start_log(&catalogue, output);
     }
 
     /// The instructions of a conversation and the tools that go with them.
@@ -241,8 +252,7 @@ impl Run {
                 why.unwrap_or_default()
             ));
         }
-        let names = catalogue.usable().map(|skill| skill.name.as_str());
-        output.start(&names.collect::<Vec<_>>());
+        start_log(&catalogue, output);
         if let Given::Template(text) = &self.given
             && let Some(word) = instructions::unknown(text)
         {

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::time::Instant;
 
 use crate::cli::args::{Typed, usage};
-use crate::cli::setup::{Run, Start};
+use crate::cli::setup::{Run, Start, start_log};
 use crate::config::Needs;
 use crate::error::{Error, Kind, Result};
 use crate::event::{Event, Tally};
@@ -62,7 +62,9 @@ fn recorded(
     run: &Run,
     output: &mut Output,
 ) -> Result<(ToolResult, std::result::Result<(), Stop>)> {
-    run.start_log(output);
+    if run.typed.log.is_some() {
+        start_log(&run.skills.catalogue(), output);
+    }
     output.record(&Event::ToolCall { call, summary: "" });
     // What cannot be written down must not run.
     run.patience.check()?;
