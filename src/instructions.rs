@@ -239,6 +239,7 @@ mod tests {
             name: format!("skill-{number:05}"),
             description: description.to_string(),
             alias: None,
+            argument_hint: None,
             path: PathBuf::new(),
             problems: Vec::new(),
             is_for_model: true,

@@ -16,7 +16,7 @@ pub fn implementation() -> Value {
 }
 
 fn capabilities() -> Value {
-    json!({"tools": {}})
+    json!({"tools": {}, "prompts": {}})
 }
 
 /// For the client's model: how to work with skills, and which there are.

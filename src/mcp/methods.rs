@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use super::Server;
 use super::era::{Era, Meta, Reply};
 use super::rpc::{Fault, METHOD_NOT_FOUND, Request};
-use super::{calls, lifecycle};
+use super::{calls, lifecycle, prompts};
 use crate::limits;
 use crate::text;
 
@@ -81,6 +81,12 @@ static METHODS: &[Method] = &[
         Some(calls::list(server, asked))
     }),
     method("tools/call", BOTH, calls::call),
+    method("prompts/list", BOTH, |server, asked| {
+        Some(prompts::list(server, asked))
+    }),
+    method("prompts/get", BOTH, |server, asked| {
+        Some(prompts::get(server, asked))
+    }),
 ];
 
 /// Answers a request, and tells by which rules.

@@ -26,6 +26,7 @@ mod calls;
 mod era;
 mod lifecycle;
 mod methods;
+mod prompts;
 mod rpc;
 mod running;
 
@@ -131,6 +132,15 @@ impl Server<'_> {
                 ));
             }
         }
+    }
+
+    /// What a skill says of itself, as one line of at most so many bytes that
+    /// holds no credentials.
+    fn line(&self, text: &str, most_bytes: usize) -> String {
+        let line = text::one_line(text, text.len());
+        // Masked first: a cut would leave a part that nobody knows.
+        let line = self.bench.secrets.mask_shortened(&line);
+        text::cut_words(&text::printable(&line), most_bytes).into_owned()
     }
 
     /// Sends one message.

@@ -20,6 +20,8 @@ pub const INVALID_REQUEST: i32 = -32_600;
 pub const METHOD_NOT_FOUND: i32 = -32_601;
 /// What is asked for is wrong, or is not there.
 pub const INVALID_PARAMS: i32 = -32_602;
+/// It is there, and cannot be had.
+pub const INTERNAL_ERROR: i32 = -32_603;
 
 /// What a request is answered under: a string or an integer, as JSON text.
 #[derive(Clone, Debug, PartialEq, Eq)]

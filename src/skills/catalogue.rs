@@ -18,6 +18,8 @@ pub struct Summary {
     pub description: String,
     /// Another name, from the frontmatter.
     pub alias: Option<String>,
+    /// What a person types behind the name, as the frontmatter says it, in one line.
+    pub argument_hint: Option<String>,
     /// Whether the model is told of it: not with `disable-model-invocation`,
     /// then it is the user who invokes it.
     pub is_for_model: bool,
@@ -73,6 +75,7 @@ impl Summary {
             name: name.to_string(),
             description: String::new(),
             alias: None,
+            argument_hint: None,
             is_for_model: true,
             is_for_users: true,
             has_document: true,

@@ -22,6 +22,7 @@ use crate::skills::nested;
 use crate::skills::skeleton::valid_name;
 use crate::skills::skill::{DOCUMENT, open_document};
 use crate::skills::{Problem, Severity};
+use crate::text;
 use crate::world::confined::{OpenFile, Refusal, Root};
 
 /// Reads the folders, in the order in which they win a name.
@@ -231,6 +232,9 @@ impl Reading {
             name: name.to_string(),
             description,
             alias: matter.name().filter(|alias| alias != name),
+            argument_hint: matter
+                .as_written("argument-hint")
+                .map(|hint| text::one_line(&hint, limits::DESCRIPTION_BYTES)),
             is_for_model: !is_true(matter.fields.get("disable-model-invocation")),
             is_for_users: invocation::is_for_users(&matter),
             has_document: true,

@@ -2,5 +2,6 @@
 
 mod calls;
 mod client;
+mod prompts;
 
 use client::Client;

@@ -1,0 +1,209 @@
+//! Skills as prompts, for clients that offer them as commands.
+
+use serde_json::{Value, json};
+
+use super::Client;
+use crate::harness::Test;
+
+fn document(name: &str, more: &str, body: &str) -> String {
+    format!("---\nname: {name}\ndescription: Does   {name}.\n{more}---\n\n{body}\n")
+}
+
+fn names(listed: &Value) -> Vec<&str> {
+    let prompts = listed["prompts"].as_array().unwrap();
+    let names = prompts.iter().map(|prompt| prompt["name"].as_str());
+    names.map(Option::unwrap).collect()
+}
+
+fn text(got: &Value) -> &str {
+    assert_eq!(got["messages"].as_array().unwrap().len(), 1, "{got}");
+    assert_eq!(got["messages"][0]["role"], "user");
+    assert_eq!(got["messages"][0]["content"]["type"], "text");
+    got["messages"][0]["content"]["text"].as_str().unwrap()
+}
+
+/// R-MCP-5: the skills that a person may invoke, in both eras.
+#[test]
+fn skills_for_people_are_prompts() {
+    let test = Test::new()
+        .skill("plain", &document("plain", "", "# Plain"))
+        .skill(
+            "hinted",
+            &document("other", "argument-hint: [file] [format]\n", "$0"),
+        )
+        .skill(
+            "quiet",
+            &document("quiet", "disable-model-invocation: true\n", "# Q"),
+        )
+        .skill(
+            "inner",
+            &document("inner", "user-invocable: false\n", "# I"),
+        )
+        .skill("größe 日", "# Size\n\nMeasures things.\n")
+        .folder("skills/empty");
+    let (mut legacy, mut modern) = (Client::legacy(&test), Client::modern(&test));
+    let (old, new) = (
+        legacy.ask("prompts/list", json!({})),
+        modern.ask("prompts/list", json!({})),
+    );
+    assert_eq!(old["prompts"], new["prompts"]);
+    assert_eq!(
+        (&new["cacheScope"], &old["cacheScope"]),
+        (&json!("private"), &Value::Null)
+    );
+    assert!(new["ttlMs"].is_u64());
+    assert_eq!(names(&new), ["größe 日", "hinted", "plain", "quiet"]);
+    let hinted = &new["prompts"][1];
+    assert_eq!(
+        *hinted,
+        json!({
+            "name": "hinted",
+            "title": "other",
+            "description": "Does other.",
+            "arguments": [{
+                "name": "arguments",
+                "description": "[file] [format]",
+                "required": false,
+            }],
+        })
+    );
+    let plain = &new["prompts"][2]["arguments"][0]["description"];
+    assert!(plain.as_str().unwrap().contains("work on"), "{plain}");
+    let discovered = modern.ask("server/discover", json!({}));
+    assert_eq!(discovered["capabilities"]["prompts"], json!({}));
+}
+
+/// The same text as where a conversation of our own invokes the skill.
+#[test]
+fn a_prompt_is_the_skill_with_its_arguments() {
+    let body = "Write $0 as $1 in {baseDir}.";
+    let test = Test::new().skill(
+        "report",
+        &document("report", "argument-hint: FILE FORMAT\n", body),
+    );
+    let folder = test.path("skills/report");
+    for client in [&mut Client::legacy(&test), &mut Client::modern(&test)] {
+        let asked = json!({"name": "report", "arguments": {"arguments": "'my file' pdf"}});
+        let got = client.ask("prompts/get", asked);
+        assert_eq!(got["description"], "Does report.");
+        let text = text(&got);
+        assert!(text.starts_with("I invoke the skill `report`."), "{text}");
+        let folder = folder.display();
+        assert!(text.contains(&format!("Base directory for this skill: {folder}\n")));
+        assert!(
+            text.contains(&format!("\nWrite my file as pdf in {folder}.")),
+            "{text}"
+        );
+        assert!(!text.contains("description:"), "{text}");
+    }
+    let mut client = Client::modern(&test);
+    for arguments in [
+        Value::Null,
+        json!({}),
+        json!({"arguments": ""}),
+        json!({"arguments": null}),
+    ] {
+        let got = client.ask(
+            "prompts/get",
+            json!({"name": "report", "arguments": arguments}),
+        );
+        assert!(text(&got).contains("Write $0 as $1 in /"), "{got}");
+    }
+    let got = client.ask("prompts/get", json!({"name": "report"}));
+    assert!(text(&got).contains("Write $0 as $1 in /"), "{got}");
+}
+
+/// -32602, and what to do about it.
+#[test]
+fn what_is_no_prompt_is_refused_with_advice() {
+    let mut test = Test::new()
+        .skill("report", &document("report", "", "# R"))
+        .skill(
+            "inner",
+            &document("inner", "user-invocable: false\n", "# I"),
+        );
+    test = test.file(
+        "skills/latin/SKILL.md",
+        b"---\nname: latin\ndescription: d\n---\n\xe4",
+    );
+    let mut client = Client::modern(&test);
+    let cases = [
+        (json!({"name": "reprot"}), "did you mean `report`?"),
+        (
+            json!({"name": "../report"}),
+            "there is no skill `../report`",
+        ),
+        (json!({"name": "inner"}), "user-invocable: false"),
+        (json!({}), "`name`"),
+        (json!({"name": 5}), "params of prompts/get"),
+        (
+            json!({"name": "report", "arguments": "x"}),
+            "must be an object",
+        ),
+        (json!({"name": "report", "arguments": ["x"]}), "is a string"),
+        (
+            json!({"name": "report", "arguments": {"arguments": 5}}),
+            "is a string",
+        ),
+        (
+            json!({"name": "report", "arguments": {"topic": "x"}}),
+            "unknown field `topic`, expected `arguments`",
+        ),
+    ];
+    for (asked, due) in cases {
+        let error = client.ask_in_vain("prompts/get", asked.clone());
+        assert_eq!(error["code"], -32602, "{asked}: {error}");
+        let message = error["message"].as_str().unwrap();
+        assert!(message.contains(due), "{asked}: {message}");
+    }
+    let error = client.ask_in_vain("prompts/get", json!({"name": "latin"}));
+    assert_eq!(error["code"], -32603, "{error}");
+    assert!(error["message"].as_str().unwrap().contains("not UTF-8"));
+    let error = client.ask_in_vain("prompts/list", json!({"cursor": "no such page"}));
+    assert_eq!(error["code"], -32602, "{error}");
+}
+
+/// Nothing is remembered: what changed on the disk is in the next answer.
+#[test]
+fn the_list_is_that_of_the_disk() {
+    let test = Test::new();
+    let mut client = Client::modern(&test);
+    assert_eq!(client.ask("prompts/list", json!({}))["prompts"], json!([]));
+    let test = test.skill("late", &document("late", "", "First."));
+    assert_eq!(names(&client.ask("prompts/list", json!({}))), ["late"]);
+    let got = client.ask("prompts/get", json!({"name": "late"}));
+    assert!(text(&got).ends_with("\nFirst.\n"), "{got}");
+    let test = test.skill("late", &document("late", "", "Second."));
+    let got = client.ask("prompts/get", json!({"name": "late"}));
+    assert!(text(&got).ends_with("\nSecond.\n"), "{got}");
+    std::fs::remove_dir_all(test.path("skills/late")).unwrap();
+    let error = client.ask_in_vain("prompts/get", json!({"name": "late"}));
+    assert_eq!(error["code"], -32602, "{error}");
+    assert_eq!(client.ask("prompts/list", json!({}))["prompts"], json!([]));
+}
+
+/// A key that somebody wrote into a skill goes nowhere, and a long description
+/// is cut.
+#[test]
+fn what_is_listed_is_bounded_and_masked() {
+    let key = "sk-1234567890abcdef";
+    let hint = format!("argument-hint: use {key}\n");
+    let long = format!(
+        "---\nname: long\ndescription: {} {}\n---\n",
+        key,
+        "word ".repeat(800)
+    );
+    let test = Test::new()
+        .skill("keyed", &document("keyed", &hint, &format!("Send {key}.")))
+        .skill("long", &long)
+        .env("LLM_API_KEY", key)
+        .env("LLM_API_BASE_URL", "http://127.0.0.1:9/v1");
+    let mut client = Client::modern(&test);
+    let listed = client.ask("prompts/list", json!({}));
+    assert!(!listed.to_string().contains(key), "{listed}");
+    assert!(listed.to_string().contains("[secret]"), "{listed}");
+    let description = listed["prompts"][1]["description"].as_str().unwrap();
+    assert!(description.len() <= 1030 && description.ends_with("word…"));
+    let got = client.ask("prompts/get", json!({"name": "keyed"}));
+    assert!(!got.to_string().contains(key), "{got}");
+}
