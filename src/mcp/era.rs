@@ -17,7 +17,7 @@ pub const LEGACY: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-1
 /// The versions that each request names.
 pub const MODERN: [&str; 1] = ["2026-07-28"];
 
-const UNSUPPORTED_VERSION: i32 = -32_022;
+const UNSUPPORTED_VERSION: i32 = -32_022; // not a bound
 const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 /// Where a result says whose it is.
@@ -95,8 +95,7 @@ impl<'l> Meta<'l> {
             .version
             .and_then(|json| serde_json::from_str::<String>(json.get()).ok());
         let Some(version) = version else {
-            let first =
-                "a string such as \"2026-07-28\"; clients of older versions begin with initialize";
+            let first = "a string; clients of older versions begin with initialize";
             return Err(missing(VERSION, first));
         };
         if !MODERN.contains(&version.as_str()) {

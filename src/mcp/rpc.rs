@@ -15,13 +15,13 @@ use crate::limits;
 use crate::text;
 
 /// The line is JSON and no request.
-pub const INVALID_REQUEST: i32 = -32_600;
+pub const INVALID_REQUEST: i32 = -32_600; // not a bound
 /// There is no such method.
-pub const METHOD_NOT_FOUND: i32 = -32_601;
+pub const METHOD_NOT_FOUND: i32 = -32_601; // not a bound
 /// What is asked for is wrong, or is not there.
-pub const INVALID_PARAMS: i32 = -32_602;
+pub const INVALID_PARAMS: i32 = -32_602; // not a bound
 /// It is there, and cannot be had.
-pub const INTERNAL_ERROR: i32 = -32_603;
+pub const INTERNAL_ERROR: i32 = -32_603; // not a bound
 
 /// What a request is answered under: a string or an integer, as JSON text.
 #[derive(Clone, Debug, PartialEq, Eq)]

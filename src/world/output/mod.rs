@@ -19,6 +19,7 @@ use crate::world::signal::Interrupt;
 
 mod known;
 mod log;
+mod messages;
 mod records;
 mod report;
 mod stdout;
@@ -248,20 +249,6 @@ impl Output {
         if !text.ends_with('\n') {
             self.stdout.write("\n");
         }
-    }
-
-    /// From now on standard output carries a protocol's messages: should their
-    /// reader go away, whatever is waited for ends.
-    pub fn serve(&mut self) {
-        self.streams = false;
-        self.stdout.watch();
-    }
-
-    /// One message of a protocol: a line of JSON, which has none within.
-    pub fn send(&mut self, message: &str) {
-        let mut line = self.masked(message).into_owned();
-        line.push('\n');
-        self.stdout.write(&line);
     }
 
     /// A failure as the one object that a program reads, beside the lines for
