@@ -291,6 +291,7 @@ pub mod cli;
 pub mod config;
 pub mod context;
 pub mod conversation;
+mod digest;
 pub mod dotenv;
 pub mod error;
 pub mod event;

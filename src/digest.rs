@@ -1,0 +1,69 @@
+//! SHA-256 (FIPS 180-4), by which others know that a file is what was told of it.
+
+use ring::digest::{Context, SHA256};
+
+/// A digest of what comes in pieces.
+pub struct Sha256(Context);
+
+impl Sha256 {
+    /// Of nothing yet.
+    pub fn new() -> Sha256 {
+        Sha256(Context::new(&SHA256))
+    }
+
+    /// What comes next.
+    pub fn add(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    /// 64 hexadecimal digits in lowercase.
+    pub fn hex(self) -> String {
+        let digest = self.0.finish();
+        let digits = digest.as_ref().iter().flat_map(|byte| {
+            [byte >> 4, byte & 0xf].map(|half| char::from_digit(half.into(), 16).unwrap_or('0'))
+        });
+        digits.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sha256(pieces: &[&[u8]]) -> String {
+        let mut digest = Sha256::new();
+        pieces.iter().for_each(|piece| digest.add(piece));
+        digest.hex()
+    }
+
+    /// The examples that the standard's authors publish.
+    #[test]
+    fn the_vectors_of_the_standard_come_out() {
+        let million = vec![b'a'; 1_000_000];
+        let two_blocks = b"abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq";
+        for (text, digest) in [
+            (
+                &b""[..],
+                "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+            ),
+            (
+                b"abc",
+                "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad",
+            ),
+            (
+                two_blocks,
+                "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1",
+            ),
+            (
+                &million,
+                "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0",
+            ),
+        ] {
+            assert_eq!(sha256(&[text]), digest);
+            for size in [1, 63, 64, 65, 999] {
+                let pieces: Vec<&[u8]> = text.chunks(size).collect();
+                assert_eq!(sha256(&pieces), digest, "in pieces of {size}");
+            }
+        }
+    }
+}
