@@ -153,6 +153,26 @@ pub const WAITING_CALLS: usize = 1_000;
 pub const PROGRESS: Duration = Duration::from_secs(1);
 /// How long a client may keep a list; what is on the disk may change at any time.
 pub const KEPT_MILLISECONDS: u64 = 5_000;
+/// An address: three bytes for each of a path's, and more than any client needs.
+pub const ADDRESS_BYTES: usize = 16 << 10;
+/// Entries on a page of a list: many, for clients that look at the first only.
+pub const PAGE_ENTRIES: usize = 1_000;
+/// Bytes on such a page, but for what its last entry has beyond.
+pub const ENTRIES_BYTES: usize = 1 << 20;
+/// What is read of files for such a page: tenths of a second.
+pub const PAGE_READ_BYTES: u64 = 64 << 20;
+/// Files of a skill that every client takes (SEP-2640, "Limits").
+pub const SKILL_FILES: usize = 512;
+/// Bytes of these files together, and so of each (SEP-2640, "Limits").
+pub const SKILL_BYTES: u64 = 16 << 20;
+/// Files of one skill that are listed.
+pub const RESOURCE_FILES: usize = 10_000;
+/// Levels of folders in which they lie; no path is deeper.
+pub const RESOURCE_DEPTH: usize = PATH_BYTES / 2;
+/// Entries that are looked at on the way.
+pub const RESOURCE_ENTRIES: usize = 50_000;
+/// Read of a file whose name does not tell what it is.
+pub const KIND_BYTES: usize = 512;
 /// Warnings that are told once each.
 pub const WARNINGS: usize = 1_000;
 /// Placeholders in it: each brings in as much as a catalogue.

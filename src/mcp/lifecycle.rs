@@ -16,7 +16,12 @@ pub fn implementation() -> Value {
 }
 
 fn capabilities() -> Value {
-    json!({"tools": {}, "prompts": {}})
+    json!({
+        "tools": {},
+        "prompts": {},
+        "resources": {},
+        "extensions": {"io.modelcontextprotocol/skills": {"directoryRead": true}},
+    })
 }
 
 /// For the client's model: how to work with skills, and which there are.

@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use super::Server;
 use super::era::{Era, Meta, Reply};
 use super::rpc::{Fault, METHOD_NOT_FOUND, Request};
-use super::{calls, lifecycle, prompts};
+use super::{calls, lifecycle, prompts, resources, skills};
 use crate::limits;
 use crate::text;
 
@@ -86,6 +86,24 @@ static METHODS: &[Method] = &[
     }),
     method("prompts/get", BOTH, |server, asked| {
         Some(prompts::get(server, asked))
+    }),
+    method("resources/list", BOTH, |server, asked| {
+        Some(resources::list(server, asked))
+    }),
+    method("resources/templates/list", BOTH, |_, asked| {
+        Some(resources::templates(asked))
+    }),
+    method("resources/read", BOTH, |server, asked| {
+        Some(resources::read(server, asked))
+    }),
+    method("resources/directory/read", BOTH, |server, asked| {
+        Some(resources::read_directory(server, asked))
+    }),
+    method("skills/list", BOTH, |server, asked| {
+        Some(skills::list(server, asked))
+    }),
+    method("skills/get", BOTH, |server, asked| {
+        Some(skills::get(server, asked))
     }),
 ];
 

@@ -22,13 +22,19 @@ use crate::world::attendant::{Attendant, Stream};
 use crate::world::input::{Input, Piece};
 use crate::world::output::Output;
 
+mod address;
 mod calls;
 mod era;
+mod kinds;
 mod lifecycle;
 mod methods;
+mod names;
+mod pages;
 mod prompts;
+mod resources;
 mod rpc;
 mod running;
+mod skills;
 
 use calls::Waiting;
 use rpc::Incoming;
@@ -155,7 +161,6 @@ impl Server<'_> {
     }
 
     /// The same, once.
-    #[allow(dead_code)]
     fn warn_once(&self, text: String) {
         let mut told = self.told.borrow_mut();
         if told.len() < limits::WARNINGS && !told.contains(&text) {

@@ -33,6 +33,11 @@ mod skill;
 pub mod venv;
 pub mod yaml;
 
+/// Whether a text keeps the specification's rules for names.
+pub fn is_valid_name(name: &str) -> bool {
+    check::is_name(name)
+}
+
 // What `fuzz/` feeds: it is not public otherwise.
 #[cfg(fuzzing)]
 pub use requirements_text::{decoded, ends_line, is_continued, lines};

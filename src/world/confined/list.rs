@@ -4,7 +4,7 @@
 //! was left out. Nothing here reads a file's content or follows a link.
 
 use std::collections::BinaryHeap;
-use std::ffi::{CStr, CString, OsString};
+use std::ffi::{CStr, CString, OsStr, OsString};
 use std::io;
 use std::os::fd::{AsFd, IntoRawFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
@@ -70,9 +70,14 @@ impl Entries {
 
     /// Without the folders that tools fill.
     pub fn by_people(self) -> impl Iterator<Item = Entry> {
-        let is_filled = |entry: &Entry| FILLED_BY_TOOLS.iter().any(|name| entry.name == *name);
-        self.list.into_iter().filter(move |entry| !is_filled(entry))
+        let entries = self.list.into_iter();
+        entries.filter(|entry| !is_filled_by_tools(&entry.name))
     }
+}
+
+/// Whether a folder of this name holds what nobody wrote for a reader.
+pub(super) fn is_filled_by_tools(name: &OsStr) -> bool {
+    FILLED_BY_TOOLS.iter().any(|filled| name == *filled)
 }
 
 /// The first `keep` names of the first `read_max` that the system gives.

@@ -170,6 +170,12 @@ impl Root {
         tree::walk(self, limits)
     }
 
+    /// Opens a file that a [`Root::walk`] would name, or a folder that it would
+    /// enter; empty for this one.
+    pub fn walked(&self, relative: impl AsRef<OsStr>) -> Result<Node, Refusal> {
+        tree::open(self, relative.as_ref())
+    }
+
     /// Turns an absolute path that lies in the folder into a relative one, by
     /// its text, or by where it meets the folder through other links; a
     /// relative one stays. Opening it is what confines.

@@ -4,11 +4,15 @@
 //! when something was left out. Nothing here reads a file's content.
 
 use std::collections::VecDeque;
+use std::ffi::{CString, OsStr};
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::list::read_entries;
-use super::open::Found;
-use super::{Entries, Kind, Refusal, Root};
+use super::list::{MARK_OF_VENVS, is_filled_by_tools, read_entries};
+use super::open::{Found, status};
+use super::path::Below;
+use super::{Entries, Kind, Node, Refusal, Root};
 use crate::limits;
 
 /// How far a walk goes.
@@ -82,6 +86,41 @@ pub(super) fn walk(root: &Root, limits: WalkLimits) -> Result<Tree, Refusal> {
     }
     tree.files.sort_unstable();
     Ok(tree)
+}
+
+/// Opens what a walk that has no limits comes by.
+pub(super) fn open(root: &Root, path: &OsStr) -> Result<Node, Refusal> {
+    let below = Below::parse(path)?;
+    let mut folder = root.folder("")?;
+    for (index, name) in below.names.iter().enumerate() {
+        let kind = status(folder.as_fd(), name).map(|status| status.st_mode & libc::S_IFMT);
+        let is_last = index + 1 == below.names.len();
+        let name = OsStr::from_bytes(name.as_bytes());
+        if is_filled_by_tools(name) {
+            return Err(Refusal::NotFound);
+        }
+        match kind {
+            Some(libc::S_IFDIR) => folder = folder.folder(name)?,
+            // A link is confined to the whole, not to the folder that it lies in.
+            Some(_) if is_last => {
+                return match root.node(path)? {
+                    Node::Folder(_) => Err(Refusal::Link),
+                    file @ Node::File(_) => Ok(file),
+                };
+            }
+            Some(libc::S_IFREG) => return Err(Refusal::NotAFolder),
+            _ => return Err(Refusal::NotFound),
+        }
+        if is_venv(&folder) {
+            return Err(Refusal::NotFound);
+        }
+    }
+    Ok(Node::Folder(folder))
+}
+
+fn is_venv(folder: &Root) -> bool {
+    let mark = CString::new(MARK_OF_VENVS).unwrap_or_default();
+    status(folder.as_fd(), &mark).is_some()
 }
 
 /// What a walk may still use up.

@@ -1,0 +1,176 @@
+//! `skill://NAME/path`: what a skill's files are called outside of this machine.
+//!
+//! Every byte that is no unreserved character (RFC 3986) is percent-encoded, so
+//! that a path has one address only, whatever its name holds. Reading one makes
+//! no path that leads upwards; opening it confines it all the same.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
+
+use crate::limits;
+
+const SCHEME: &str = "skill://";
+const TOO_LONG: &str = "it is too long";
+
+/// What an address means.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The skill's name here; see `names`.
+    pub skill: String,
+    /// Below the skill's folder; empty for the folder itself.
+    pub path: OsString,
+}
+
+/// The address of a skill's folder: without a slash at its end.
+pub fn of_skill(skill: &str) -> String {
+    let mut address = SCHEME.to_string();
+    encode(skill.as_bytes(), &mut address);
+    address
+}
+
+/// The address of what lies at this path below the folder with that address.
+pub fn below(folder: &str, path: &Path) -> String {
+    let mut address = folder.trim_end_matches('/').to_string();
+    for name in path {
+        address.push('/');
+        encode(name.as_bytes(), &mut address);
+    }
+    address
+}
+
+fn encode(bytes: &[u8], address: &mut String) {
+    for &byte in bytes {
+        match byte {
+            b'-' | b'.' | b'_' | b'~' => address.push(byte.into()),
+            _ if byte.is_ascii_alphanumeric() => address.push(byte.into()),
+            _ => address.push_str(&format!("%{byte:02X}")),
+        }
+    }
+}
+
+/// Reads an address, or says why it is none of ours.
+pub fn parse(address: &str) -> Result<Place, &'static str> {
+    let rest = match address.split_at_checked(SCHEME.len()) {
+        // A scheme's letter case says nothing.
+        Some((scheme, rest)) if scheme.eq_ignore_ascii_case(SCHEME) => rest,
+        _ => return Err("it does not begin with skill://"),
+    };
+    if address.len() > limits::ADDRESS_BYTES {
+        return Err(TOO_LONG);
+    }
+    if rest.contains(['?', '#']) {
+        return Err("it has a query or a fragment");
+    }
+    let mut names = rest.split('/').map(segment);
+    let skill = names.next().unwrap_or(Ok(Vec::new()))?;
+    let mut path = Vec::new();
+    for name in names {
+        if !path.is_empty() {
+            path.push(b'/');
+        }
+        path.extend(name?);
+    }
+    if path.len() > limits::PATH_BYTES {
+        return Err(TOO_LONG);
+    }
+    Ok(Place {
+        skill: String::from_utf8(skill).map_err(|_| "the skill's name in it is not UTF-8")?,
+        path: OsString::from_vec(path),
+    })
+}
+
+/// What stands between two slashes.
+fn segment(text: &str) -> Result<Vec<u8>, &'static str> {
+    let mut name = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        if byte != b'%' {
+            name.push(byte);
+            continue;
+        }
+        let mut half = || char::from(rest.next()?).to_digit(16);
+        let (high, low) = (half(), half());
+        let decoded = high.zip(low).map(|(high, low)| high << 4 | low);
+        let decoded = decoded.and_then(|byte| u8::try_from(byte).ok());
+        name.push(decoded.ok_or("a `%` in it does not stand before two hexadecimal digits")?);
+    }
+    match name.as_slice() {
+        b"" => Err("it has an empty part: two slashes in a row, or one at its end"),
+        b"." | b".." => Err("it has a part `.` or `..`"),
+        _ if name.contains(&b'/') => Err("it has an encoded slash"),
+        _ if name.contains(&0) => Err("it has a NUL character"),
+        _ => Ok(name),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let strange = OsString::from_vec((1..=255).filter(|byte| *byte != b'/').collect());
+        let strange = strange.as_os_str();
+        for (skill, path, address) in [
+            ("a-b", "SKILL.md", "skill://a-b/SKILL.md"),
+            ("a-b", "", "skill://a-b"),
+            (
+                "My Skill",
+                "x y/ü~%._",
+                "skill://My%20Skill/x%20y/%C3%BC~%25._",
+            ),
+            ("技能", "...", "skill://%E6%8A%80%E8%83%BD/..."),
+            ("a:b@c", "d?e#f", "skill://a%3Ab%40c/d%3Fe%23f"),
+        ] {
+            assert_eq!(below(&of_skill(skill), Path::new(path)), address);
+            let place = parse(address).unwrap();
+            assert_eq!((place.skill.as_str(), place.path), (skill, path.into()));
+        }
+        let address = below(&of_skill("s"), Path::new(strange));
+        assert_eq!(parse(&address).unwrap().path, strange);
+        assert_eq!(parse("SKILL://a/b%2dc").unwrap().path, "b-c");
+    }
+
+    #[test]
+    fn what_is_no_address_of_ours_is_refused() {
+        let long = format!("skill://a/{}", "b/".repeat(5000));
+        let encoded = format!("skill://a/{}", "%41".repeat(4096));
+        for address in [
+            "",
+            "skill:",
+            "skill://",
+            "skill:///etc/passwd",
+            "skill:/a/b",
+            "file:///etc/passwd",
+            "https://a/b",
+            "a/SKILL.md",
+            "skill://a/",
+            "skill://a//b",
+            "skill://a/./b",
+            "skill://a/../b",
+            "skill://../b",
+            "skill://./b",
+            "skill://a/%2e%2E/b",
+            "skill://a/.%2e",
+            "skill://%2e%2e/b",
+            "skill://a/b%2fc",
+            "skill://a%2Fb/c",
+            "skill://a/b%00",
+            "skill://a/b\0",
+            "skill://a%00/b",
+            "skill://a/%",
+            "skill://a/%2",
+            "skill://a/%zz",
+            "skill://a/%+1",
+            "skill://a/b?c",
+            "skill://a/b#c",
+            "skill://%FF/b",
+            " skill://a/b",
+            &long,
+            &encoded,
+        ] {
+            assert!(parse(address).is_err(), "{address:?}");
+        }
+    }
+}

@@ -1,0 +1,339 @@
+//! Every file of every skill as a resource `skill://NAME/path`.
+//!
+//! What is listed can be read and the other way round: the folders that tools
+//! fill (venvs among them) are neither. Everything is opened through the skill's
+//! own door. <https://modelcontextprotocol.io/specification/2026-07-28/server/resources>
+
+use std::borrow::Cow;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::Server;
+use super::address::{self, Place};
+use super::era::{Era, Reply};
+use super::kinds;
+use super::methods::{Answer, Asked};
+use super::names::{Named, named};
+use super::pages::Page;
+use super::rpc::{Fault, INVALID_PARAMS};
+use crate::limits;
+use crate::skills::{Catalogue, Skill};
+use crate::text;
+use crate::world::confined::{self, Kind, Node, OpenFile, Refusal, WalkLimits};
+
+/// No such resource, in the versions up to 2025-11-25.
+const NOT_FOUND: i32 = -32_002;
+/// The document's name in addresses, whatever the letter case on the disk.
+pub const DOCUMENT: &str = "SKILL.md";
+const FOLDER: &str = "inode/directory";
+
+/// The files of a skill.
+pub struct Files {
+    /// Address and path below the skill's folder, in the order of addresses.
+    pub list: Vec<(String, PathBuf)>,
+    /// Whether these are all.
+    pub is_whole: bool,
+}
+
+impl Files {
+    /// At most so many; `root` is what their addresses begin with.
+    pub fn of(skill: &Skill, root: &str, most: usize) -> Files {
+        let walk = WalkLimits {
+            depth: limits::RESOURCE_DEPTH,
+            files: most,
+            entries: limits::RESOURCE_ENTRIES,
+        };
+        let tree = skill.root.walk(walk);
+        let is_whole = tree
+            .as_ref()
+            .is_ok_and(|tree| !tree.cut && tree.unreadable == 0);
+        let document = skill.document_name().unwrap_or_default();
+        let address = |path: PathBuf| {
+            let known_as = match path.as_os_str() == document.as_str() {
+                true => Path::new(DOCUMENT),
+                false => path.as_path(),
+            };
+            (address::below(root, known_as), path)
+        };
+        let files = tree.unwrap_or_default().files.into_iter();
+        let mut list: Vec<_> = files.map(address).collect();
+        list.sort();
+        Files { list, is_whole }
+    }
+}
+
+/// All files, in pages.
+pub fn list(server: &Server<'_>, asked: &Asked<'_, '_>) -> Answer {
+    let mut page = Page::of(asked)?;
+    let catalogue = server.bench.skills.catalogue();
+    'page: for named in named(&catalogue) {
+        if page.is_past_all(&named.root) {
+            continue;
+        }
+        let Ok(skill) = server.bench.skills.find(&named.skill.name) else {
+            continue;
+        };
+        let files = Files::of(&skill, &named.root, limits::RESOURCE_FILES);
+        if !files.is_whole {
+            let (name, count) = (named.name, files.list.len());
+            server.warn_once(format!(
+                "the skill `{name}` has more files than the {count} that are listed: some are \
+                 unreadable, or too many"
+            ));
+        }
+        for (address, path) in files.list {
+            if page.is_past(&address) {
+                continue;
+            }
+            if !page.has_room() {
+                break 'page;
+            }
+            let open = skill.root.walked(&path).ok();
+            page.pass(&address, described(&named, &address, &path, open).as_ref());
+        }
+    }
+    Ok(page.reply("resources"))
+}
+
+/// A file or folder as a list tells of it; a file that cannot be opened is there
+/// all the same.
+fn described(named: &Named<'_>, address: &str, path: &Path, node: Option<Node>) -> Option<Value> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let file = match node {
+        Some(Node::Folder(_)) => {
+            return Some(json!({"uri": address, "name": name, "mimeType": FOLDER}));
+        }
+        Some(Node::File(file)) => Some(file),
+        None => None,
+    };
+    let size = file.as_ref().map(|file| file.size);
+    let mut resource = if address.strip_prefix(&named.root) == Some(DOCUMENT) {
+        let name = named.skill.alias.as_ref().unwrap_or(&named.skill.name);
+        let mut document = json!({"uri": address, "name": name, "mimeType": "text/markdown"});
+        if !named.skill.description.is_empty() {
+            document["description"] = named.skill.description.as_str().into();
+        }
+        document
+    } else {
+        let mut resource = json!({"uri": address, "name": name});
+        if let Some(kind) = kinds::of(path, || file.map(|file| file.file)) {
+            resource["mimeType"] = kind.into();
+        }
+        resource
+    };
+    if let Some(size) = size {
+        resource["size"] = size.into();
+    }
+    Some(resource)
+}
+
+/// How the addresses are made.
+pub fn templates(asked: &Asked<'_, '_>) -> Answer {
+    asked.only_page()?;
+    let template = json!({
+        "uriTemplate": "skill://{skill}/{+path}",
+        "name": "skill-file",
+        "title": "A file of a skill",
+        "description": "A file by its path in the skill's folder; SKILL.md is where to begin.",
+    });
+    let templates = json!({"resourceTemplates": [template]});
+    Ok(Reply::of(&templates).kept(limits::KEPT_MILLISECONDS))
+}
+
+/// The address that a request is about.
+pub fn requested<'l>(asked: &Asked<'_, 'l>) -> Result<Cow<'l, str>, Fault> {
+    #[derive(Deserialize)]
+    struct Params<'l> {
+        #[serde(borrow)]
+        uri: Cow<'l, str>,
+    }
+    Ok(asked.request.params::<Params<'l>>()?.uri)
+}
+
+/// That nothing is there, or nothing of that kind.
+pub fn missing(code: i32, uri: &str, why: &str) -> Fault {
+    let shown = text::one_line(uri, limits::SUMMARY_CHARS);
+    let uri = text::cut(uri, limits::ADDRESS_BYTES);
+    Fault {
+        data: Some(json!({"uri": uri})),
+        ..Fault::new(code, format!("there is no `{shown}`: {why}"))
+    }
+}
+
+/// What an address means now.
+pub struct Found<'c> {
+    /// The skill as addresses name it.
+    pub named: Named<'c>,
+    /// The same, opened.
+    pub skill: Skill,
+    /// On the disk, below the skill's folder.
+    pub path: PathBuf,
+    /// In the address.
+    pub known_as: PathBuf,
+}
+
+impl<'c> Found<'c> {
+    /// Finds the skill, and where in it.
+    pub fn of(server: &Server<'_>, catalogue: &'c Catalogue, uri: &str) -> Result<Self, String> {
+        let Place { skill, path } = address::parse(uri)?;
+        let mut all = named(catalogue).into_iter();
+        let found = all.find(|named| named.name == skill);
+        let named = found.ok_or_else(|| "resources/list has what there is".to_string())?;
+        let skill = server.bench.skills.find(&named.skill.name)?;
+        let document = skill.document_name()?;
+        let known_as = PathBuf::from(path);
+        let path = if known_as.as_os_str() == DOCUMENT {
+            PathBuf::from(document)
+        } else if known_as.as_os_str() == document.as_str() {
+            return Err(format!("its name is {DOCUMENT} here"));
+        } else {
+            known_as.clone()
+        };
+        Ok(Found {
+            named,
+            skill,
+            path,
+            known_as,
+        })
+    }
+
+    /// Its one address.
+    pub fn address(&self) -> String {
+        address::below(&self.named.root, &self.known_as)
+    }
+
+    fn open(&self) -> Result<Node, Refusal> {
+        self.skill.root.walked(&self.path)
+    }
+}
+
+/// The content of a file.
+pub fn read(server: &Server<'_>, asked: &Asked<'_, '_>) -> Answer {
+    let uri = requested(asked)?;
+    let code = match asked.era {
+        Era::Legacy => NOT_FOUND,
+        Era::Modern => INVALID_PARAMS,
+    };
+    let catalogue = server.bench.skills.catalogue();
+    let found = Found::of(server, &catalogue, &uri);
+    let content = found.and_then(|found| {
+        let file = match found.open() {
+            Ok(Node::File(file)) => file,
+            Ok(Node::Folder(_)) => return Err("a folder: resources/directory/read lists it".into()),
+            Err(refusal) => return Err(refusal.for_people()),
+        };
+        content(server, &found, &file)
+    });
+    content.map_err(|why| missing(code, &uri, &why))
+}
+
+fn content(server: &Server<'_>, found: &Found<'_>, file: &OpenFile) -> Result<Reply, String> {
+    #[derive(Serialize)]
+    struct Contents {
+        contents: [Content; 1],
+    }
+    #[derive(Serialize)]
+    struct Content {
+        uri: String,
+        #[serde(rename = "mimeType")]
+        kind: &'static str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        text: Option<String>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        blob: Option<String>,
+    }
+    let most = usize::try_from(limits::SKILL_BYTES).unwrap_or(usize::MAX);
+    let piece = confined::read_whole(&file.file, most).map_err(|error| error.for_people())?;
+    if piece.more {
+        return Err(format!("larger than {} MiB", limits::SKILL_BYTES >> 20));
+    }
+    let beginning = piece.bytes.get(..limits::KIND_BYTES);
+    let by_content = kinds::by_content(beginning.unwrap_or(&piece.bytes));
+    let kind = match found.known_as.as_os_str() == OsStr::new(DOCUMENT) {
+        true => "text/markdown",
+        false => kinds::by_name(&found.path).unwrap_or(by_content),
+    };
+    // A secret in a text is masked where it is sent; base64 would hide it from that.
+    let (text, blob) = match String::from_utf8(piece.bytes) {
+        Ok(text) => (Some(text), None),
+        Err(error) if server.bench.secrets.is_within(error.as_bytes()) => {
+            return Err("a secret of the user stands in it".into());
+        }
+        Err(error) => (None, Some(BASE64_STANDARD.encode(error.as_bytes()))),
+    };
+    let uri = found.address();
+    let content = Content {
+        uri,
+        kind,
+        text,
+        blob,
+    };
+    // Not to be kept: it must agree with the digest that is told at any moment.
+    Ok(Reply::of(&Contents {
+        contents: [content],
+    })
+    .kept(0))
+}
+
+/// What lies directly in a folder, in pages.
+pub fn read_directory(server: &Server<'_>, asked: &Asked<'_, '_>) -> Answer {
+    let uri = requested(asked)?;
+    let mut page = Page::of(asked)?;
+    let catalogue = server.bench.skills.catalogue();
+    let found = Found::of(server, &catalogue, &uri);
+    let children = found.and_then(|found| Ok((children(&found)?, found)));
+    let (children, found) = children.map_err(|why| missing(INVALID_PARAMS, &uri, &why))?;
+    for (address, path) in children {
+        if page.is_past(&address) {
+            continue;
+        }
+        if !page.has_room() {
+            break;
+        }
+        let node = found.skill.root.walked(&path);
+        let gone = matches!(node, Err(Refusal::NotFound));
+        let entry = described(&found.named, &address, &path, node.ok());
+        page.pass(&address, entry.filter(|_| !gone).as_ref());
+    }
+    Ok(page.reply("resources"))
+}
+
+/// Addresses and paths of what lies directly in the folder, in the order of
+/// addresses.
+fn children(found: &Found<'_>) -> Result<Vec<(String, PathBuf)>, String> {
+    let opened = found.open().map_err(|refusal| refusal.for_people())?;
+    let Node::Folder(folder) = opened else {
+        return Err("a file, not a folder: resources/read reads it".into());
+    };
+    let is_top = found.path.as_os_str().is_empty();
+    let document = match is_top {
+        true => found.skill.document_name()?,
+        false => String::new(),
+    };
+    let entries = folder
+        .entries(limits::FOLDER_ENTRIES_PAGED)
+        .map_err(|refusal| refusal.for_people())?;
+    let mut children = Vec::new();
+    for entry in entries.by_people() {
+        let path = found.path.join(&entry.name);
+        let node = found.skill.root.walked(&path);
+        let is_listed = entry.kind == Kind::File || node.is_ok();
+        // A folder that has the document's name has no address.
+        let is_hidden = is_top && entry.name == DOCUMENT && document != DOCUMENT;
+        if !is_listed || is_hidden {
+            continue;
+        }
+        let known_as = match is_top && entry.name == document.as_str() {
+            true => Path::new(DOCUMENT),
+            false => path.as_path(),
+        };
+        children.push((address::below(&found.named.root, known_as), path));
+    }
+    children.sort();
+    Ok(children)
+}

@@ -1,0 +1,188 @@
+//! Skills as the skills extension lists them (SEP-2640): each with its
+//! frontmatter and the digests of its files.
+//!
+//! An entry is checked by the client against what it then reads, so a skill of
+//! which it could not be true is left out, and a person is told why. Its files
+//! are resources all the same.
+
+use serde_json::{Map, Value, json};
+
+use super::Server;
+use super::era::Reply;
+use super::methods::{Answer, Asked};
+use super::names::{Named, named};
+use super::pages::Page;
+use super::resources::{DOCUMENT, Files, Found, missing, requested};
+use super::rpc::INVALID_PARAMS;
+use crate::digest::Sha256;
+use crate::limits;
+use crate::skills::{Skill, frontmatter, is_valid_name, yaml};
+use crate::world::confined::{self, Node, OpenFile, Refusal};
+
+/// All skills that have an entry, in pages.
+pub fn list(server: &Server<'_>, asked: &Asked<'_, '_>) -> Answer {
+    let mut page = Page::of(asked)?;
+    let catalogue = server.bench.skills.catalogue();
+    for named in named(&catalogue) {
+        let address = format!("{}{DOCUMENT}", named.root);
+        if page.is_past(&address) {
+            continue;
+        }
+        if !page.has_room() {
+            break;
+        }
+        let skill = server.bench.skills.find(&named.skill.name);
+        let entry = skill.and_then(|skill| entry(&named, &skill));
+        match entry {
+            Ok((entry, bytes)) => {
+                page.has_read(bytes);
+                page.pass(&address, Some(&entry));
+            }
+            Err(why) => {
+                server.warn_once(left_out(&named, &why));
+                page.pass(&address, None);
+            }
+        }
+    }
+    Ok(page.reply("skills"))
+}
+
+fn left_out(named: &Named<'_>, why: &str) -> String {
+    let folder = named.skill.shown_name();
+    format!("the skill `{folder}` is left out of skills/list: {why}")
+}
+
+/// The entry of one skill.
+pub fn get(server: &Server<'_>, asked: &Asked<'_, '_>) -> Answer {
+    let uri = requested(asked)?;
+    let catalogue = server.bench.skills.catalogue();
+    let found = Found::of(server, &catalogue, &uri).and_then(|found| {
+        if found.known_as.as_os_str() != DOCUMENT {
+            return Err(format!("a skill's address ends with /{DOCUMENT}"));
+        }
+        let entry = entry(&found.named, &found.skill);
+        entry.map_err(|why| left_out(&found.named, &why))
+    });
+    let (skill, _) = found.map_err(|why| missing(INVALID_PARAMS, &uri, &why))?;
+    // Not to be kept: it is asked for by who has seen that something has changed.
+    Ok(Reply::of(&json!({ "skill": skill })).kept(0))
+}
+
+/// The entry of a skill and the bytes that were read for it, or why it has none
+/// and what helps.
+fn entry(named: &Named<'_>, skill: &Skill) -> Result<(Value, u64), String> {
+    let document = skill.document().map_err(|fault| fault.to_string())?;
+    let fields = strictly(&document.text)?;
+    check_name(named, &fields)?;
+    let description = fields.get("description").and_then(Value::as_str);
+    if description.is_none_or(|text| text.trim().is_empty()) {
+        return Err("its frontmatter has no text `description`; write one".into());
+    }
+    let files = Files::of(skill, &named.root, limits::SKILL_FILES + 1);
+    if files.list.len() > limits::SKILL_FILES {
+        let most = limits::SKILL_FILES;
+        return Err(format!("it has more than {most} files; remove some"));
+    }
+    if !files.is_whole {
+        return Err("some of its folders cannot be read; allow it, or remove them".into());
+    }
+    let mut total = 0;
+    let mut resources = Vec::new();
+    for (address, path) in &files.list {
+        let digest = if address.strip_prefix(&named.root) == Some(DOCUMENT) {
+            // The very text whose frontmatter is told.
+            let mut digest = Sha256::new();
+            digest.add(document.text.as_bytes());
+            Ok((digest.hex(), document.text.len() as u64))
+        } else {
+            let open = skill.root.walked(path);
+            open.and_then(|node| match node {
+                Node::File(file) => digest(&file, limits::SKILL_BYTES - total),
+                Node::Folder(_) => Err(Refusal::NotAFile("a folder")),
+            })
+        };
+        let (digest, size) = digest.map_err(|refusal| {
+            let why = refusal.for_people();
+            format!("its file {} cannot be read: {why}", path.display())
+        })?;
+        total += size;
+        if total > limits::SKILL_BYTES {
+            let most = limits::SKILL_BYTES >> 20;
+            return Err(format!("its files have more than {most} MiB; remove some"));
+        }
+        resources
+            .push(json!({"uri": address, "digest": format!("sha256:{digest}"), "size": size}));
+    }
+    let uri = format!("{}{DOCUMENT}", named.root);
+    let entry = json!({"uri": uri, "frontmatter": fields, "resources": resources});
+    Ok((entry, total))
+}
+
+/// The digest of a file and its size; of one that is larger than `most` bytes
+/// only that.
+fn digest(file: &OpenFile, most: u64) -> Result<(String, u64), Refusal> {
+    let (mut digest, mut size) = (Sha256::new(), 0);
+    if file.size > most {
+        return Ok((String::new(), file.size));
+    }
+    loop {
+        let piece = confined::read_range(&file.file, size, limits::READ_BYTES)?;
+        digest.add(&piece.bytes);
+        size += piece.bytes.len() as u64;
+        if !piece.more || size > most {
+            return Ok((digest.hex(), size));
+        }
+    }
+}
+
+/// The frontmatter of a document that any reader of YAML takes as we do.
+fn strictly(document: &str) -> Result<Map<String, Value>, String> {
+    let front = frontmatter::parse(document);
+    let source = document.get(front.source.clone()).unwrap_or_default();
+    let before = document.get(..front.source.start).unwrap_or_default();
+    let is_unclosed = |found: &frontmatter::Diagnostic| found.rule == "unclosed-frontmatter";
+    let begins = matches!(before.trim_end(), "---") && before.starts_with("---");
+    if !begins || front.diagnostics.iter().any(is_unclosed) {
+        return Err("its document does not begin with a frontmatter between lines of `---`".into());
+    }
+    let reading = yaml::parse(&yaml::normalize(source)).map_err(|fault| {
+        let line = fault.line + 1;
+        format!(
+            "its frontmatter is no YAML: line {line}: {}; see `skills check --fix`",
+            fault.message
+        )
+    })?;
+    let mut twice = reading.findings.into_iter();
+    if let Some(twice) = twice.find(|finding| finding.rule == "duplicate-key") {
+        return Err(format!("line {}: {}", twice.line + 1, twice.message));
+    }
+    match reading.value {
+        Value::Object(fields) => Ok(fields),
+        _ => Err("its frontmatter has no fields; write `name` and `description`".into()),
+    }
+}
+
+/// The last part of the address must be the name in the frontmatter.
+fn check_name(named: &Named<'_>, fields: &Map<String, Value>) -> Result<(), String> {
+    let name = match fields.get("name") {
+        Some(Value::String(name)) if !name.is_empty() => name,
+        Some(Value::Null | Value::String(_)) | None => {
+            return Err("its frontmatter has no `name`; write one".into());
+        }
+        Some(_) => return Err("its `name` is no text; put it in quotes".into()),
+    };
+    // Letters of other scripts are allowed by some readers only.
+    if !name.is_ascii() || !is_valid_name(name) {
+        return Err(format!(
+            "its name `{}` may have only lowercase letters a-z, digits and single hyphens, at most {}",
+            crate::text::one_line(name, limits::SUMMARY_CHARS),
+            limits::SKILL_NAME_CHARS
+        ));
+    }
+    if name != named.name {
+        return Err(format!(
+            "another skill has its name `{name}`; give it one of its own"
+        ));
+    }
+    Ok(())
+}
