@@ -147,8 +147,12 @@ pub const SOCKS_LOGIN_BYTES: usize = 255;
 pub const INSTRUCTIONS_BYTES: usize = 1 << 20;
 /// A message of the Model Context Protocol, which is a line.
 pub const MESSAGE_LINE_BYTES: usize = 32 << 20;
-/// Calls of scripts that wait for their turn, and the bytes of their arguments.
+/// What such a message is answered under; clients count, or take random names.
+pub const MESSAGE_ID_BYTES: usize = 64 << 10;
+/// Calls of scripts that wait for their turn.
 pub const WAITING_CALLS: usize = 1_000;
+/// What is kept of them: as much as one message may hold.
+pub const WAITING_BYTES: usize = MESSAGE_LINE_BYTES;
 /// How often a script that runs tells so.
 pub const PROGRESS: Duration = Duration::from_secs(1);
 /// How long a client may keep a list; what is on the disk may change at any time.
@@ -185,6 +189,9 @@ pub const HINT_BYTES: usize = 800;
 pub const PIPE_READ_BYTES: usize = 4 << 10;
 /// A line on standard error.
 pub const LINE_BYTES: usize = 1200;
+/// How long a server waits for room on standard error: what nobody reads there
+/// must not hold up its answers.
+pub const STDERR_ROOM: Duration = Duration::from_millis(1);
 /// Written to standard output at once: what a pipe takes as a whole when it
 /// says that it has room (`PIPE_BUF`).
 pub const STDOUT_PIECE_BYTES: usize = 4 << 10;

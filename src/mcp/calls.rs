@@ -31,6 +31,15 @@ pub struct Waiting {
     progress_token: Option<String>,
 }
 
+impl Waiting {
+    /// What it keeps.
+    fn bytes(&self) -> usize {
+        // The id stands in the call as well.
+        let token = self.progress_token.as_ref().map_or(0, String::len);
+        2 * self.call.id.len() + self.call.arguments.len() + token
+    }
+}
+
 /// What can be called here.
 fn offered<'t>(server: &Server<'_>) -> impl Iterator<Item = &'t (dyn Tool + Sync)> {
     let tools = TABLE.iter().copied();
@@ -81,23 +90,30 @@ pub fn call(server: &Server<'_>, asked: &Asked<'_, '_>) -> Option<Answer> {
         let result = server.call(&call);
         return Some(Ok(reply(&call, &result)));
     }
-    let mut waiting = server.waiting.borrow_mut();
-    if waiting.len() >= limits::WAITING_CALLS {
-        let result =
-            ToolResult::failure("too many calls are waiting: try again when some are done");
-        return Some(Ok(reply(&call, &result)));
-    }
     let token = asked
         .meta
         .progress_token
         .filter(|token| Id::of(token).is_some());
-    waiting.push_back(Waiting {
+    let new = Waiting {
         id: asked.request.id.clone(),
         era: asked.era,
         call,
         progress_token: token.map(|token| token.get().to_string()),
-    });
-    None
+    };
+    let mut waiting = server.waiting.borrow_mut();
+    let kept: usize = waiting.iter().map(Waiting::bytes).sum();
+    let many = if waiting.len() >= limits::WAITING_CALLS {
+        "many"
+    } else if kept + new.bytes() > limits::WAITING_BYTES {
+        "large"
+    } else {
+        waiting.push_back(new);
+        return None;
+    };
+    let result = ToolResult::failure(format!(
+        "too {many} calls are waiting for their turn: try again when some are done"
+    ));
+    Some(Ok(reply(&new.call, &result)))
 }
 
 /// The call that is asked for, and whether it starts a program.

@@ -79,9 +79,17 @@ impl<'l> Meta<'l> {
         #[derive(Deserialize)]
         struct Params<'l> {
             #[serde(borrow, rename = "_meta")]
-            meta: Option<Meta<'l>>,
+            meta: Option<&'l RawValue>,
         }
-        Ok(request.params::<Params<'l>>()?.meta.unwrap_or_default())
+        let Some(meta) = request.params::<Params<'l>>()?.meta else {
+            return Ok(Meta::default());
+        };
+        // A list would be taken for its members in their order.
+        if !meta.get().starts_with('{') {
+            return Err(Fault::params("`_meta` must be an object"));
+        }
+        serde_json::from_str(meta.get())
+            .map_err(|error| Fault::params(format!("`_meta` is wrong: {error}")))
     }
 
     /// The era that the request belongs to.
@@ -99,11 +107,11 @@ impl<'l> Meta<'l> {
             return Err(missing(VERSION, first));
         };
         if !MODERN.contains(&version.as_str()) {
-            let requested = text::one_line(&version, limits::SUMMARY_CHARS);
+            let requested = text::cut(&version, limits::SUMMARY_CHARS);
             return Err(Fault {
                 code: UNSUPPORTED_VERSION,
                 message: format!("unsupported protocol version `{requested}`"),
-                data: Some(json!({"supported": MODERN, "requested": version})),
+                data: Some(json!({"supported": MODERN, "requested": requested})),
             });
         }
         match self.capabilities {

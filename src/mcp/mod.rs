@@ -19,7 +19,7 @@ use crate::limits;
 use crate::text;
 use crate::tools::Workbench;
 use crate::world::attendant::{Attendant, Stream};
-use crate::world::input::{Input, Piece};
+use crate::world::input::{Input, Piece, Source};
 use crate::world::output::Output;
 
 mod address;
@@ -60,7 +60,12 @@ pub struct Server<'s> {
     running: RefCell<Option<Running>>,
     /// What a person has been told once.
     told: RefCell<BTreeSet<String>>,
+    /// Lines that nobody could be answered.
+    unanswered: Cell<usize>,
 }
+
+/// For who starts it by hand and wonders what it waits for.
+const BY_HAND: &str = "this is a server for clients of the Model Context Protocol, which write a message of JSON on each line; Ctrl+D ends it\nhint: a client starts `skills-runner mcp` by itself: the section on MCP of README.md shows how to tell it so";
 
 /// Serves until standard input ends.
 pub fn serve(bench: Workbench<'_>, skills_as_tools: bool, output: &mut Output) -> Result<()> {
@@ -78,7 +83,11 @@ pub fn serve(bench: Workbench<'_>, skills_as_tools: bool, output: &mut Output) -
         waiting: RefCell::default(),
         running: RefCell::default(),
         told: RefCell::default(),
+        unanswered: Cell::new(0),
     };
+    if server.input.borrow().source() == Source::Terminal {
+        server.output.borrow_mut().note(BY_HAND);
+    }
     while !server.has_ended.get() {
         server.bench.patience.check()?;
         match server.next_waiting() {
@@ -108,7 +117,7 @@ impl Server<'_> {
                 Piece::Whole(line) => self.answer(line),
                 Piece::TooLong => {
                     let most = limits::MESSAGE_LINE_BYTES >> 20;
-                    self.warn(&format!("a message of more than {most} MiB is not read"));
+                    self.leave_unanswered(&format!("more than {most} MiB"));
                 }
             }
         }
@@ -131,12 +140,18 @@ impl Server<'_> {
             }
             Incoming::Response | Incoming::Empty => {}
             Incoming::Refused(Some(id), fault) => self.send(&fault.answer(&id)),
-            Incoming::Refused(None, fault) => {
-                self.warn(&format!(
-                    "a line is left without an answer: {}",
-                    fault.message
-                ));
-            }
+            Incoming::Refused(None, fault) => self.leave_unanswered(&fault.message),
+        }
+    }
+
+    /// Tells of a line that nobody can be answered; not for ever.
+    fn leave_unanswered(&self, why: &str) {
+        let before = self.unanswered.get();
+        self.unanswered.set(before.saturating_add(1));
+        if before < limits::WARNINGS {
+            self.warn(&format!("a line is left without an answer: {why}"));
+        } else if before == limits::WARNINGS {
+            self.warn("more lines are left without an answer; no more is told of them");
         }
     }
 

@@ -28,10 +28,13 @@ pub const INTERNAL_ERROR: i32 = -32_603; // not a bound
 pub struct Id(String);
 
 impl Id {
-    /// `None` for what is no id. A string is told from another by what it says,
-    /// an integer by its digits, be they more than a number can hold.
+    /// `None` for what is no id, or too long for one. A string is told from another
+    /// by what it says, an integer by its digits, be they more than a number can hold.
     pub fn of(json: &RawValue) -> Option<Id> {
         let text = json.get();
+        if text.len() > limits::MESSAGE_ID_BYTES {
+            return None;
+        }
         let digits = text.strip_prefix('-').unwrap_or(text);
         if digits.bytes().all(|byte| byte.is_ascii_digit()) {
             return Some(Id(text.into()));
@@ -130,19 +133,29 @@ pub enum Incoming<'l> {
     Refused(Option<Id>, Fault),
 }
 
+/// Stands for a byte that is not UTF-8. JSON takes it in strings only, and takes
+/// up no more room than the byte.
+const LOST: char = '\u{7f}';
+
 /// Reads a line.
 pub fn read(line: &[u8]) -> Incoming<'_> {
+    // Some programs begin all that they write with a byte order mark.
+    let line = line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line);
     let line = line.trim_ascii();
     if line.is_empty() {
         return Incoming::Empty;
     }
-    match std::str::from_utf8(line) {
-        Ok(text) => judge(text),
-        Err(_) => {
-            let members = Members::of(&String::from_utf8_lossy(line)).0.id();
-            refused(members, "it is not UTF-8")
+    let Ok(text) = std::str::from_utf8(line) else {
+        let mut text = String::with_capacity(line.len());
+        for chunk in line.utf8_chunks() {
+            text.push_str(chunk.valid());
+            text.extend(chunk.invalid().iter().map(|_| LOST));
         }
-    }
+        let id = Members::of(&text).0.addressee(&text, true);
+        let id = id.filter(|id| !id.0.contains(LOST));
+        return refused(id, "it is not UTF-8");
+    };
+    judge(text)
 }
 
 fn refused<'l>(id: Option<Id>, why: &str) -> Incoming<'l> {
@@ -153,24 +166,23 @@ fn refused<'l>(id: Option<Id>, why: &str) -> Incoming<'l> {
 }
 
 fn judge(text: &str) -> Incoming<'_> {
+    // What the parser says of another value quotes it, however long it is.
+    if text.starts_with('[') {
+        return refused(None, "a batch; messages come one by one");
+    }
+    if !text.starts_with('{') {
+        return refused(None, "it is no JSON object");
+    }
     let (members, fault) = Members::of(text);
-    let id = members.id();
+    let id = members.addressee(text, fault.is_some());
     if let Some(fault) = fault {
-        let why = if text.starts_with('[') {
-            "a batch; messages come one by one".into()
-        } else {
-            text::one_line(&fault.to_string(), limits::SUMMARY_CHARS)
-        };
-        // A broken answer is not answered.
-        return refused(id.filter(|_| !members.is_response), &why);
+        let why = text::one_line(&fault.to_string(), limits::SUMMARY_CHARS);
+        return refused(id, &why);
     }
     if members.is_response && members.method.is_none() {
         return Incoming::Response;
     }
-    let says = |member: Option<&RawValue>| {
-        member.and_then(|json| serde_json::from_str::<Cow<'_, str>>(json.get()).ok())
-    };
-    if says(members.version).as_deref() != Some("2.0") {
+    if members.version.and_then(name).as_deref() != Some("2.0") {
         return refused(id, "`jsonrpc` must be \"2.0\"");
     }
     let Some(method) = members.method.and_then(name) else {
@@ -220,8 +232,15 @@ impl<'l> Members<'l> {
         (members, read.err())
     }
 
-    fn id(&self) -> Option<Id> {
-        self.id.and_then(Id::of)
+    /// Who is to be answered. Nobody, where a broken message may be an answer
+    /// itself, or may end within the digits of its id.
+    fn addressee(&self, text: &str, is_broken: bool) -> Option<Id> {
+        let id = self.id?;
+        let is_cut = id.get().as_bytes().as_ptr_range().end == text.as_bytes().as_ptr_range().end;
+        if is_broken && (is_cut || self.is_response) {
+            return None;
+        }
+        Id::of(id)
     }
 }
 

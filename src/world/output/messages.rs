@@ -4,9 +4,11 @@ use super::Output;
 
 impl Output {
     /// From now on standard output carries a protocol's messages: should their
-    /// reader go away, whatever is waited for ends.
+    /// reader go away, whatever is waited for ends. What finds no room on standard
+    /// error is left out.
     pub fn serve(&mut self) {
         self.streams = false;
+        self.serves = true;
         self.stdout.watch();
     }
 

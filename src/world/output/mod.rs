@@ -7,6 +7,7 @@
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::time::Instant;
 
@@ -15,6 +16,7 @@ use crate::event::{Event, Tally};
 use crate::limits;
 use crate::secret::Secrets;
 use crate::text::{counted, grouped, one_line, printable};
+use crate::world::patience::{Patience, Readiness};
 use crate::world::signal::Interrupt;
 
 mod known;
@@ -90,6 +92,8 @@ pub struct Output {
     is_thinking: bool,
     /// Notes answer a person: they are told also with `--quiet`.
     converses: bool,
+    /// Standard error belongs to a client that may never read it.
+    serves: bool,
     text: Veil,
     thought: Veil,
     report: Report,
@@ -117,6 +121,7 @@ impl Output {
             is_line_open: false,
             is_thinking: false,
             converses: false,
+            serves: false,
             text: Veil::default(),
             thought: Veil::default(),
             report: Report::new(format),
@@ -449,8 +454,16 @@ impl Output {
             let (on, off) = if is_colored { (color, PLAIN) } else { ("", "") };
             shown.push_str(&format!("{on}{indent}{line}{off}\n"));
         }
-        // Nobody to tell, if this fails.
-        let _ = io::stderr().write_all(shown.as_bytes());
+        let mut stderr = io::stderr();
+        for piece in shown.as_bytes().chunks(limits::STDOUT_PIECE_BYTES) {
+            let room = Some((stderr.as_fd(), Readiness::Write));
+            let patience = Patience::endless();
+            if self.serves && patience.wait(room, Some(limits::STDERR_ROOM)).is_err() {
+                return;
+            }
+            // Nobody to tell, if this fails.
+            let _ = stderr.write_all(piece);
+        }
     }
 
     fn masked<'t>(&self, text: &'t str) -> Cow<'t, str> {

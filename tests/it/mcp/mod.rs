@@ -1,5 +1,6 @@
 //! `mcp`: the server, as its clients see it.
 
+mod bad_input;
 mod calls;
 mod client;
 mod prompts;

@@ -1,0 +1,444 @@
+//! Any bytes on standard input: each line is answered as it should be, the next
+//! request is answered at once, and memory stays in bounds.
+
+use std::time::Instant;
+
+use serde_json::{Value, json};
+
+use super::Client;
+use crate::harness::{Test, seconds};
+
+/// What a line must bring about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Due {
+    /// A result for the request 5.
+    Result,
+    /// An error with this code for the request 5.
+    Error(i64),
+    /// No message, but a line on standard error.
+    Unanswered,
+    /// Nothing.
+    Nothing,
+}
+
+use Due::{Error, Nothing, Result, Unanswered};
+
+const TABLE: &str = include_str!("bad_lines.txt");
+const GOOD: &str = r#"{"jsonrpc":"2.0","id":5,"method":"ping"}"#;
+const HEAD: &str = r#"{"jsonrpc":"2.0","id":5,"#;
+const PING: &str = r#"{"jsonrpc":"2.0","id":5,"method":"ping","params":"#;
+const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
+const CALL: &str = r#"{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"list_skills",META,"arguments":"#;
+
+/// What a row of the table stands for.
+fn expanded(line: &str) -> Vec<u8> {
+    let line = line.replace("GOOD", GOOD).replace("HEAD", HEAD);
+    let line = line.replace("PING", PING).replace("META", META);
+    let mut bytes = Vec::new();
+    let mut rest = line.as_bytes();
+    while let [first, behind @ ..] = rest {
+        let digits = std::str::from_utf8(rest.get(1..3).unwrap_or_default()).unwrap_or("");
+        let is_byte = *first == b'<' && rest.get(3) == Some(&b'>');
+        match u8::from_str_radix(digits, 16) {
+            Ok(byte) if is_byte => (bytes.push(byte), rest = &rest[4..]).1,
+            _ => (bytes.push(*first), rest = behind).1,
+        }
+    }
+    bytes
+}
+
+/// Name, bytes, and what is due.
+fn table() -> Vec<(&'static str, Vec<u8>, Due)> {
+    let rows = TABLE
+        .lines()
+        .filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let rows = rows.map(|row| {
+        let mut parts = row
+            .splitn(3, " |")
+            .map(|part| part.strip_prefix(' ').unwrap_or(part));
+        let due = match parts.next().unwrap().trim() {
+            "result" => Result,
+            "unanswered" => Unanswered,
+            "nothing" => Nothing,
+            code => Error(code.parse().unwrap()),
+        };
+        (parts.next().unwrap(), expanded(parts.next().unwrap()), due)
+    });
+    rows.collect()
+}
+
+/// Sends a line, then a good request: what came for the line.
+#[track_caller]
+fn answered(client: &mut Client, name: &str, line: &[u8]) -> Option<Value> {
+    client.send(line);
+    client.send(r#"{"jsonrpc":"2.0","id":"good","method":"ping"}"#);
+    let first = client.next();
+    if first["id"] == "good" {
+        return None;
+    }
+    let good = client.next();
+    assert_eq!(good["id"], "good", "{name}: {first} {good}");
+    Some(first)
+}
+
+#[track_caller]
+fn judge(name: &str, due: Due, answer: Option<&Value>) {
+    let found = answer.map(|answer| {
+        let code = answer["error"]["code"].as_i64();
+        assert!(
+            code.is_some() || answer["result"].is_object(),
+            "{name}: {answer}"
+        );
+        (answer["id"].clone(), code)
+    });
+    let due = match due {
+        Result => Some((json!(5), None)),
+        Error(code) => Some((json!(5), Some(code))),
+        Unanswered | Nothing => None,
+    };
+    assert_eq!(found, due, "{name}: {answer:?}");
+}
+
+/// What every run of the debug build takes, and what little an ordinary line adds.
+const ORDINARY_KIB: u64 = 14 << 10;
+
+/// One process reads all of them, one behind the other.
+#[test]
+fn each_line_is_answered_as_it_should_be() {
+    let table = table();
+    assert!(table.len() >= 130, "{}", table.len());
+    let mut client = Client::bare(&Test::new());
+    for (name, line, due) in &table {
+        let answer = answered(&mut client, name, line);
+        judge(name, *due, answer.as_ref());
+    }
+    client.running().is_running();
+    let outcome = client.close().status(0).memory_at_most(ORDINARY_KIB);
+    // No more is said, nothing commands a terminal, each is one short line.
+    let due = table.iter().filter(|(_, _, due)| *due == Unanswered);
+    let complaints = outcome.stderr.lines().filter(|line| {
+        let is_complaint = line.starts_with("skills-runner: a line is left without an answer: ");
+        is_complaint && line.len() < 300 && !line.contains(|c: char| c.is_control())
+    });
+    assert_eq!(complaints.count(), due.count(), "{}", outcome.stderr);
+    let others = outcome
+        .stderr
+        .lines()
+        .filter(|line| !line.starts_with("skills-runner: "));
+    let is_call = |line: &str| line.contains(" list_skills") || line.starts_with("← ");
+    assert!({ others }.all(is_call), "{}", outcome.stderr);
+}
+
+/// A line by itself: the last one need not end.
+#[test]
+fn the_last_line_needs_no_end() {
+    for (name, line, due) in table() {
+        let outcome = Test::new().args(["mcp"]).stdin(line).run().status(0);
+        let answers = outcome.stdout_json_lines();
+        judge(name, due, answers.first());
+        assert!(answers.len() < 2, "{name}: {answers:?}");
+        let is_told = outcome
+            .stderr
+            .contains("a line is left without an answer: ");
+        assert_eq!(is_told, due == Unanswered, "{name}: {}", outcome.stderr);
+    }
+}
+
+/// A ping of so many bytes.
+fn filled(length: usize) -> Vec<u8> {
+    let frame = PING.len() + r#"{"a":""}}"#.len();
+    format!(r#"{PING}{{"a":"{}"}}}}"#, "x".repeat(length - frame)).into()
+}
+
+/// A line, what is due, and the MiB that the debug build may hold in all for it.
+type Large = (&'static str, Vec<u8>, Due, u64);
+
+/// What nests deep, or has many parts: none of it is kept as such.
+fn elaborate() -> Vec<Large> {
+    let call = CALL.replace("META", META);
+    let open = "[".repeat(100_000);
+    let brackets = format!("{open}0{}", "]".repeat(100_000));
+    let objects = format!("{}0{}", r#"{"a":"#.repeat(100_000), "}".repeat(100_000));
+    let many: Vec<String> = (0..1_000_000)
+        .map(|number| format!("\"m{number}\":0"))
+        .collect();
+    let many = many.join(",");
+    let values = format!("{}0", "{},".repeat(5 << 20));
+    let rows = [
+        ("brackets", open.clone(), Unanswered, 14),
+        ("brackets that close", brackets.clone(), Unanswered, 14),
+        (
+            "brackets as params",
+            format!("{PING}{brackets}}}"),
+            Error(-32602),
+            14,
+        ),
+        (
+            "brackets in params",
+            format!("{PING}{{\"a\":{brackets}}}}}"),
+            Result,
+            14,
+        ),
+        (
+            "open brackets in params",
+            format!("{PING}{{\"a\":{open}"),
+            Error(-32600),
+            14,
+        ),
+        (
+            "brackets as arguments",
+            format!("{call}{brackets}}}}}"),
+            Result,
+            14,
+        ),
+        (
+            "brackets as id",
+            format!(r#"{{"jsonrpc":"2.0","id":{brackets}}}"#),
+            Unanswered,
+            14,
+        ),
+        (
+            "objects in params",
+            format!("{PING}{objects}}}"),
+            Result,
+            16,
+        ),
+        (
+            "objects as arguments",
+            format!("{call}{objects}}}}}"),
+            Result,
+            16,
+        ),
+        (
+            "members of a message",
+            format!("{HEAD}{many},\"method\":\"ping\"}}"),
+            Result,
+            30,
+        ),
+        (
+            "members of params",
+            format!("{PING}{{{many}}}}}"),
+            Result,
+            30,
+        ),
+        (
+            "members of arguments",
+            format!("{call}{{{many}}}}}}}"),
+            Result,
+            80,
+        ),
+        (
+            "values in arguments",
+            format!("{call}{{\"query\":[{values}]}}}}}}"),
+            Result,
+            100,
+        ),
+    ];
+    rows.map(|(name, line, due, mib)| (name, line.into(), due, mib))
+        .into()
+}
+
+/// What is long: it is held once as it comes, and again where it is looked into.
+fn long() -> Vec<Large> {
+    let call = CALL.replace("META", META);
+    let long = |text: &str| text.repeat((16 << 20) / text.len());
+    let version = r#"{"_meta":{"io.modelcontextprotocol/protocolVersion":"#;
+    let rows = [
+        ("letters", long("x"), Unanswered, 36),
+        ("NUL", long("\0"), Unanswered, 36),
+        ("brackets", long("["), Unanswered, 36),
+        (
+            "brackets in params",
+            format!("{PING}{}", long("[")),
+            Error(-32600),
+            56,
+        ),
+        // What the parser would quote, each byte as six.
+        ("a string", format!("\"{}\"", long("\x7f")), Unanswered, 36),
+        (
+            "a string as _meta",
+            format!("{PING}{{\"_meta\":\"{}\"}}}}", long("\x7f")),
+            Error(-32602),
+            36,
+        ),
+        (
+            "an id",
+            format!(
+                r#"{{"jsonrpc":"2.0","id":"{}","method":"ping"}}"#,
+                long("x")
+            ),
+            Unanswered,
+            36,
+        ),
+        (
+            "digits as id",
+            format!(r#"{{"jsonrpc":"2.0","id":{},"method":"ping"}}"#, long("1")),
+            Unanswered,
+            36,
+        ),
+        (
+            "digits",
+            format!("{PING}{{\"a\":{}}}}}", long("1")),
+            Result,
+            36,
+        ),
+        (
+            "a method",
+            format!("{HEAD}\"method\":\"{}\"}}", long("x")),
+            Error(-32601),
+            56,
+        ),
+        (
+            "a version",
+            format!("{PING}{version}\"{}\"}}}}}}", long("x")),
+            Error(-32022),
+            56,
+        ),
+        (
+            "an argument",
+            format!("{call}{{\"query\":\"{}\"}}}}}}", long("x")),
+            Result,
+            110,
+        ),
+        (
+            "an argument of escapes",
+            format!("{call}{{\"query\":\"{}\"}}}}}}", long("\\n")),
+            Result,
+            110,
+        ),
+        ("33 MB", "x".repeat(33_000_000), Unanswered, 56),
+    ];
+    let mut rows: Vec<Large> = rows
+        .map(|(name, line, due, mib)| (name, line.into(), due, mib))
+        .into();
+    let most = 32 << 20;
+    rows.extend([
+        ("no UTF-8", vec![0xff; most / 2], Unanswered, 56),
+        (
+            "no UTF-8 in params",
+            [PING.as_bytes(), b"\"", &vec![0xff; most / 2], b"\"}"].concat(),
+            Error(-32600),
+            56,
+        ),
+        ("16 MiB", filled(most / 2), Result, 36),
+        ("32 MiB", filled(most), Result, 56),
+        ("a byte more", filled(most + 1), Unanswered, 56),
+    ]);
+    rows
+}
+
+#[test]
+fn a_line_takes_what_memory_it_must() {
+    for (name, line, due, mib) in [elaborate(), long()].into_iter().flatten() {
+        let mut client = Client::bare(&Test::new());
+        let since = Instant::now();
+        let answer = answered(&mut client, name, &line);
+        let took = since.elapsed();
+        judge(name, due, answer.as_ref());
+        assert!(client.running().is_running());
+        let outcome = client.close().status(0);
+        let held = outcome.peak_memory_kib;
+        println!("{name}: {held} KiB of {mib} MiB, {took:?}");
+        assert!(held <= mib << 10, "{name}: {held} KiB, more than {mib} MiB");
+        assert!(took < seconds(20.0), "{name}: {took:?}");
+        assert!(outcome.stderr.len() < 2000, "{name}: {}", outcome.stderr);
+    }
+}
+
+/// Half a pair is no text, and goes back as it came.
+#[test]
+fn an_id_that_serde_cannot_hold_goes_back_as_it_came() {
+    let mut client = Client::bare(&Test::new());
+    let ids = [
+        r#""\ud800""#,
+        r#""\uDFFF\"x""#,
+        "-0",
+        "123456789012345678901234567890",
+    ];
+    for id in ids {
+        client.send(format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#));
+        let line = client.running().read_stdout_until("\n");
+        assert!(line.contains(&format!(r#""id":{id},"#)), "{line}");
+    }
+}
+
+/// Whoever writes what cannot be answered for ever fills no log.
+#[test]
+fn complaints_end_after_a_thousand() {
+    let lines = "[]\n".repeat(200_000) + GOOD + "\n";
+    let outcome = Test::new().args(["mcp"]).stdin(lines).run().status(0);
+    assert_eq!(outcome.stdout_json_lines().len(), 1);
+    assert_eq!(outcome.stderr.lines().count(), 1001);
+    outcome.stderr_has(
+        "\nskills-runner: more lines are left without an answer; no more is told of them\n",
+    );
+}
+
+/// A client that does not read its log is answered all the same.
+#[test]
+fn a_log_that_nobody_reads_holds_nothing_up() {
+    let lines = "[]\n".repeat(5_000) + &expanded_text("CALL{}}}\n").repeat(500);
+    let test = Test::new().file("requests", lines);
+    let line = "mkfifo log && exec 3<>log && skills-runner mcp <requests 2>log | grep -c structuredContent";
+    test.shell(line).run().success().stdout("500\n");
+}
+
+/// Who asks and never reads is not waited for beyond a signal, and what he asks
+/// stays where it is.
+#[test]
+fn answers_that_nobody_reads_pile_up_nowhere() {
+    let lines = expanded_text("CALL{}}}\n").repeat(100_000);
+    let test = Test::new().file("requests", lines);
+    let line = "mkfifo out && exec 3<>out && exec skills-runner mcp <requests >out";
+    let mut running = test.shell(line).spawn();
+    running.read_stderr_until("← ");
+    std::thread::sleep(seconds(0.5));
+    assert!(running.is_running());
+    running.signal(libc::SIGTERM);
+    let outcome = running.wait().status(-libc::SIGTERM);
+    let outcome = outcome.took_at_most(seconds(10.0));
+    outcome.memory_at_most(ORDINARY_KIB);
+}
+
+fn expanded_text(line: &str) -> String {
+    String::from_utf8(expanded(&line.replace("CALL", CALL))).unwrap()
+}
+
+/// Calls of scripts wait, but neither too many nor too large ones.
+#[test]
+fn what_waits_for_its_turn_is_bounded() {
+    let document = "---\nname: echo\ndescription: Says things again.\n---\n";
+    let test = Test::new().skill("echo", document);
+    let mut client = Client::modern(&test);
+    let script = |source: &str| json!({"name": "run_python_script", "arguments": {"skill_name": "echo", "script": source}});
+    let endless = client.request(
+        "tools/call",
+        script("import time\nwhile True: time.sleep(1)"),
+    );
+    let large = "#".repeat(3 << 20);
+    let ids: Vec<u64> = (0..14)
+        .map(|_| client.request("tools/call", script(&large)))
+        .collect();
+    // Ten of them fit into 32 MiB.
+    for id in &ids[10..] {
+        let refused = client.next();
+        assert_eq!(refused["id"], *id);
+        assert_eq!(refused["result"]["isError"], true, "{refused}");
+        let text = refused["result"]["content"][0]["text"].as_str().unwrap();
+        assert!(text.contains("too large calls are waiting"), "{text}");
+    }
+    for id in &ids {
+        client.tell("notifications/cancelled", json!({"requestId": id}));
+    }
+    let ids: Vec<u64> = (0..1001)
+        .map(|_| client.request("tools/call", script("")))
+        .collect();
+    let refused = client.next();
+    assert_eq!(refused["id"], ids[1000]);
+    let text = refused["result"]["content"][0]["text"].as_str().unwrap();
+    assert!(text.contains("too many calls are waiting"), "{text}");
+    client.tell("notifications/cancelled", json!({"requestId": endless}));
+    client.running().is_running();
+    let outcome = client.close().status(0);
+    outcome.memory_at_most(64 << 10);
+}
