@@ -3,6 +3,7 @@
 mod bad_input;
 mod calls;
 mod client;
+mod eras;
 mod prompts;
 
 use client::Client;

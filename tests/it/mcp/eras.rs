@@ -1,0 +1,430 @@
+//! The two eras of the protocol, request by request: versions, what each request
+//! says of itself, ids, notifications, and what each answer carries.
+
+use serde_json::{Value, json};
+
+use super::Client;
+use super::client::MODERN;
+use crate::harness::Test;
+
+const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
+
+fn skilled() -> Test {
+    let document = "---\nname: echo\ndescription: Says things again.\n---\n\n# Echo\n";
+    Test::new().skill("echo", document)
+}
+
+fn modern() -> Value {
+    json!({VERSION: MODERN, CAPABILITIES: {}})
+}
+
+fn server_info() -> Value {
+    json!({"name": "skills-runner", "version": env!("CARGO_PKG_VERSION")})
+}
+
+/// The members' names, sorted.
+fn names(object: &Value) -> Vec<&str> {
+    let object = object.as_object().expect("an object");
+    let mut names: Vec<&str> = object.keys().map(String::as_str).collect();
+    names.sort_unstable();
+    names
+}
+
+/// Sends `params` as they are: the whole answer.
+#[track_caller]
+fn answer(client: &mut Client, method: &str, params: &Value) -> Value {
+    let line = json!({"jsonrpc": "2.0", "id": "bare", "method": method, "params": params});
+    client.send(line.to_string());
+    let answer = client.next();
+    assert_eq!(answer["id"], "bare", "{answer}");
+    answer
+}
+
+#[track_caller]
+fn code(client: &mut Client, method: &str, params: &Value) -> i64 {
+    let answer = answer(client, method, params);
+    let message = answer["error"]["message"].as_str().unwrap_or_default();
+    assert!(!message.is_empty() && !message.contains('\n'), "{answer}");
+    assert_eq!(names(&answer), ["error", "id", "jsonrpc"]);
+    answer["error"]["code"].as_i64().unwrap()
+}
+
+/// R-MCP-1: each version that begins with `initialize`, as it was asked for.
+#[test]
+fn initialize_answers_the_version_that_is_asked_for() {
+    let newest = "2025-11-25";
+    for (asked, answered) in [
+        ("2024-11-05", "2024-11-05"),
+        ("2025-03-26", "2025-03-26"),
+        ("2025-06-18", "2025-06-18"),
+        (newest, newest),
+        ("1999-01-01", newest),
+        ("2099-01-01", newest),
+        (MODERN, newest),
+        ("", newest),
+    ] {
+        let mut client = Client::bare(&skilled());
+        let params = json!({
+            "protocolVersion": asked,
+            "capabilities": {"roots": {"listChanged": true}, "sampling": {}},
+            "clientInfo": {"name": "test", "version": "1"},
+        });
+        let result = client.ask("initialize", params);
+        assert_eq!(result["protocolVersion"], answered, "{asked}");
+        assert_eq!(result["serverInfo"], server_info());
+        assert!(result["capabilities"]["tools"].is_object());
+        assert!(result["instructions"].as_str().unwrap().contains("echo"));
+        let due = [
+            "capabilities",
+            "instructions",
+            "protocolVersion",
+            "serverInfo",
+        ];
+        assert_eq!(names(&result), due);
+        client.tell("notifications/initialized", json!({}));
+        client.assert_silent();
+        client.close().status(0);
+    }
+}
+
+#[test]
+fn initialize_wants_a_version_and_nothing_else() {
+    let mut client = Client::bare(&skilled());
+    for params in [
+        json!({}),
+        json!({"protocolVersion": 5}),
+        json!({"protocolVersion": null}),
+    ] {
+        assert_eq!(code(&mut client, "initialize", &params), -32602, "{params}");
+        assert_eq!(
+            code(&mut client, "tools/list", &json!({})),
+            -32602,
+            "{params}"
+        );
+    }
+    client.ask("initialize", json!({"protocolVersion": "2025-06-18"}));
+    client.ask("tools/list", json!({}));
+    // Again, and another one: nothing is lost by it.
+    let again = client.ask("initialize", json!({"protocolVersion": "2024-11-05"}));
+    assert_eq!(again["protocolVersion"], "2024-11-05");
+    client.ask("tools/list", json!({}));
+}
+
+#[test]
+fn ping_answers_nothing_at_any_time() {
+    let mut client = Client::bare(&skilled());
+    assert_eq!(client.ask("ping", json!({})), json!({}));
+    client.send(r#"{"jsonrpc":"2.0","id":"bare","method":"ping"}"#);
+    assert_eq!(client.next()["result"], json!({}));
+    client.ask("initialize", json!({"protocolVersion": "2025-11-25"}));
+    assert_eq!(
+        client.ask("ping", json!({"_meta": {"progressToken": 1}})),
+        json!({})
+    );
+}
+
+/// What a request of the newer era must say of itself.
+#[test]
+fn a_request_says_its_version_and_what_the_client_can_do() {
+    let wrong = [
+        json!({}),
+        json!({VERSION: MODERN}),
+        json!({CAPABILITIES: {}}),
+        json!({VERSION: null, CAPABILITIES: {}}),
+        json!({VERSION: 20_260_728, CAPABILITIES: {}}),
+        json!({VERSION: [MODERN], CAPABILITIES: {}}),
+        json!({VERSION: {"version": MODERN}, CAPABILITIES: {}}),
+        json!({VERSION: true, CAPABILITIES: {}}),
+        json!({VERSION: MODERN, CAPABILITIES: null}),
+        json!({VERSION: MODERN, CAPABILITIES: []}),
+        json!({VERSION: MODERN, CAPABILITIES: "{}"}),
+        json!({VERSION: MODERN, CAPABILITIES: true}),
+        json!({"protocolVersion": MODERN, "clientCapabilities": {}}),
+        json!([MODERN, {}, 5]),
+        json!([]),
+        json!(MODERN),
+        json!(5),
+        json!(false),
+    ];
+    let mut client = Client::bare(&skilled());
+    for method in [
+        "server/discover",
+        "tools/list",
+        "tools/call",
+        "prompts/list",
+    ] {
+        assert_eq!(code(&mut client, method, &json!({})), -32602, "{method}");
+        for meta in &wrong {
+            let params = json!({"_meta": meta, "name": "list_skills"});
+            assert_eq!(
+                code(&mut client, method, &params),
+                -32602,
+                "{method} {meta}"
+            );
+        }
+    }
+    // Who has said `initialize` may leave all of it out, but not half.
+    let mut client = Client::legacy(&skilled());
+    let [nothing, halves @ ..] = wrong;
+    assert!(answer(&mut client, "tools/list", &json!({"_meta": nothing}))["result"].is_object());
+    for half in &halves[..11] {
+        assert_eq!(
+            code(&mut client, "tools/list", &json!({"_meta": half})),
+            -32602,
+            "{half}"
+        );
+    }
+    let told = answer(&mut Client::bare(&skilled()), "tools/list", &json!({}));
+    let told = told["error"]["message"].as_str().unwrap();
+    assert!(
+        told.contains(VERSION) && told.contains("initialize"),
+        "{told}"
+    );
+}
+
+#[test]
+fn an_unknown_version_is_told_which_are_known() {
+    let mut client = Client::bare(&skilled());
+    for version in ["2025-11-25", "2026-07-29", "", "draft", "2026-07-28 "] {
+        for method in ["server/discover", "tools/list", "ping"] {
+            let params = json!({"_meta": {VERSION: version, CAPABILITIES: {}}});
+            let error = &answer(&mut client, method, &params)["error"];
+            assert_eq!(error["code"], -32022, "{version} {error}");
+            assert_eq!(
+                error["data"],
+                json!({"supported": [MODERN], "requested": version})
+            );
+        }
+    }
+    let long = "x".repeat(100_000);
+    let params = json!({"_meta": {VERSION: long, CAPABILITIES: {}}});
+    let error = &answer(&mut client, "tools/list", &params)["error"];
+    assert_eq!(error["code"], -32022);
+    assert!(error.to_string().len() < 1000, "{error}");
+}
+
+#[test]
+fn discover_tells_what_there_is() {
+    let mut client = Client::modern(&skilled());
+    let result = client.ask("server/discover", json!({}));
+    assert_eq!(result["supportedVersions"], json!([MODERN]));
+    assert!(result["capabilities"]["tools"].is_object());
+    assert!(result["instructions"].as_str().unwrap().contains("echo"));
+    assert_eq!(result["_meta"], json!({SERVER_INFO: server_info()}));
+    assert!(result["ttlMs"].as_u64().is_some());
+    assert_eq!(result["cacheScope"], "private");
+    let due = [
+        "_meta",
+        "cacheScope",
+        "capabilities",
+        "instructions",
+        "resultType",
+        "supportedVersions",
+        "ttlMs",
+    ];
+    assert_eq!(names(&result), due);
+    let legacy = Client::legacy(&skilled()).ask_in_vain("server/discover", json!({}));
+    assert_eq!(legacy["code"], -32602);
+}
+
+#[test]
+fn the_newer_era_has_no_initialize_and_no_ping() {
+    let mut client = Client::modern(&skilled());
+    for method in ["initialize", "ping"] {
+        let params = json!({"protocolVersion": "2025-11-25"});
+        assert_eq!(client.ask_in_vain(method, params)["code"], -32601);
+    }
+    // It has opened no older session either.
+    assert_eq!(code(&mut client, "tools/list", &json!({})), -32602);
+}
+
+/// What may be kept says so; every result of the newer era says whose it is;
+/// none of the older does.
+#[test]
+fn results_carry_what_their_era_wants() {
+    let lists = [("tools/list", json!({})), ("prompts/list", json!({}))];
+    let once = [
+        ("tools/call", json!({"name": "list_skills"})),
+        (
+            "tools/call",
+            json!({"name": "get_skill", "arguments": {"skill_name": "none"}}),
+        ),
+        ("prompts/get", json!({"name": "echo"})),
+    ];
+    let (mut old, mut new) = (Client::legacy(&skilled()), Client::modern(&skilled()));
+    for (is_kept, rows) in [(true, &lists[..]), (false, &once[..])] {
+        for (method, params) in rows {
+            let result = new.ask(method, params.clone());
+            assert_eq!(result["_meta"][SERVER_INFO], server_info(), "{method}");
+            assert_eq!(result["resultType"], "complete");
+            assert_eq!(result["ttlMs"].is_u64(), is_kept, "{method}: {result}");
+            assert_eq!(result["cacheScope"] == "private", is_kept, "{method}");
+            let result = old.ask(method, params.clone());
+            let names = names(&result);
+            for name in ["_meta", "resultType", "ttlMs", "cacheScope"] {
+                assert!(!names.contains(&name), "{method}: {result}");
+            }
+        }
+    }
+}
+
+/// One process serves both, whichever comes when.
+#[test]
+fn both_eras_may_alternate() {
+    let mut client = Client::bare(&skilled());
+    let list = json!({"_meta": modern()});
+    let kept = |answer: &Value| answer["result"]["ttlMs"].is_u64();
+    assert!(kept(&answer(&mut client, "tools/list", &list)));
+    assert_eq!(code(&mut client, "tools/list", &json!({})), -32602);
+    client.ask("initialize", json!({"protocolVersion": "2025-11-25"}));
+    for _ in 0..3 {
+        assert!(kept(&answer(&mut client, "tools/list", &list)));
+        let old = answer(&mut client, "tools/list", &json!({}));
+        assert!(old["result"]["tools"].is_array() && !kept(&old));
+        assert!(kept(&answer(&mut client, "server/discover", &list)));
+        assert_eq!(answer(&mut client, "ping", &json!({}))["result"], json!({}));
+        assert_eq!(code(&mut client, "ping", &list), -32601);
+    }
+}
+
+/// An id is what it was, to the last digit.
+#[test]
+fn ids_come_back_as_they_were() {
+    let mut client = Client::bare(&skilled());
+    let long = format!("\"{}\"", "x".repeat(10_000));
+    for (sent, due) in [
+        ("1", "1"),
+        ("0", "0"),
+        ("-7", "-7"),
+        ("9007199254740993", "9007199254740993"),
+        ("18446744073709551616", "18446744073709551616"),
+        (
+            "-123456789012345678901234567890",
+            "-123456789012345678901234567890",
+        ),
+        (r#""""#, r#""""#),
+        (r#""1""#, r#""1""#),
+        (r#""null""#, r#""null""#),
+        (r#""a\"b\\c\n\u0000\/""#, r#""a\"b\\c\n\u0000/""#),
+        (r#""\u00e9\ud83d\ude00é""#, "\"é😀é\""),
+        (long.as_str(), long.as_str()),
+    ] {
+        // The same again: an id is free once it has been answered.
+        for _ in 0..2 {
+            for (method, due_part) in [
+                ("ping", "result"),
+                ("no/such", "error"),
+                ("tools/list", "error"),
+            ] {
+                client.send(format!(
+                    r#"{{"jsonrpc":"2.0","id":{sent},"method":"{method}"}}"#
+                ));
+                let line = client.running().read_stdout_until("\n");
+                let begin = format!(r#"{{"jsonrpc":"2.0","id":{due},"{due_part}":"#);
+                assert!(line.starts_with(&begin), "{sent}: {line}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_no_id_is_not_answered() {
+    let mut client = Client::bare(&skilled());
+    for id in ["null", "1.5", "1.0", "1e3", "true", "{}", "[1]", "[]"] {
+        client.send(format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#));
+        let told = client.running().read_stderr_until("\n");
+        assert!(
+            told.contains("`id` must be a string or an integer"),
+            "{id}: {told}"
+        );
+    }
+    assert_eq!(answer(&mut client, "ping", &json!({}))["result"], json!({}));
+}
+
+/// Whatever they say, and whether anybody knows them.
+#[test]
+fn notifications_and_answers_are_never_answered() {
+    let mut client = Client::bare(&skilled());
+    for line in [
+        r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
+        r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#,
+        r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":null}}"#,
+        r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":{"a":[]}}}"#,
+        r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{}}"#,
+        r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":["x"]}"#,
+        r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":"x"}"#,
+        r#"{"jsonrpc":"2.0","method":"notifications/cancelled"}"#,
+        r#"{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}"#,
+        r#"{"jsonrpc":"2.0","method":"notifications/no/such","params":{"a":1}}"#,
+        r#"{"jsonrpc":"2.0","method":"no/such"}"#,
+        r#"{"jsonrpc":"2.0","method":"tools/list"}"#,
+        r#"{"jsonrpc":"2.0","method":"tools/call","params":{"name":"list_skills"}}"#,
+        r#"{"jsonrpc":"2.0","method":"initialize","params":{"protocolVersion":"2025-11-25"}}"#,
+        r#"{"jsonrpc":"2.0","method":""}"#,
+        r#"{"jsonrpc":"2.0","id":1,"result":{}}"#,
+        r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"?"}}"#,
+        r#"{"jsonrpc":"2.0","id":"x","error":{"code":1,"message":"no"},"result":{}}"#,
+    ] {
+        client.send(line);
+    }
+    assert_eq!(code(&mut client, "tools/list", &json!({})), -32602);
+    // Nor is anything done, or said.
+    let outcome = client.close().status(0);
+    assert_eq!(outcome.stdout.lines().count(), 1);
+    outcome
+        .stderr_lacks("list_skills")
+        .stderr_lacks("without an answer");
+}
+
+#[test]
+fn what_there_is_not_has_its_code() {
+    for mut client in [Client::legacy(&skilled()), Client::modern(&skilled())] {
+        for method in [
+            "no/such",
+            "",
+            "tools",
+            "Tools/List",
+            "tools/list ",
+            "logging/setLevel",
+            "notifications/initialized",
+        ] {
+            let error = client.ask_in_vain(method, json!({}));
+            assert_eq!(error["code"], -32601, "{method}");
+        }
+        let long = client.ask_in_vain(&"x".repeat(100_000), json!({}));
+        assert_eq!(long["code"], -32601);
+        assert!(long.to_string().len() < 1000);
+        for params in [
+            json!({"name": "no_such"}),
+            json!({"name": ""}),
+            json!({"name": 5}),
+            json!({"name": null}),
+            json!({"name": ["list_skills"]}),
+            json!({}),
+        ] {
+            let error = client.ask_in_vain("tools/call", params);
+            assert_eq!(error["code"], -32602, "{error}");
+        }
+        for cursor in [json!("next"), json!(""), json!(5), json!({}), json!([])] {
+            for method in ["tools/list", "prompts/list"] {
+                let error = client.ask_in_vain(method, json!({"cursor": cursor}));
+                assert_eq!(error["code"], -32602, "{method} {cursor}");
+            }
+        }
+        client.ask("tools/list", json!({"cursor": null}));
+        // Wrong arguments are for the model to mend.
+        for arguments in [
+            json!([]),
+            json!(5),
+            json!({"skill_name": []}),
+            json!("{"),
+            json!({}),
+        ] {
+            let result = client.call("get_skill", arguments);
+            assert_eq!(result["isError"], true, "{result}");
+        }
+        client.assert_silent();
+    }
+}
