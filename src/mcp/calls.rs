@@ -200,8 +200,10 @@ impl Server<'_> {
             result: &result,
             duration: start.elapsed(),
         });
+        let tool_calls = self.called.get().saturating_add(1);
+        self.called.set(tool_calls);
         self.output.borrow_mut().spend(Tally {
-            tool_calls: 1,
+            tool_calls,
             ..Tally::default()
         });
         result

@@ -60,6 +60,8 @@ pub struct Server<'s> {
     running: RefCell<Option<Running>>,
     /// What a person has been told once.
     told: RefCell<BTreeSet<String>>,
+    /// Calls of tools so far.
+    called: Cell<u32>,
     /// Lines that nobody could be answered.
     unanswered: Cell<usize>,
 }
@@ -83,6 +85,7 @@ pub fn serve(bench: Workbench<'_>, skills_as_tools: bool, output: &mut Output) -
         waiting: RefCell::default(),
         running: RefCell::default(),
         told: RefCell::default(),
+        called: Cell::new(0),
         unanswered: Cell::new(0),
     };
     if server.input.borrow().source() == Source::Terminal {

@@ -4,6 +4,7 @@ mod bad_input;
 mod calls;
 mod client;
 mod eras;
+mod lifetime;
 mod prompts;
 
 use client::Client;

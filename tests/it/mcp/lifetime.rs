@@ -1,0 +1,344 @@
+//! How the server begins and ends: options, what standard input may be, signals,
+//! a client that goes away; and that nothing but messages stands on its output.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::Client;
+use crate::harness::{Running, Test, seconds, wait_until};
+
+const DISCOVER: &str = r#"{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#;
+const ENDLESS: &str = "open('started', 'w').close()\nimport time\nwhile True: time.sleep(1)";
+
+fn skilled() -> Test {
+    let document = "---\nname: echo\ndescription: Says things again.\n---\n\n# Echo\n";
+    Test::new().skill("echo", document)
+}
+
+fn script(source: &str) -> Value {
+    json!({"name": "run_python_script", "arguments": {"skill_name": "echo", "script": source}})
+}
+
+/// A client with these options whose script runs without an end.
+#[track_caller]
+fn busy(test: &Test, options: &[&str]) -> Client {
+    let mut client = Client::modern_with(test, options);
+    client.request("tools/call", script(ENDLESS));
+    assert!(wait_until(seconds(10.0), || test.exists("skills/echo/started")));
+    client
+}
+
+/// Whatever is said besides, standard output has one message for each request.
+#[test]
+fn nothing_but_messages_is_printed() {
+    let options: [&[&str]; 6] = [
+        &[],
+        &["-q"],
+        &["-v"],
+        &["-o", "json"],
+        &["-o", "jsonl"],
+        &["--log", "audit.jsonl"],
+    ];
+    for options in options {
+        let test = skilled();
+        let mut client = Client::modern_with(&test, options);
+        let id = client.request("tools/call", script("print('one')\nraise SystemExit(1)"));
+        assert_eq!(
+            client.answer_to(id)["result"]["isError"],
+            true,
+            "{options:?}"
+        );
+        let id = client.request("tools/call", json!({"name": "list_skills"}));
+        client.answer_to(id);
+        client.send("[]");
+        let outcome = client.close().status(0);
+        assert_eq!(
+            outcome.stdout_json_lines().len(),
+            2,
+            "{options:?}: {}",
+            outcome.stdout
+        );
+        let is_quiet = options == ["-q"];
+        assert_eq!(
+            outcome.stderr.contains("→ run_python_script echo"),
+            !is_quiet
+        );
+        outcome.stderr_has("without an answer");
+    }
+}
+
+/// What was called is written down: start, each call and its result, the end.
+#[test]
+fn calls_are_in_the_log() {
+    let test = skilled();
+    let mut client = Client::modern_with(&test, &["--log", "audit.jsonl"]);
+    client.call("list_skills", json!({}));
+    client.ask("tools/call", script("print('one')"));
+    client.ask("tools/list", json!({}));
+    client.close().status(0);
+    let log = test.read("audit.jsonl");
+    let records: Vec<Value> = log
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let types: Vec<&str> = records
+        .iter()
+        .map(|record| record["type"].as_str().unwrap())
+        .collect();
+    let due = [
+        "start",
+        "tool_call",
+        "tool_result",
+        "tool_call",
+        "tool_result",
+        "result",
+    ];
+    assert_eq!(types, due, "{log}");
+    assert_eq!(records[3]["name"], "run_python_script");
+    assert!(records[3].to_string().contains("print('one')"), "{log}");
+    assert_eq!(records[5]["exit_code"], 0);
+    assert_eq!(records[5]["tool_calls"], 2);
+}
+
+#[test]
+fn a_log_that_cannot_be_written_ends_the_run() {
+    let test = skilled().folder("audit.jsonl");
+    let outcome = test
+        .args(["mcp", "--log", "audit.jsonl"])
+        .stdin(DISCOVER)
+        .run();
+    let outcome = outcome.stdout("").stderr_has("audit.jsonl");
+    assert_ne!(outcome.status, 0);
+}
+
+#[test]
+fn options_of_scripts_hold_here() {
+    let test = skilled();
+    let mut client = Client::modern_with(&test, &["--no-scripts"]);
+    let tools = client.ask("tools/list", json!({}));
+    assert!(!tools.to_string().contains("run_python_script"), "{tools}");
+    let refused = client.ask("tools/call", script("print(1)"));
+    assert_eq!(refused["isError"], true, "{refused}");
+    assert!(!refused.to_string().contains("stdout"), "{refused}");
+    client.close().status(0);
+
+    let mut client = Client::modern_with(&test, &["--script-timeout", "1"]);
+    let since = Instant::now();
+    let ended = client.ask("tools/call", script(ENDLESS));
+    assert_eq!(ended["isError"], true, "{ended}");
+    assert!(
+        ended.to_string().contains("time limit") || ended.to_string().contains("timed out"),
+        "{ended}"
+    );
+    assert!(since.elapsed() < Duration::from_secs(5));
+    assert_eq!(
+        client.ask("tools/call", script("print(2)"))["structuredContent"]["stdout"],
+        "2\n"
+    );
+    client.close().status(0);
+    assert!(test.processes().is_empty());
+}
+
+#[test]
+fn a_sandbox_holds_here() {
+    let test = skilled();
+    let mut client = Client::modern_with(&test, &["--sandbox"]);
+    let outside = test.path("outside");
+    let write = format!("open({:?}, 'w').close()", outside.display().to_string());
+    let ran = client.ask("tools/call", script(&write));
+    let is_held = ran["isError"] == true && !test.exists("outside");
+    let outcome = client.close().status(0);
+    // Where the kernel has none, that is told.
+    assert!(
+        is_held || outcome.stderr.contains("sandbox"),
+        "{ran} {}",
+        outcome.stderr
+    );
+}
+
+/// The time for the whole run ends it, also while a script runs.
+#[test]
+fn the_time_for_the_whole_run_ends_it() {
+    let test = skilled();
+    let idle = Client::modern_with(&test, &["--timeout", "1"]);
+    let busy = busy(&test, &["--timeout", "2"]);
+    for mut client in [idle, busy] {
+        assert!(wait_until(seconds(10.0), || !client.running().is_running()));
+        let outcome = client.close().status(3).stdout("");
+        outcome.stderr_has("the time for the whole run (--timeout) is over");
+    }
+    assert!(test.processes().is_empty());
+}
+
+#[test]
+fn wrong_usage_says_so_and_serves_nobody() {
+    let wrong: [&[&str]; 8] = [
+        &["mcp", "x"],
+        &["mcp", "--session", "s"],
+        &["mcp", "-c"],
+        &["--skills-as-tools", "hi"],
+        &["doctor", "--skills-as-tools"],
+        &["mcp", "--attach", "x.png"],
+        &["mcp", "--dry-run"],
+        &["mcp", "--no-such"],
+    ];
+    for args in wrong {
+        let outcome = skilled().args(args).stdin(DISCOVER).run();
+        outcome.status(2).stdout("").stderr_has("skills-runner: ");
+    }
+}
+
+/// By each signal, idle and with a script: nothing is left of it.
+#[test]
+fn a_signal_ends_the_server_and_its_script() {
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+        let test = skilled();
+        let mut idle = Client::modern(&test);
+        idle.ask("server/discover", json!({}));
+        let mut busy = busy(&test, &[]);
+        busy.request("tools/call", script("open('ran', 'w').close()"));
+        busy.call("list_skills", json!({}));
+        for mut client in [idle, busy] {
+            client.running().signal(signal);
+            let since = Instant::now();
+            assert!(wait_until(seconds(10.0), || !client.running().is_running()));
+            assert!(
+                since.elapsed() < Duration::from_secs(3),
+                "{:?}",
+                since.elapsed()
+            );
+            client.close().status(-signal);
+        }
+        assert!(test.processes().is_empty(), "{signal}");
+        assert!(!test.exists("skills/echo/ran"));
+    }
+}
+
+/// Killed without a chance to clear up, it takes its script with it.
+#[test]
+fn a_kill_leaves_no_script() {
+    let test = skilled();
+    let mut client = busy(&test, &[]);
+    client.running().kill9();
+    client.close().status(-libc::SIGKILL);
+    assert!(wait_until(seconds(10.0), || test.processes().is_empty()));
+}
+
+/// A client that is gone is missed at once, though nothing is written to it.
+#[test]
+fn a_client_that_is_gone_ends_the_server() {
+    let start =
+        |line: &str, test: &Test| -> Running { test.again().shell(line).stdin_open().spawn() };
+    let test = skilled();
+    // `head` takes a line and goes; standard input stays open.
+    let line = "skills-runner mcp | { head -n 1; }; exit 0";
+    let status = "{ skills-runner mcp; echo $? >status; } | head -n 1";
+    for line in [line, status] {
+        let mut running = start(line, &test);
+        let mut call: Value = serde_json::from_str(DISCOVER).unwrap();
+        call["method"] = "tools/call".into();
+        call["params"]["name"] = "run_python_script".into();
+        call["params"]["arguments"] = script(ENDLESS)["arguments"].clone();
+        running.write_stdin(format!("{call}\n"));
+        assert!(wait_until(seconds(10.0), || test.exists("skills/echo/started")));
+        running.write_stdin(format!("{DISCOVER}\n"));
+        let since = Instant::now();
+        assert!(wait_until(seconds(10.0), || !running.is_running()));
+        assert!(
+            since.elapsed() < Duration::from_secs(3),
+            "{:?}",
+            since.elapsed()
+        );
+        let outcome = running.wait().success();
+        assert_eq!(outcome.stdout_json_lines().len(), 1);
+        outcome.stderr_lacks("failed");
+        assert!(test.processes().is_empty());
+        std::fs::remove_file(test.path("skills/echo/started")).unwrap();
+    }
+    assert_eq!(test.read("status"), "0\n");
+    skilled()
+        .args(["mcp"])
+        .stdin(DISCOVER)
+        .stdout_closed()
+        .run()
+        .status(0);
+}
+
+#[test]
+fn an_output_that_is_full_is_told() {
+    let test = skilled().args(["mcp"]).stdin(DISCOVER);
+    let outcome = test.stdout_file("/dev/full").run();
+    outcome
+        .status(1)
+        .stderr_has("failed to write the answer: No space left");
+}
+
+#[test]
+fn standard_input_may_be_anything() {
+    for test in [
+        skilled().args(["mcp"]).stdin_null(),
+        skilled().args(["mcp"]).stdin(""),
+    ] {
+        test.run().status(0).stdout("");
+    }
+    let closed = skilled().shell("skills-runner mcp <&-").run();
+    closed.status(0).stdout("");
+    let folder = skilled().shell("skills-runner mcp <skills").run();
+    folder
+        .status(1)
+        .stdout("")
+        .stderr_has("failed to read standard input: Is a directory");
+    let requests = format!("{DISCOVER}\n\n{DISCOVER}\n{DISCOVER}");
+    let file = skilled().file("requests", requests).args(["mcp"]);
+    let outcome = file.stdin_file("requests").run().status(0);
+    assert_eq!(outcome.stdout_json_lines().len(), 3);
+    let socket = "import socket, subprocess, sys\na, b = socket.socketpair()\n\
+                  p = subprocess.Popen(['skills-runner', 'mcp'], stdin=b, stdout=b)\nb.close()\n\
+                  a.sendall(sys.argv[1].encode() + b'\\n')\nprint(a.makefile().readline()[:20])\na.close()\nprint(p.wait())";
+    let test = skilled()
+        .file("client.py", socket)
+        .file("request", DISCOVER);
+    let outcome = test.shell("python3 client.py \"$(cat request)\"").run();
+    outcome.success().stdout("{\"jsonrpc\":\"2.0\",\"id\n0\n");
+}
+
+/// Somebody else may have made the descriptor non-blocking; that is no fault.
+#[test]
+fn a_pipe_that_does_not_block_is_waited_for() {
+    let source = "import os, subprocess, sys, time\nr, w = os.pipe()\nos.set_blocking(r, False)\n\
+                  p = subprocess.Popen(['skills-runner', 'mcp'], stdin=r, stdout=subprocess.PIPE)\n\
+                  time.sleep(0.3)\nfor part in (sys.argv[1][:9], sys.argv[1][9:] + '\\n'):\n    \
+                  os.write(w, part.encode()); time.sleep(0.1)\n\
+                  print(p.stdout.readline()[:20].decode())\nos.close(w)\nprint(p.wait())";
+    let test = skilled()
+        .file("client.py", source)
+        .file("request", DISCOVER);
+    let outcome = test.shell("python3 client.py \"$(cat request)\"").run();
+    outcome.success().stdout("{\"jsonrpc\":\"2.0\",\"id\n0\n");
+}
+
+/// Who starts it by hand is told what it is, and gets out.
+#[test]
+fn on_a_terminal_it_says_what_it_is() {
+    let mut terminal = skilled().args(["mcp"]).terminal();
+    terminal
+        .expect("Model Context Protocol")
+        .expect("Ctrl+D ends it");
+    terminal.expect("\nhint: ").expect("README");
+    terminal.type_line(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
+    terminal.expect(r#""result":{}"#);
+    terminal.ctrl('d');
+    terminal.wait_exit().success();
+    let mut terminal = skilled().args(["mcp"]).terminal();
+    terminal.expect("Ctrl+D ends it").ctrl('c');
+    terminal.wait_exit().status(-libc::SIGINT);
+    // Nobody else is told.
+    let outcome = skilled().args(["mcp"]).stdin(DISCOVER).run();
+    outcome.status(0).stderr_lacks("Ctrl+D");
+    let mut quiet = skilled().args(["mcp", "-q"]).terminal();
+    quiet.type_line(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
+    quiet.expect(r#""result":{}"#).ctrl('d');
+    assert!(!quiet.output().contains("Ctrl+D ends it"));
+    quiet.wait_exit().success();
+}
