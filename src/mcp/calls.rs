@@ -15,11 +15,12 @@ use super::era::{Era, Reply};
 use super::methods::{Answer, Asked};
 use super::rpc::{Fault, Id};
 use super::running::Running;
+use super::skill_tools;
 use crate::error::Result;
 use crate::event::{Event, Tally};
 use crate::limits;
 use crate::text;
-use crate::tool::{ToolCall, ToolResult};
+use crate::tool::{Effects, ToolCall, ToolResult};
 use crate::tools::{self, TABLE, Tool, Tools, Workbench};
 
 /// A call that waits for its turn.
@@ -55,29 +56,39 @@ pub fn runs_scripts(server: &Server<'_>) -> bool {
 /// The tools, all on one page.
 pub fn list(server: &Server<'_>, asked: &Asked<'_, '_>) -> Answer {
     asked.only_page()?;
-    let tools: Vec<Value> = offered(server)
+    let mut tools: Vec<Value> = offered(server)
         .map(|tool| {
+            let names = (tool.name(), tool.title());
             let effects = tool.effects(&server.bench);
-            let mut described = json!({
-                "name": tool.name(),
-                "title": tool.title(),
-                "description": tool.description(),
-                "inputSchema": tool.parameters(),
-                "annotations": {
-                    "title": tool.title(),
-                    "readOnlyHint": effects.reads_only,
-                    "destructiveHint": effects.destroys,
-                    "idempotentHint": effects.is_idempotent,
-                    "openWorldHint": effects.is_open,
-                },
-            });
+            let mut described = described(names, tool.description(), &tool.parameters(), effects);
             if let Some(output) = tool.output() {
                 described["outputSchema"] = output;
             }
             described
         })
         .collect();
+    if server.skills_as_tools {
+        tools.extend(skill_tools::list(server));
+    }
     Ok(Reply::of(&json!({ "tools": tools })).kept(limits::KEPT_MILLISECONDS))
+}
+
+/// A tool with its name and its title, as clients read it.
+pub fn described(names: (&str, &str), about: &str, parameters: &Value, effects: Effects) -> Value {
+    let (name, title) = names;
+    json!({
+        "name": name,
+        "title": title,
+        "description": about,
+        "inputSchema": parameters,
+        "annotations": {
+            "title": title,
+            "readOnlyHint": effects.reads_only,
+            "destructiveHint": effects.destroys,
+            "idempotentHint": effects.is_idempotent,
+            "openWorldHint": effects.is_open,
+        },
+    })
 }
 
 /// Calls a tool, at once or when its turn comes.
@@ -129,16 +140,19 @@ fn requested(
         arguments: Option<&'l RawValue>,
     }
     let params: Params<'_> = asked.request.params()?;
-    let Some(tool) = tools::find(&params.name) else {
-        return Err(Fault::params(tools::unknown(&params.name)));
-    };
-    let call = ToolCall {
+    let mut call = ToolCall {
         id: asked.request.id.to_string(),
-        name: tool.name().to_string(),
+        name: params.name.into_owned(),
         arguments: params.arguments.map_or("", RawValue::get).to_string(),
         ..ToolCall::default()
     };
-    Ok((call, tool.effects(&server.bench).starts_programs))
+    if server.skills_as_tools && tools::find(&call.name).is_none() {
+        call = skill_tools::meant(server, call)?;
+    }
+    match tools::find(&call.name) {
+        Some(tool) => Ok((call, tool.effects(&server.bench).starts_programs)),
+        None => Err(Fault::params(tools::unknown(&call.name))),
+    }
 }
 
 /// What goes back of a tool's result.

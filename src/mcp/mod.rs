@@ -34,6 +34,7 @@ mod prompts;
 mod resources;
 mod rpc;
 mod running;
+mod skill_tools;
 mod skills;
 
 use calls::Waiting;

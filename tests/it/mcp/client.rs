@@ -39,7 +39,22 @@ impl Client {
     /// A client of 2025-11-25 that has said so.
     #[track_caller]
     pub fn legacy(test: &Test) -> Client {
-        let mut client = Client::bare(test);
+        Client::bare(test).initialized()
+    }
+
+    /// With options behind `mcp`.
+    #[track_caller]
+    pub fn legacy_with(test: &Test, options: &[&str]) -> Client {
+        let client = Client {
+            is_modern: false,
+            ..Client::modern_with(test, options)
+        };
+        client.initialized()
+    }
+
+    #[track_caller]
+    fn initialized(self) -> Client {
+        let mut client = self;
         let params = json!({
             "protocolVersion": LEGACY,
             "capabilities": {},

@@ -6,5 +6,6 @@ mod client;
 mod eras;
 mod lifetime;
 mod prompts;
+mod skills_as_tools;
 
 use client::Client;

@@ -1,0 +1,112 @@
+//! Each skill as a tool of its own, for clients that know tools and nothing
+//! else. Calling one is `get_skill` with its name: its instructions, with the
+//! arguments in their places.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
+use serde_json::{Value, json};
+
+use super::Server;
+use super::calls::described;
+use super::prompts::arguments_of;
+use super::rpc::Fault;
+use crate::limits;
+use crate::skills::{Catalogue, Summary};
+use crate::text;
+use crate::tool::{Effects, ToolCall, parse_arguments};
+use crate::tools;
+
+/// What reads a skill.
+const READER: &str = "get_skill";
+
+/// The tools by their names.
+type Named<'c> = BTreeMap<String, &'c Summary>;
+
+/// The skills as they are listed, sorted by name.
+pub fn list(server: &Server<'_>) -> Vec<Value> {
+    let catalogue = server.bench.skills.catalogue();
+    let (named, left_out) = named(&catalogue);
+    for reason in left_out {
+        server.warn_once(reason);
+    }
+    let tool = |(name, skill): (&String, &&Summary)| {
+        let words = json!({"type": "string", "description": arguments_of(server, skill)});
+        let parameters = json!({"type": "object", "properties": {"arguments": words}});
+        let title = server.line(&skill.name, limits::SUMMARY_CHARS);
+        let about = server.line(&skill.description, limits::DESCRIPTION_BYTES);
+        described((name, &title), &about, &parameters, Effects::NONE)
+    };
+    named.iter().map(tool).collect()
+}
+
+/// The call of `get_skill` that stands behind a call by a skill's name.
+pub fn meant(server: &Server<'_>, call: ToolCall) -> Result<ToolCall, Fault> {
+    let catalogue = server.bench.skills.catalogue();
+    let (named, _) = named(&catalogue);
+    let Some(skill) = named.get(&call.name) else {
+        return Err(Fault::params(unknown(&call.name, &named)));
+    };
+    let mut call = ToolCall {
+        name: READER.into(),
+        ..call
+    };
+    // What cannot be read is told by the tool.
+    if let Ok(mut arguments) = parse_arguments(&call.arguments) {
+        // An invocation without a word is one, too: placeholders are replaced.
+        let words = arguments.entry("arguments").or_insert(Value::Null);
+        if words.is_null() {
+            *words = "".into();
+        }
+        arguments.insert("skill_name".into(), skill.name.as_str().into());
+        call.arguments = Value::Object(arguments).to_string();
+    }
+    Ok(call)
+}
+
+/// The message for a name that is no tool's and no skill's.
+fn unknown(name: &str, named: &Named<'_>) -> String {
+    match text::nearest(name, named.keys().map(String::as_str), 1).first() {
+        Some(near) => {
+            let shown = text::one_line(name, limits::SUMMARY_CHARS);
+            format!("there is no tool `{shown}`; did you mean `{near}`?")
+        }
+        None => tools::unknown(name),
+    }
+}
+
+/// Which skill has which name as a tool, and why some have none. A name that
+/// had to be changed gives way to one that is written so.
+fn named(catalogue: &Catalogue) -> (Named<'_>, Vec<String>) {
+    let mut named = Named::new();
+    let mut left_out = Vec::new();
+    let skills = catalogue.usable().filter(|skill| skill.is_for_model);
+    let (exact, changed): (Vec<_>, Vec<_>) = skills
+        .map(|skill| (tool_name(&skill.name), skill))
+        .partition(|(name, skill)| *name == skill.name);
+    for (name, skill) in exact.into_iter().chain(changed) {
+        let owner = if tools::find(&name).is_some() {
+            "a tool of the server".to_string()
+        } else {
+            match named.entry(name.clone()) {
+                Entry::Vacant(free) => {
+                    free.insert(skill);
+                    continue;
+                }
+                Entry::Occupied(taken) => format!("the skill `{}`", taken.get().shown_name()),
+            }
+        };
+        left_out.push(format!(
+            "the skill `{}` is no tool of its own: `{name}` is {owner}; rename its folder",
+            skill.shown_name()
+        ));
+    }
+    (named, left_out)
+}
+
+/// The name with `_` for what no tool's name may hold.
+fn tool_name(name: &str) -> String {
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    let letters = name.chars().map(|c| if fits(c) { c } else { '_' });
+    letters.take(limits::TOOL_NAME_CHARS).collect()
+}
