@@ -13,7 +13,7 @@ use super::era::Reply;
 use super::methods::{Answer, Asked};
 use super::rpc::{Fault, INTERNAL_ERROR};
 use crate::limits;
-use crate::skills::{self, Summary};
+use crate::skills::{self, Summary, frontmatter};
 use crate::text;
 use crate::tools::Tools;
 
@@ -89,13 +89,18 @@ pub fn get(server: &Server<'_>, asked: &Asked<'_, '_>) -> Answer {
         })?;
     let message = json!({"role": "user", "content": {"type": "text", "text": text}});
     let mut got = json!({ "messages": [message] });
-    let catalogue = server.bench.skills.catalogue();
-    if let Some(skill) = catalogue.named(&params.name) {
-        got["description"] = server
-            .line(&skill.description, limits::DESCRIPTION_BYTES)
-            .into();
+    if let Some(description) = description(server, &params.name) {
+        got["description"] = description.into();
     }
     Ok(Reply::of(&got))
+}
+
+/// What the skill says of itself, from its document alone: thousands of others
+/// may lie beside it.
+fn description(server: &Server<'_>, name: &str) -> Option<String> {
+    let document = server.bench.skills.find(name).ok()?.document().ok()?;
+    let description = frontmatter::parse(&document.text).description()?;
+    Some(server.line(&description, limits::DESCRIPTION_BYTES))
 }
 
 /// What was typed behind the name. An argument that nobody reads would be lost

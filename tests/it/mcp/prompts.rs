@@ -193,7 +193,12 @@ fn what_is_listed_is_bounded_and_masked() {
         key,
         "word ".repeat(800)
     );
+    let half = format!(
+        "---\nname: half\ndescription: {}{key}\n---\n",
+        "x".repeat(1015)
+    );
     let test = Test::new()
+        .skill("half", &half)
         .skill("keyed", &document("keyed", &hint, &format!("Send {key}.")))
         .skill("long", &long)
         .env("LLM_API_KEY", key)
@@ -202,7 +207,9 @@ fn what_is_listed_is_bounded_and_masked() {
     let listed = client.ask("prompts/list", json!({}));
     assert!(!listed.to_string().contains(key), "{listed}");
     assert!(listed.to_string().contains("[secret]"), "{listed}");
-    let description = listed["prompts"][1]["description"].as_str().unwrap();
+    let cut = listed["prompts"][0]["description"].as_str().unwrap();
+    assert!(!cut.contains("sk-"), "{cut}");
+    let description = listed["prompts"][2]["description"].as_str().unwrap();
     assert!(description.len() <= 1030 && description.ends_with("word…"));
     let got = client.ask("prompts/get", json!({"name": "keyed"}));
     assert!(!got.to_string().contains(key), "{got}");
