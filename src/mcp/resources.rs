@@ -27,7 +27,7 @@ use crate::text;
 use crate::world::confined::{self, Kind, Node, OpenFile, Refusal, WalkLimits};
 
 /// No such resource, in the versions up to 2025-11-25.
-const NOT_FOUND: i32 = -32_002;
+const NOT_FOUND: i32 = -32_002; // not a bound
 /// The document's name in addresses, whatever the letter case on the disk.
 pub const DOCUMENT: &str = "SKILL.md";
 const FOLDER: &str = "inode/directory";

@@ -110,8 +110,7 @@ fn entry(named: &Named<'_>, skill: &Skill) -> Result<(Value, u64), String> {
             let most = limits::SKILL_BYTES >> 20;
             return Err(format!("its files have more than {most} MiB; remove some"));
         }
-        resources
-            .push(json!({"uri": address, "digest": format!("sha256:{digest}"), "size": size}));
+        resources.push(json!({"uri": address, "digest": format!("sha256:{digest}"), "size": size}));
     }
     let uri = format!("{}{DOCUMENT}", named.root);
     let entry = json!({"uri": uri, "frontmatter": fields, "resources": resources});

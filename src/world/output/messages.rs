@@ -1,6 +1,12 @@
-//! Standard output as a protocol's channel: messages, and nothing else.
+//! Standard output as a protocol's channel: messages, and nothing else. Standard
+//! error then belongs to a client that may never read it.
+
+use std::io::{self, Write};
+use std::os::fd::AsFd;
 
 use super::Output;
+use crate::limits;
+use crate::world::patience::{Patience, Readiness};
 
 impl Output {
     /// From now on standard output carries a protocol's messages: should their
@@ -17,5 +23,18 @@ impl Output {
         let mut line = self.masked(message).into_owned();
         line.push('\n');
         self.stdout.write(&line);
+    }
+
+    /// Lines for standard error. Nobody is told, if this fails.
+    pub(super) fn write_error(&self, lines: &str) {
+        let mut stderr = io::stderr();
+        for piece in lines.as_bytes().chunks(limits::STDOUT_PIECE_BYTES) {
+            let room = Some((stderr.as_fd(), Readiness::Write));
+            let patience = Patience::endless();
+            if self.serves && patience.wait(room, Some(limits::STDERR_ROOM)).is_err() {
+                return;
+            }
+            let _ = stderr.write_all(piece);
+        }
     }
 }

@@ -7,7 +7,6 @@
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
-use std::os::fd::AsFd;
 use std::path::Path;
 use std::time::Instant;
 
@@ -16,7 +15,6 @@ use crate::event::{Event, Tally};
 use crate::limits;
 use crate::secret::Secrets;
 use crate::text::{counted, grouped, one_line, printable};
-use crate::world::patience::{Patience, Readiness};
 use crate::world::signal::Interrupt;
 
 mod known;
@@ -454,16 +452,7 @@ impl Output {
             let (on, off) = if is_colored { (color, PLAIN) } else { ("", "") };
             shown.push_str(&format!("{on}{indent}{line}{off}\n"));
         }
-        let mut stderr = io::stderr();
-        for piece in shown.as_bytes().chunks(limits::STDOUT_PIECE_BYTES) {
-            let room = Some((stderr.as_fd(), Readiness::Write));
-            let patience = Patience::endless();
-            if self.serves && patience.wait(room, Some(limits::STDERR_ROOM)).is_err() {
-                return;
-            }
-            // Nobody to tell, if this fails.
-            let _ = stderr.write_all(piece);
-        }
+        self.write_error(&shown);
     }
 
     fn masked<'t>(&self, text: &'t str) -> Cow<'t, str> {

@@ -368,7 +368,8 @@ fn complaints_end_after_a_thousand() {
     let lines = "[]\n".repeat(200_000) + GOOD + "\n";
     let outcome = Test::new().args(["mcp"]).stdin(lines).run().status(0);
     assert_eq!(outcome.stdout_json_lines().len(), 1);
-    assert_eq!(outcome.stderr.lines().count(), 1001);
+    let told = |line: &&str| line.contains("left without an answer");
+    assert_eq!(outcome.stderr.lines().filter(told).count(), 1001);
     outcome.stderr_has(
         "\nskills-runner: more lines are left without an answer; no more is told of them\n",
     );
