@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use super::Server;
 use super::era::{Era, Reply};
 use super::methods::{Answer, Asked};
+use super::pages::Page;
 use super::rpc::{Fault, Id};
 use super::running::Running;
 use super::skill_tools;
@@ -53,24 +54,27 @@ pub fn runs_scripts(server: &Server<'_>) -> bool {
     offered(server).any(|tool| tool.effects(&server.bench).starts_programs)
 }
 
-/// The tools, all on one page.
+/// The tools, our own first.
 pub fn list(server: &Server<'_>, asked: &Asked<'_, '_>) -> Answer {
-    asked.only_page()?;
-    let mut tools: Vec<Value> = offered(server)
-        .map(|tool| {
-            let names = (tool.name(), tool.title());
-            let effects = tool.effects(&server.bench);
-            let mut described = described(names, tool.description(), &tool.parameters(), effects);
-            if let Some(output) = tool.output() {
-                described["outputSchema"] = output;
-            }
-            described
-        })
-        .collect();
-    if server.skills_as_tools {
-        tools.extend(skill_tools::list(server));
+    let mut page = Page::of(asked)?;
+    for (place, tool) in offered(server).enumerate() {
+        // In front of every skill's key.
+        let key = format!("0 {place:02}");
+        if page.is_past(&key) {
+            continue;
+        }
+        let names = (tool.name(), tool.title());
+        let effects = tool.effects(&server.bench);
+        let mut described = described(names, tool.description(), &tool.parameters(), effects);
+        if let Some(output) = tool.output() {
+            described["outputSchema"] = output;
+        }
+        page.pass(&key, Some(&described));
     }
-    Ok(Reply::of(&json!({ "tools": tools })).kept(limits::KEPT_MILLISECONDS))
+    if server.skills_as_tools {
+        skill_tools::list(server, &mut page);
+    }
+    Ok(page.reply("tools"))
 }
 
 /// A tool with its name and its title, as clients read it.

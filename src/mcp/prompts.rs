@@ -11,6 +11,7 @@ use serde_json::value::RawValue;
 use super::Server;
 use super::era::Reply;
 use super::methods::{Answer, Asked};
+use super::pages::Page;
 use super::rpc::{Fault, INTERNAL_ERROR};
 use crate::limits;
 use crate::skills::{self, Summary, frontmatter};
@@ -40,11 +41,18 @@ struct Argument {
 
 /// The skills that a person may invoke.
 pub fn list(server: &Server<'_>, asked: &Asked<'_, '_>) -> Answer {
-    asked.only_page()?;
+    let mut page = Page::of(asked)?;
     let catalogue = server.bench.skills.catalogue();
-    let invocable = catalogue.usable().filter(|skill| skill.is_for_users);
-    let prompts: Vec<Prompt<'_>> = invocable.map(|skill| prompt(server, skill)).collect();
-    Ok(Reply::of(&json!({ "prompts": prompts })).kept(limits::KEPT_MILLISECONDS))
+    for skill in catalogue.usable().filter(|skill| skill.is_for_users) {
+        if page.is_past(&skill.name) {
+            continue;
+        }
+        if !page.has_room() {
+            break;
+        }
+        page.pass(&skill.name, Some(&json!(prompt(server, skill))));
+    }
+    Ok(page.reply("prompts"))
 }
 
 fn prompt<'p>(server: &Server<'_>, skill: &'p Summary) -> Prompt<'p> {

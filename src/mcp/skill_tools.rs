@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::Server;
 use super::calls::described;
+use super::pages::Page;
 use super::prompts::arguments_of;
 use super::rpc::Fault;
 use crate::limits;
@@ -23,21 +24,28 @@ const READER: &str = "get_skill";
 /// The tools by their names.
 type Named<'c> = BTreeMap<String, &'c Summary>;
 
-/// The skills as they are listed, sorted by name.
-pub fn list(server: &Server<'_>) -> Vec<Value> {
+/// Adds the skills to a page of tools, sorted by name.
+pub fn list(server: &Server<'_>, page: &mut Page) {
     let catalogue = server.bench.skills.catalogue();
     let (named, left_out) = named(&catalogue);
     for reason in left_out {
         server.warn_once(reason);
     }
-    let tool = |(name, skill): (&String, &&Summary)| {
+    for (name, skill) in named {
+        let key = format!("1 {name}");
+        if page.is_past(&key) {
+            continue;
+        }
+        if !page.has_room() {
+            break;
+        }
         let words = json!({"type": "string", "description": arguments_of(server, skill)});
         let parameters = json!({"type": "object", "properties": {"arguments": words}});
         let title = server.line(&skill.name, limits::SUMMARY_CHARS);
         let about = server.line(&skill.description, limits::DESCRIPTION_BYTES);
-        described((name, &title), &about, &parameters, Effects::NONE)
-    };
-    named.iter().map(tool).collect()
+        let tool = described((&name, &title), &about, &parameters, Effects::NONE);
+        page.pass(&key, Some(&tool));
+    }
 }
 
 /// The call of `get_skill` that stands behind a call by a skill's name.
