@@ -8,7 +8,7 @@ CARGO ?= cargo
 BINARY = target/release/skills-runner
 STATIC = target/$(TARGET)/release/skills-runner
 
-.PHONY: build static demo test check oracle fuzz replay torture torture-sessions torture-memory install uninstall clean
+.PHONY: build static demo test check oracle fuzz replay torture torture-sessions torture-memory clients install uninstall clean
 
 build:
 	@$(CARGO) build --release
@@ -73,6 +73,13 @@ torture-sessions: build
 torture-memory: build
 	python3 tests/torture/memory.py $(BINARY) kills $(TORTURE)
 	python3 tests/torture/memory.py $(BINARY) writers
+
+# Puts other people's MCP clients in front of `mcp`: the Inspector, both Python
+# SDKs, a LangChain agent, the conformance scenarios. Installs them once, some
+# 650 MB under target/clients; then 2 minutes. CLIENTS="inspector python" chooses.
+CLIENTS ?=
+clients: build
+	python3 tests/clients/clients.py $(BINARY) target/clients $(CLIENTS)
 
 install: build
 	install -D -m 755 $(BINARY) $(DESTDIR)$(PREFIX)/bin/skills-runner
