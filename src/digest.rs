@@ -32,7 +32,9 @@ mod tests {
 
     fn sha256(pieces: &[&[u8]]) -> String {
         let mut digest = Sha256::new();
-        pieces.iter().for_each(|piece| digest.add(piece));
+        for piece in pieces {
+            digest.add(piece);
+        }
         digest.hex()
     }
 

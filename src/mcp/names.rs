@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::address;
-use crate::skills::{Catalogue, Summary, is_valid_name};
+use crate::skills::{Catalogue, Skill, Skills, Summary, frontmatter, is_valid_name};
 
 /// A skill with its name here.
 pub struct Named<'c> {
@@ -14,6 +14,30 @@ pub struct Named<'c> {
     pub root: String,
     /// What the catalogue tells of it.
     pub skill: &'c Summary,
+}
+
+/// What the addresses of a skill's files begin with.
+pub fn root(name: &str) -> String {
+    address::of_skill(name) + "/"
+}
+
+/// Opens the skill that has this name here.
+pub fn find(skills: &Skills, name: &str) -> Result<Skill, String> {
+    // One that calls itself as its folder is called needs no look at the others:
+    // nobody else is called so.
+    let usual = skills.find(name).ok().filter(|skill| {
+        let document = skill.document().ok().filter(|_| skill.name == name);
+        let claimed = document.map(|document| frontmatter::parse(&document.text).name());
+        claimed.is_some_and(|claimed| claimed.is_none_or(|claimed| claimed == name))
+    });
+    if let Some(skill) = usual {
+        return Ok(skill);
+    }
+    let catalogue = skills.catalogue();
+    let mut all = named(&catalogue).into_iter();
+    let found = all.find(|named| named.name == name);
+    let named = found.ok_or("resources/list has what there is")?;
+    skills.find(&named.skill.name)
 }
 
 /// The skills that can be used, in the order of their addresses.
@@ -31,7 +55,7 @@ pub fn named(catalogue: &Catalogue) -> Vec<Named<'_>> {
         .map(|skill| {
             let alias = skill.alias.as_deref().filter(is_its_own);
             let name = alias.unwrap_or(&skill.name);
-            let root = address::of_skill(name) + "/";
+            let root = root(name);
             Named { name, root, skill }
         })
         .collect();

@@ -18,11 +18,11 @@ use super::address::{self, Place};
 use super::era::{Era, Reply};
 use super::kinds;
 use super::methods::{Answer, Asked};
-use super::names::{Named, named};
+use super::names::{self, named};
 use super::pages::Page;
 use super::rpc::{Fault, INVALID_PARAMS};
 use crate::limits;
-use crate::skills::{Catalogue, Skill};
+use crate::skills::{Catalogue, Skill, Summary};
 use crate::text;
 use crate::world::confined::{self, Kind, Node, OpenFile, Refusal, WalkLimits};
 
@@ -53,17 +53,20 @@ impl Files {
             .as_ref()
             .is_ok_and(|tree| !tree.cut && tree.unreadable == 0);
         let document = skill.document_name().unwrap_or_default();
-        let address = |path: PathBuf| {
-            let known_as = match path.as_os_str() == document.as_str() {
-                true => Path::new(DOCUMENT),
-                false => path.as_path(),
-            };
-            (address::below(root, known_as), path)
-        };
+        let address = |path: PathBuf| (address::below(root, known_as(&path, &document)), path);
         let files = tree.unwrap_or_default().files.into_iter();
         let mut list: Vec<_> = files.map(address).collect();
         list.sort();
         Files { list, is_whole }
+    }
+}
+
+/// What a path is called in an address, where the document has this name.
+fn known_as<'p>(path: &'p Path, document: &str) -> &'p Path {
+    if path.as_os_str() == document {
+        Path::new(DOCUMENT)
+    } else {
+        path
     }
 }
 
@@ -94,29 +97,40 @@ pub fn list(server: &Server<'_>, asked: &Asked<'_, '_>) -> Answer {
                 break 'page;
             }
             let open = skill.root.walked(&path).ok();
-            page.pass(&address, described(&named, &address, &path, open).as_ref());
+            let summary = Some(named.skill).filter(|_| is_document(&named.root, &address));
+            page.pass(&address, Some(&described(summary, &address, &path, open)));
         }
     }
     Ok(page.reply("resources"))
 }
 
+/// Whether this is the address of the document.
+pub fn is_document(root: &str, address: &str) -> bool {
+    address.strip_prefix(root) == Some(DOCUMENT)
+}
+
 /// A file or folder as a list tells of it; a file that cannot be opened is there
-/// all the same.
-fn described(named: &Named<'_>, address: &str, path: &Path, node: Option<Node>) -> Option<Value> {
+/// all the same. `document_of` is the skill, where it is its document.
+fn described(
+    document_of: Option<&Summary>,
+    address: &str,
+    path: &Path,
+    node: Option<Node>,
+) -> Value {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let file = match node {
         Some(Node::Folder(_)) => {
-            return Some(json!({"uri": address, "name": name, "mimeType": FOLDER}));
+            return json!({"uri": address, "name": name, "mimeType": FOLDER});
         }
         Some(Node::File(file)) => Some(file),
         None => None,
     };
     let size = file.as_ref().map(|file| file.size);
-    let mut resource = if address.strip_prefix(&named.root) == Some(DOCUMENT) {
-        let name = named.skill.alias.as_ref().unwrap_or(&named.skill.name);
+    let mut resource = if let Some(skill) = document_of {
+        let name = skill.alias.as_ref().unwrap_or(&skill.name);
         let mut document = json!({"uri": address, "name": name, "mimeType": "text/markdown"});
-        if !named.skill.description.is_empty() {
-            document["description"] = named.skill.description.as_str().into();
+        if !skill.description.is_empty() {
+            document["description"] = skill.description.as_str().into();
         }
         document
     } else {
@@ -129,7 +143,7 @@ fn described(named: &Named<'_>, address: &str, path: &Path, node: Option<Node>) 
     if let Some(size) = size {
         resource["size"] = size.into();
     }
-    Some(resource)
+    resource
 }
 
 /// How the addresses are made.
@@ -166,10 +180,12 @@ pub fn missing(code: i32, uri: &str, why: &str) -> Fault {
 }
 
 /// What an address means now.
-pub struct Found<'c> {
-    /// The skill as addresses name it.
-    pub named: Named<'c>,
-    /// The same, opened.
+pub struct Found {
+    /// What the addresses of the skill's files begin with.
+    pub root: String,
+    /// What the skill is called in them.
+    pub name: String,
+    /// The skill.
     pub skill: Skill,
     /// On the disk, below the skill's folder.
     pub path: PathBuf,
@@ -177,14 +193,11 @@ pub struct Found<'c> {
     pub known_as: PathBuf,
 }
 
-impl<'c> Found<'c> {
+impl Found {
     /// Finds the skill, and where in it.
-    pub fn of(server: &Server<'_>, catalogue: &'c Catalogue, uri: &str) -> Result<Self, String> {
-        let Place { skill, path } = address::parse(uri)?;
-        let mut all = named(catalogue).into_iter();
-        let found = all.find(|named| named.name == skill);
-        let named = found.ok_or_else(|| "resources/list has what there is".to_string())?;
-        let skill = server.bench.skills.find(&named.skill.name)?;
+    pub fn of(server: &Server<'_>, uri: &str) -> Result<Found, String> {
+        let Place { skill: name, path } = address::parse(uri)?;
+        let skill = names::find(server.bench.skills, &name)?;
         let document = skill.document_name()?;
         let known_as = PathBuf::from(path);
         let path = if known_as.as_os_str() == DOCUMENT {
@@ -195,7 +208,8 @@ impl<'c> Found<'c> {
             known_as.clone()
         };
         Ok(Found {
-            named,
+            root: names::root(&name),
+            name,
             skill,
             path,
             known_as,
@@ -203,8 +217,8 @@ impl<'c> Found<'c> {
     }
 
     /// Its one address.
-    pub fn address(&self) -> String {
-        address::below(&self.named.root, &self.known_as)
+    fn address(&self) -> String {
+        address::below(&self.root, &self.known_as)
     }
 
     fn open(&self) -> Result<Node, Refusal> {
@@ -219,8 +233,7 @@ pub fn read(server: &Server<'_>, asked: &Asked<'_, '_>) -> Answer {
         Era::Legacy => NOT_FOUND,
         Era::Modern => INVALID_PARAMS,
     };
-    let catalogue = server.bench.skills.catalogue();
-    let found = Found::of(server, &catalogue, &uri);
+    let found = Found::of(server, &uri);
     let content = found.and_then(|found| {
         let file = match found.open() {
             Ok(Node::File(file)) => file,
@@ -232,7 +245,7 @@ pub fn read(server: &Server<'_>, asked: &Asked<'_, '_>) -> Answer {
     content.map_err(|why| missing(code, &uri, &why))
 }
 
-fn content(server: &Server<'_>, found: &Found<'_>, file: &OpenFile) -> Result<Reply, String> {
+fn content(server: &Server<'_>, found: &Found, file: &OpenFile) -> Result<Reply, String> {
     #[derive(Serialize)]
     struct Contents {
         contents: [Content; 1],
@@ -254,9 +267,10 @@ fn content(server: &Server<'_>, found: &Found<'_>, file: &OpenFile) -> Result<Re
     }
     let beginning = piece.bytes.get(..limits::KIND_BYTES);
     let by_content = kinds::by_content(beginning.unwrap_or(&piece.bytes));
-    let kind = match found.known_as.as_os_str() == OsStr::new(DOCUMENT) {
-        true => "text/markdown",
-        false => kinds::by_name(&found.path).unwrap_or(by_content),
+    let kind = if found.known_as.as_os_str() == OsStr::new(DOCUMENT) {
+        "text/markdown"
+    } else {
+        kinds::by_name(&found.path).unwrap_or(by_content)
     };
     // A secret in a text is masked where it is sent; base64 would hide it from that.
     let (text, blob) = match String::from_utf8(piece.bytes) {
@@ -284,10 +298,15 @@ fn content(server: &Server<'_>, found: &Found<'_>, file: &OpenFile) -> Result<Re
 pub fn read_directory(server: &Server<'_>, asked: &Asked<'_, '_>) -> Answer {
     let uri = requested(asked)?;
     let mut page = Page::of(asked)?;
-    let catalogue = server.bench.skills.catalogue();
-    let found = Found::of(server, &catalogue, &uri);
+    let found = Found::of(server, &uri);
     let children = found.and_then(|found| Ok((children(&found)?, found)));
     let (children, found) = children.map_err(|why| missing(INVALID_PARAMS, &uri, &why))?;
+    let catalogue = if found.path.as_os_str().is_empty() {
+        server.bench.skills.catalogue()
+    } else {
+        Catalogue::default()
+    };
+    let summary = catalogue.named(&found.skill.name);
     for (address, path) in children {
         if page.is_past(&address) {
             continue;
@@ -297,23 +316,29 @@ pub fn read_directory(server: &Server<'_>, asked: &Asked<'_, '_>) -> Answer {
         }
         let node = found.skill.root.walked(&path);
         let gone = matches!(node, Err(Refusal::NotFound));
-        let entry = described(&found.named, &address, &path, node.ok());
-        page.pass(&address, entry.filter(|_| !gone).as_ref());
+        let entry = described(
+            summary.filter(|_| is_document(&found.root, &address)),
+            &address,
+            &path,
+            node.ok(),
+        );
+        page.pass(&address, Some(&entry).filter(|_| !gone));
     }
     Ok(page.reply("resources"))
 }
 
 /// Addresses and paths of what lies directly in the folder, in the order of
 /// addresses.
-fn children(found: &Found<'_>) -> Result<Vec<(String, PathBuf)>, String> {
+fn children(found: &Found) -> Result<Vec<(String, PathBuf)>, String> {
     let opened = found.open().map_err(|refusal| refusal.for_people())?;
     let Node::Folder(folder) = opened else {
         return Err("a file, not a folder: resources/read reads it".into());
     };
     let is_top = found.path.as_os_str().is_empty();
-    let document = match is_top {
-        true => found.skill.document_name()?,
-        false => String::new(),
+    let document = if is_top {
+        found.skill.document_name()?
+    } else {
+        String::new()
     };
     let entries = folder
         .entries(limits::FOLDER_ENTRIES_PAGED)
@@ -328,11 +353,8 @@ fn children(found: &Found<'_>) -> Result<Vec<(String, PathBuf)>, String> {
         if !is_listed || is_hidden {
             continue;
         }
-        let known_as = match is_top && entry.name == document.as_str() {
-            true => Path::new(DOCUMENT),
-            false => path.as_path(),
-        };
-        children.push((address::below(&found.named.root, known_as), path));
+        let address = address::below(&found.root, known_as(&path, &document));
+        children.push((address, path));
     }
     children.sort();
     Ok(children)

@@ -10,13 +10,14 @@ use serde_json::{Map, Value, json};
 use super::Server;
 use super::era::Reply;
 use super::methods::{Answer, Asked};
-use super::names::{Named, named};
+use super::names::named;
 use super::pages::Page;
-use super::resources::{DOCUMENT, Files, Found, missing, requested};
+use super::resources::{DOCUMENT, Files, Found, is_document, missing, requested};
 use super::rpc::INVALID_PARAMS;
 use crate::digest::Sha256;
 use crate::limits;
 use crate::skills::{Skill, frontmatter, is_valid_name, yaml};
+use crate::text;
 use crate::world::confined::{self, Node, OpenFile, Refusal};
 
 /// All skills that have an entry, in pages.
@@ -32,14 +33,14 @@ pub fn list(server: &Server<'_>, asked: &Asked<'_, '_>) -> Answer {
             break;
         }
         let skill = server.bench.skills.find(&named.skill.name);
-        let entry = skill.and_then(|skill| entry(&named, &skill));
+        let entry = skill.and_then(|skill| entry(named.name, &named.root, &skill));
         match entry {
             Ok((entry, bytes)) => {
                 page.has_read(bytes);
                 page.pass(&address, Some(&entry));
             }
             Err(why) => {
-                server.warn_once(left_out(&named, &why));
+                server.warn_once(left_out(&named.skill.name, &why));
                 page.pass(&address, None);
             }
         }
@@ -47,21 +48,20 @@ pub fn list(server: &Server<'_>, asked: &Asked<'_, '_>) -> Answer {
     Ok(page.reply("skills"))
 }
 
-fn left_out(named: &Named<'_>, why: &str) -> String {
-    let folder = named.skill.shown_name();
-    format!("the skill `{folder}` is left out of skills/list: {why}")
+fn left_out(folder: &str, why: &str) -> String {
+    let shown = text::one_name(folder);
+    format!("the skill `{shown}` is left out of skills/list: {why}")
 }
 
 /// The entry of one skill.
 pub fn get(server: &Server<'_>, asked: &Asked<'_, '_>) -> Answer {
     let uri = requested(asked)?;
-    let catalogue = server.bench.skills.catalogue();
-    let found = Found::of(server, &catalogue, &uri).and_then(|found| {
+    let found = Found::of(server, &uri).and_then(|found| {
         if found.known_as.as_os_str() != DOCUMENT {
             return Err(format!("a skill's address ends with /{DOCUMENT}"));
         }
-        let entry = entry(&found.named, &found.skill);
-        entry.map_err(|why| left_out(&found.named, &why))
+        let entry = entry(&found.name, &found.root, &found.skill);
+        entry.map_err(|why| left_out(&found.skill.name, &why))
     });
     let (skill, _) = found.map_err(|why| missing(INVALID_PARAMS, &uri, &why))?;
     // Not to be kept: it is asked for by who has seen that something has changed.
@@ -69,16 +69,16 @@ pub fn get(server: &Server<'_>, asked: &Asked<'_, '_>) -> Answer {
 }
 
 /// The entry of a skill and the bytes that were read for it, or why it has none
-/// and what helps.
-fn entry(named: &Named<'_>, skill: &Skill) -> Result<(Value, u64), String> {
+/// and what helps. `name` is what it is called in addresses.
+fn entry(name: &str, root: &str, skill: &Skill) -> Result<(Value, u64), String> {
     let document = skill.document().map_err(|fault| fault.to_string())?;
     let fields = strictly(&document.text)?;
-    check_name(named, &fields)?;
+    check_name(name, &fields)?;
     let description = fields.get("description").and_then(Value::as_str);
     if description.is_none_or(|text| text.trim().is_empty()) {
         return Err("its frontmatter has no text `description`; write one".into());
     }
-    let files = Files::of(skill, &named.root, limits::SKILL_FILES + 1);
+    let files = Files::of(skill, root, limits::SKILL_FILES + 1);
     if files.list.len() > limits::SKILL_FILES {
         let most = limits::SKILL_FILES;
         return Err(format!("it has more than {most} files; remove some"));
@@ -89,7 +89,7 @@ fn entry(named: &Named<'_>, skill: &Skill) -> Result<(Value, u64), String> {
     let mut total = 0;
     let mut resources = Vec::new();
     for (address, path) in &files.list {
-        let digest = if address.strip_prefix(&named.root) == Some(DOCUMENT) {
+        let digest = if is_document(root, address) {
             // The very text whose frontmatter is told.
             let mut digest = Sha256::new();
             digest.add(document.text.as_bytes());
@@ -112,7 +112,7 @@ fn entry(named: &Named<'_>, skill: &Skill) -> Result<(Value, u64), String> {
         }
         resources.push(json!({"uri": address, "digest": format!("sha256:{digest}"), "size": size}));
     }
-    let uri = format!("{}{DOCUMENT}", named.root);
+    let uri = format!("{root}{DOCUMENT}");
     let entry = json!({"uri": uri, "frontmatter": fields, "resources": resources});
     Ok((entry, total))
 }
@@ -144,7 +144,9 @@ fn strictly(document: &str) -> Result<Map<String, Value>, String> {
     if !begins || front.diagnostics.iter().any(is_unclosed) {
         return Err("its document does not begin with a frontmatter between lines of `---`".into());
     }
-    let reading = yaml::parse(&yaml::normalize(source)).map_err(|fault| {
+    // The end of its last line counts: a text in block form keeps it.
+    let source = yaml::normalize(source) + "\n";
+    let reading = yaml::parse(&source).map_err(|fault| {
         let line = fault.line + 1;
         format!(
             "its frontmatter is no YAML: line {line}: {}; see `skills check --fix`",
@@ -162,7 +164,7 @@ fn strictly(document: &str) -> Result<Map<String, Value>, String> {
 }
 
 /// The last part of the address must be the name in the frontmatter.
-fn check_name(named: &Named<'_>, fields: &Map<String, Value>) -> Result<(), String> {
+fn check_name(own: &str, fields: &Map<String, Value>) -> Result<(), String> {
     let name = match fields.get("name") {
         Some(Value::String(name)) if !name.is_empty() => name,
         Some(Value::Null | Value::String(_)) | None => {
@@ -174,11 +176,11 @@ fn check_name(named: &Named<'_>, fields: &Map<String, Value>) -> Result<(), Stri
     if !name.is_ascii() || !is_valid_name(name) {
         return Err(format!(
             "its name `{}` may have only lowercase letters a-z, digits and single hyphens, at most {}",
-            crate::text::one_line(name, limits::SUMMARY_CHARS),
+            text::one_line(name, limits::SUMMARY_CHARS),
             limits::SKILL_NAME_CHARS
         ));
     }
-    if name != named.name {
+    if name != own {
         return Err(format!(
             "another skill has its name `{name}`; give it one of its own"
         ));

@@ -196,3 +196,17 @@ impl Client {
         self.running.wait()
     }
 }
+
+/// All entries of a list, from all of its pages.
+#[track_caller]
+pub fn listed(client: &mut Client, method: &str, name: &str, params: Value) -> Vec<Value> {
+    let (mut params, mut all) = (params, Vec::new());
+    loop {
+        let page = client.ask(method, params.clone());
+        all.extend(page[name].as_array().unwrap().iter().cloned());
+        match &page["nextCursor"] {
+            Value::Null => return all,
+            cursor => params["cursor"] = cursor.clone(),
+        }
+    }
+}

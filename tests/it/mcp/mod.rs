@@ -6,6 +6,7 @@ mod client;
 mod eras;
 mod lifetime;
 mod prompts;
+mod resources;
 mod skills_as_tools;
 
 use client::Client;

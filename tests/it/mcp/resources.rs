@@ -1,0 +1,456 @@
+//! Files of skills as resources: what is listed, what can be read, and that
+//! nothing else can be.
+
+use std::fs;
+use std::process::Command;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use serde_json::{Value, json};
+
+use super::Client;
+use super::client::listed;
+use crate::harness::Test;
+
+const CANARY: &str = "canary-that-lies-outside";
+
+fn document(name: &str) -> String {
+    format!("---\nname: {name}\ndescription: Does {name}.\n---\n\n# {name}\n")
+}
+
+fn uris(entries: &[Value]) -> Vec<&str> {
+    let uris = entries.iter().map(|entry| entry["uri"].as_str().unwrap());
+    uris.collect()
+}
+
+/// What reading an address gives: its bytes.
+fn content(client: &mut Client, uri: &str) -> Vec<u8> {
+    let read = client.ask("resources/read", json!({ "uri": uri }));
+    let [content] = read["contents"].as_array().unwrap().as_slice() else {
+        panic!("{read}");
+    };
+    assert_eq!(content["uri"], uri);
+    match (&content["text"], &content["blob"]) {
+        (Value::String(text), Value::Null) => text.clone().into_bytes(),
+        (Value::Null, Value::String(blob)) => BASE64_STANDARD.decode(blob).unwrap(),
+        _ => panic!("{content}"),
+    }
+}
+
+/// R-MCP-3: all files, by one address each, and as they are.
+#[test]
+fn files_are_listed_and_read_as_they_are() {
+    let mark = "\u{feff}\r\nü\0 \u{1F600}\u{7f}\n";
+    let test = Test::new()
+        .skill("plain", &document("plain"))
+        .file("skills/plain/notes/a b&c?#%.md", mark)
+        .file("skills/plain/data.bin", b"\xff\0\xfe")
+        .file("skills/plain/LICENSE", "Free.")
+        .file("skills/plain/empty.TXT", "")
+        .file("skills/plain/latin.md", b"caf\xe9")
+        .file("skills/plain/.hidden", "x")
+        .link("skills/plain/again.md", "notes/a b&c?#%.md")
+        .file("skills/Odd Name/Skill.md", document("other-name"))
+        .file("skills/no-document/a.md", "x")
+        .venv("plain")
+        .file("skills/plain/other-venv/pyvenv.cfg", "x")
+        .file("skills/plain/other-venv/a.py", "x")
+        .file("skills/plain/.git/config", "x")
+        .file("skills/plain/sub/node_modules/a.js", "x");
+    for mut client in [Client::legacy(&test), Client::modern(&test)] {
+        let all = listed(&mut client, "resources/list", "resources", json!({}));
+        assert_eq!(
+            uris(&all),
+            [
+                "skill://other-name/SKILL.md",
+                "skill://plain/.hidden",
+                "skill://plain/LICENSE",
+                "skill://plain/SKILL.md",
+                "skill://plain/again.md",
+                "skill://plain/data.bin",
+                "skill://plain/empty.TXT",
+                "skill://plain/latin.md",
+                "skill://plain/notes/a%20b%26c%3F%23%25.md",
+            ]
+        );
+        let document = &all[0];
+        assert_eq!(document["name"], "other-name");
+        assert_eq!(document["description"], "Does other-name.");
+        assert_eq!(document["mimeType"], "text/markdown");
+        let kinds: Vec<_> = all[1..].iter().map(|file| &file["mimeType"]).collect();
+        let (markdown, plain) = ("text/markdown", "text/plain");
+        let binary = "application/octet-stream";
+        assert_eq!(
+            kinds,
+            [
+                plain, plain, markdown, markdown, binary, plain, markdown, markdown
+            ]
+        );
+        assert_eq!(all[8]["name"], "a b&c?#%.md");
+        assert_eq!(all[8]["description"], Value::Null);
+        for (entry, path) in all.iter().zip([
+            "Odd Name/Skill.md",
+            "plain/.hidden",
+            "plain/LICENSE",
+            "plain/SKILL.md",
+            "plain/again.md",
+            "plain/data.bin",
+            "plain/empty.TXT",
+            "plain/latin.md",
+            "plain/notes/a b&c?#%.md",
+        ]) {
+            let bytes = fs::read(test.path(format!("skills/{path}"))).unwrap();
+            assert_eq!(entry["size"], bytes.len(), "{entry}");
+            assert_eq!(content(&mut client, entry["uri"].as_str().unwrap()), bytes);
+        }
+    }
+    let mut modern = Client::modern(&test);
+    let read = modern.ask("resources/read", json!({"uri": "skill://plain/LICENSE"}));
+    assert_eq!(
+        (&read["ttlMs"], &read["cacheScope"]),
+        (&json!(0), &json!("private"))
+    );
+    let templates = modern.ask("resources/templates/list", json!({}));
+    assert_eq!(templates["resourceTemplates"].as_array().unwrap().len(), 1);
+    assert!(templates["ttlMs"].is_u64());
+    let found = modern.ask("server/discover", json!({}));
+    assert_eq!(found["capabilities"]["resources"], json!({}));
+}
+
+/// Each name has one skill, whatever they call themselves.
+#[test]
+fn addresses_are_told_apart_where_names_are_not() {
+    let test = Test::new()
+        .skill("a", &document("b"))
+        .skill("b", &document("b"))
+        .skill("c", &document("same"))
+        .skill("d", &document("same"))
+        .skill("e", &document("Not Valid"))
+        .skill("f", "no frontmatter\n")
+        .skill("G h", &document("free"));
+    let mut client = Client::modern(&test);
+    let all = listed(&mut client, "resources/list", "resources", json!({}));
+    let due: Vec<String> = ["a", "b", "c", "d", "e", "f", "free"]
+        .iter()
+        .map(|name| format!("skill://{name}/SKILL.md"))
+        .collect();
+    assert_eq!(uris(&all), due);
+    for (uri, folder) in due.iter().zip(["a", "b", "c", "d", "e", "f", "G h"]) {
+        let bytes = fs::read(test.path(format!("skills/{folder}/SKILL.md"))).unwrap();
+        assert_eq!(content(&mut client, uri), bytes, "{uri}");
+    }
+    let uri = "skill://same/SKILL.md";
+    client.ask_in_vain("resources/read", json!({ "uri": uri }));
+}
+
+/// What is in a folder: the same files, and the folders on the way.
+#[test]
+fn folders_are_listed_level_by_level() {
+    let test = Test::new()
+        .file("skills/top/skill.md", document("top"))
+        .file("skills/top/a/b/c.md", "x")
+        .file("skills/top/a/d.py", "x")
+        .file("skills/top/venv/pyvenv.cfg", "x")
+        .file("skills/top/a/env/pyvenv.cfg", "x")
+        .folder("skills/top/empty")
+        .link("skills/top/a/in.md", "b/c.md")
+        .link("skills/top/a/up.md", "../a/b/c.md")
+        .link("skills/top/a/folder", "b")
+        .link("skills/top/a/out.md", "/etc/passwd");
+    let mut client = Client::modern(&test);
+    let mut children = |uri: &str| {
+        let uri = json!({ "uri": uri });
+        let children = listed(&mut client, "resources/directory/read", "resources", uri);
+        let shown = children.iter().map(|child| {
+            let kind = child["mimeType"].as_str().unwrap_or("?");
+            format!("{} {kind}", child["uri"].as_str().unwrap())
+        });
+        shown.collect::<Vec<String>>()
+    };
+    assert_eq!(
+        children("skill://top"),
+        [
+            "skill://top/SKILL.md text/markdown",
+            "skill://top/a inode/directory",
+            "skill://top/empty inode/directory",
+        ]
+    );
+    assert_eq!(
+        children("skill://top/a"),
+        [
+            "skill://top/a/b inode/directory",
+            "skill://top/a/d.py text/x-python",
+            "skill://top/a/in.md text/markdown",
+            "skill://top/a/up.md text/markdown",
+        ]
+    );
+    assert_eq!(children("skill://top/empty"), [""; 0]);
+    for uri in [
+        "skill://top/SKILL.md",
+        "skill://top/a/d.py",
+        "skill://top/none",
+        "skill://top/venv",
+        "skill://top/a/env",
+        "skill://top/a/folder",
+        "skill://none",
+        "skill://top/",
+        "skill://",
+    ] {
+        let error = client.ask_in_vain("resources/directory/read", json!({ "uri": uri }));
+        assert_eq!(error["code"], -32602, "{uri}: {error}");
+        assert_eq!(error["data"]["uri"], uri);
+    }
+    let error = client.ask_in_vain("resources/read", json!({"uri": "skill://top/a"}));
+    let message = error["message"].as_str().unwrap();
+    assert!(message.contains("resources/directory/read"), "{message}");
+}
+
+/// What there is not has the code of its era, and names what was asked for.
+#[test]
+fn what_is_not_there_is_refused_by_the_rules_of_each_era() {
+    let test = Test::new().skill("a", &document("a"));
+    for (mut client, code) in [
+        (Client::legacy(&test), -32002),
+        (Client::modern(&test), -32602),
+    ] {
+        for uri in ["skill://a/none", "skill://b/SKILL.md", "file:///etc/passwd"] {
+            let error = client.ask_in_vain("resources/read", json!({ "uri": uri }));
+            assert_eq!(error["code"], code, "{error}");
+            assert_eq!(error["data"]["uri"], uri);
+        }
+        for params in [json!({}), json!({"uri": 1}), json!({"uri": null})] {
+            let error = client.ask_in_vain("resources/read", params);
+            assert_eq!(error["code"], -32602);
+        }
+    }
+}
+
+/// R-MCP-3 and reliability: no address leads out of a skill.
+#[test]
+fn no_address_leads_out_of_a_skill() {
+    let test = Test::new()
+        .skill("a", &document("a"))
+        .skill("b", &document("b"))
+        .file("outside/secret.txt", CANARY)
+        .file("skills/loose.txt", CANARY)
+        .file("skills/a/sub/x.md", "x")
+        .file("skills/a/.venv/pyvenv.cfg", CANARY)
+        .file("skills/a/.git/config", CANARY)
+        .link("skills/a/out", "../../outside/secret.txt")
+        .link("skills/a/sibling", "../b/SKILL.md")
+        .link("skills/a/outdir", "../../outside")
+        .link("skills/a/proc", "/proc/self/environ")
+        .link("skills/a/round", "round")
+        .link("skills/a/git", ".git")
+        .env("CANARY", CANARY);
+    let absolute = test.path("outside/secret.txt");
+    let test = test.link("skills/a/absolute", &absolute);
+    let fifo = test.path("skills/a/fifo");
+    assert!(
+        Command::new("mkfifo")
+            .arg(&fifo)
+            .status()
+            .unwrap()
+            .success()
+    );
+    let mut hostile: Vec<String> = [
+        "out",
+        "sibling",
+        "outdir",
+        "outdir/secret.txt",
+        "proc",
+        "round",
+        "absolute",
+        "fifo",
+        "git/config",
+        ".git/config",
+        ".git",
+        ".venv/pyvenv.cfg",
+        ".venv",
+        "..",
+        "../",
+        "../loose.txt",
+        "../b/SKILL.md",
+        "../../outside/secret.txt",
+        "./SKILL.md",
+        "sub/..",
+        "sub/../SKILL.md",
+        "sub/../../b/SKILL.md",
+        "%2e%2e/loose.txt",
+        "%2E%2E/b/SKILL.md",
+        ".%2e/loose.txt",
+        "%2e./loose.txt",
+        "..%2floose.txt",
+        "..%2Floose.txt",
+        "%2e%2e%2floose.txt",
+        "..%5cloose.txt",
+        "%252e%252e/loose.txt",
+        "..%252floose.txt",
+        "sub%2f..%2f..%2floose.txt",
+        "%00",
+        "SKILL.md%00",
+        "SKILL.md%00.txt",
+        "SKILL.md\0",
+        "sub//x.md",
+        "/etc/passwd",
+        "//etc/passwd",
+        "%2fetc%2fpasswd",
+        "%2Fproc/self/environ",
+        "SKILL.md/",
+        "SKILL.md/x",
+        "SKILL.md?x",
+        "SKILL.md#x",
+        "SKILL.md%",
+        "SKILL.md%2",
+        "SKILL.md%zz",
+        "SKILL.md%%",
+        "skill.md",
+        "%c0%ae%c0%ae/loose.txt",
+        "\u{ff0e}\u{ff0e}/x",
+        "..;/loose.txt",
+        "~/x",
+        "C:/x",
+        "..\\loose.txt",
+        "",
+    ]
+    .iter()
+    .map(|path| format!("skill://a/{path}"))
+    .collect();
+    let elsewhere = [
+        "skill://../loose.txt",
+        "skill://..",
+        "skill://.",
+        "skill:///etc/passwd",
+        "skill://a/../../outside/secret.txt",
+        "skill://%2e%2e/outside/secret.txt",
+        "skill://a%2f..%2f..%2foutside/secret.txt",
+        "skill://skills/loose.txt",
+        "skill://a:1/SKILL.md",
+        "skill://me@a/SKILL.md",
+        "skill:a/SKILL.md",
+        "skill:/a/SKILL.md",
+        "file:///etc/passwd",
+        "file:///proc/self/environ",
+        "/etc/passwd",
+        "SKILL.md",
+        "",
+        "http://127.0.0.1/",
+        "skill://loose.txt",
+        "skill://A/SKILL.md",
+        "skill://a\0/SKILL.md",
+    ];
+    hostile.extend(elsewhere.map(str::to_string));
+    hostile.push(format!("file://{}", absolute.display()));
+    hostile.push(format!("skill://a/{}", absolute.display()));
+    hostile.push(format!("skill://a/{}x", "sub/".repeat(5_000)));
+    hostile.push(format!("skill://a/{}", "x".repeat(300)));
+    hostile.push(format!("skill://a/{}", "%41".repeat(5_000)));
+    assert!(hostile.len() >= 80);
+    for mut client in [Client::legacy(&test), Client::modern(&test)] {
+        for uri in &hostile {
+            for method in ["resources/read", "resources/directory/read", "skills/get"] {
+                let id = client.request(method, json!({ "uri": uri }));
+                let answer = client.answer_to(id);
+                let said = answer.to_string();
+                assert!(answer["error"].is_object(), "{method} {uri}: {said}");
+                assert!(!said.contains(CANARY), "{method} {uri}: {said}");
+                let home = test.path("");
+                let said = said.replace(&serde_json::to_string(uri).unwrap(), "");
+                let is_own = uri.contains(home.to_str().unwrap());
+                assert!(
+                    is_own || !said.contains(home.to_str().unwrap()),
+                    "{uri}: {said}"
+                );
+            }
+        }
+        let all = listed(&mut client, "resources/list", "resources", json!({}));
+        let due = [
+            "skill://a/SKILL.md",
+            "skill://a/sub/x.md",
+            "skill://b/SKILL.md",
+        ];
+        assert_eq!(uris(&all), due);
+    }
+}
+
+/// The user's own key stands in no answer, be it in a text or in bytes.
+#[test]
+fn secrets_are_masked() {
+    let key = "sk-canary-of-the-user";
+    let test = Test::new()
+        .env("LLM_API_KEY", key)
+        .skill("a", &document("a"))
+        .file("skills/a/text.md", format!("the key is {key}."))
+        .file("skills/a/bytes.bin", [b"\xff\0", key.as_bytes()].concat());
+    let mut client = Client::modern(&test);
+    let text = content(&mut client, "skill://a/text.md");
+    assert_eq!(text, b"the key is [secret].");
+    let error = client.ask_in_vain("resources/read", json!({"uri": "skill://a/bytes.bin"}));
+    assert!(
+        error["message"].as_str().unwrap().contains("secret"),
+        "{error}"
+    );
+}
+
+/// A limit is told, not met by half a file.
+#[test]
+fn files_are_read_up_to_a_limit() {
+    let test = Test::new()
+        .skill("a", &document("a"))
+        .file("skills/a/just", vec![b'x'; 16 << 20])
+        .file("skills/a/more", vec![b'x'; (16 << 20) + 1]);
+    let mut client = Client::modern(&test);
+    assert_eq!(content(&mut client, "skill://a/just").len(), 16 << 20);
+    let error = client.ask_in_vain("resources/read", json!({"uri": "skill://a/more"}));
+    assert!(
+        error["message"].as_str().unwrap().contains("16 MiB"),
+        "{error}"
+    );
+    let all = listed(&mut client, "resources/list", "resources", json!({}));
+    assert_eq!(all[2]["size"], (16 << 20) + 1);
+}
+
+/// Pages hold each entry once, and a cursor stays good whatever changes.
+#[test]
+fn lists_come_in_pages_that_survive_changes() {
+    let mut test = Test::new();
+    for number in 0..300 {
+        let name = format!("s{number:03}");
+        test = test.skill(&name, &document(&name));
+        for file in 0..4 {
+            test = test.file(&format!("skills/{name}/{file}.md"), "x");
+        }
+    }
+    let mut client = Client::modern(&test);
+    let first = client.ask("resources/list", json!({}));
+    let cursor = first["nextCursor"].clone();
+    assert_eq!(first["resources"].as_array().unwrap().len(), 1000);
+    assert_eq!(first["resources"][999]["uri"], "skill://s199/SKILL.md");
+    // The skill at the end of the page goes, and so does one that is still to come.
+    for gone in ["s199", "s250"] {
+        fs::remove_dir_all(test.path(format!("skills/{gone}"))).unwrap();
+    }
+    let test = test.skill("s000-new", &document("s000-new"));
+    let second = client.ask("resources/list", json!({ "cursor": cursor }));
+    let rest = second["resources"].as_array().unwrap();
+    assert_eq!(rest.len(), 99 * 5);
+    assert_eq!(rest[0]["uri"], "skill://s200/0.md");
+    assert_eq!(second["nextCursor"], Value::Null);
+    assert!(test.exists("skills/s000-new"));
+    for method in ["resources/list", "skills/list", "resources/directory/read"] {
+        for wrong in [
+            json!(1),
+            json!(""),
+            json!("x"),
+            json!("ew=="),
+            json!({}),
+            json!(false),
+        ] {
+            let params = json!({"uri": "skill://s001", "cursor": wrong});
+            let error = client.ask_in_vain(method, params);
+            assert_eq!(error["code"], -32602, "{method} {wrong}: {error}");
+        }
+        let params = json!({"uri": "skill://s001", "cursor": null});
+        client.ask(method, params);
+    }
+}
