@@ -176,7 +176,7 @@ fn check_name(own: &str, fields: &Map<String, Value>) -> Result<(), String> {
     if !name.is_ascii() || !is_valid_name(name) {
         return Err(format!(
             "its name `{}` may have only lowercase letters a-z, digits and single hyphens, at most {}",
-            text::one_line(name, limits::SUMMARY_CHARS),
+            text::cut(name, limits::SUMMARY_CHARS).escape_debug(),
             limits::SKILL_NAME_CHARS
         ));
     }

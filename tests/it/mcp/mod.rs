@@ -6,7 +6,9 @@ mod client;
 mod eras;
 mod lifetime;
 mod prompts;
+
 mod resources;
 mod skills_as_tools;
+mod skills_extension;
 
 use client::Client;
