@@ -297,7 +297,11 @@ pub mod error;
 pub mod event;
 pub mod instructions;
 pub mod limits;
+#[cfg(not(fuzzing))]
 mod mcp;
+// `fuzz/` feeds its reader of messages; it is not public otherwise.
+#[cfg(fuzzing)]
+pub mod mcp;
 pub mod media;
 pub mod memory;
 pub mod message;

@@ -13,6 +13,7 @@ pub mod dotenv;
 pub mod facts;
 pub mod frontmatter;
 pub mod invocation;
+pub mod jsonrpc;
 pub mod memory;
 pub mod paths;
 pub mod reply;
@@ -31,6 +32,7 @@ pub const TARGETS: &[(&str, Check)] = &[
     ("facts", facts::check),
     ("frontmatter", frontmatter::check),
     ("invocation", invocation::check),
+    ("jsonrpc", jsonrpc::check),
     ("paths", paths::check),
     ("reply", reply::check),
     ("requirements", requirements::check),

@@ -38,8 +38,15 @@ mod skill_tools;
 mod skills;
 
 use calls::Waiting;
+#[cfg(not(fuzzing))]
 use rpc::Incoming;
 use running::Running;
+
+// What `fuzz/` feeds: it is not public otherwise.
+#[cfg(fuzzing)]
+pub use era::{Era, Meta, Reply};
+#[cfg(fuzzing)]
+pub use rpc::{Fault, Id, Incoming, Request, read};
 
 /// A server: one client, on standard input and output.
 pub struct Server<'s> {
