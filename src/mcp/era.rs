@@ -145,3 +145,57 @@ fn joined(id: &Id, body: &str, more: &Value) -> String {
     let comma = if body == "{" { "" } else { "," };
     format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{body}{comma}{more}}}"#)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::rpc::{Incoming, read};
+    use super::*;
+
+    fn era(meta: &str, is_initialized: bool) -> Result<Era, i32> {
+        let line =
+            format!(r#"{{"jsonrpc":"2.0","id":1,"method":"a","params":{{"_meta":{meta}}}}}"#);
+        let Incoming::Request(request) = read(line.as_bytes()) else {
+            panic!("{line} is a request");
+        };
+        let meta = Meta::of(&request);
+        let era = meta.and_then(|meta| meta.era(is_initialized));
+        era.map_err(|fault| fault.code)
+    }
+
+    #[test]
+    fn a_request_is_of_the_era_that_it_names() {
+        let both = format!(r#"{{"{VERSION}":"2026-07-28","{CAPABILITIES}":{{}}}}"#);
+        for is_initialized in [false, true] {
+            assert_eq!(era(&both, is_initialized), Ok(Era::Modern));
+            let half = both.replace("{}", "[]");
+            assert_eq!(era(&half, is_initialized), Err(-32_602));
+            let unknown = both.replace("2026-07-28", "2025-11-25");
+            assert_eq!(era(&unknown, is_initialized), Err(UNSUPPORTED_VERSION));
+            for wrong in ["[]", "5", r#"["2026-07-28",{},1]"#] {
+                assert_eq!(era(wrong, is_initialized), Err(-32_602), "{wrong}");
+            }
+        }
+        for nothing in ["{}", "null", r#"{"progressToken":1}"#] {
+            assert_eq!(era(nothing, true), Ok(Era::Legacy));
+            assert_eq!(era(nothing, false), Err(-32_602));
+        }
+    }
+
+    #[test]
+    fn an_answer_is_one_object_whatever_the_result_holds() {
+        let json: Box<RawValue> = RawValue::from_string("7".into()).unwrap();
+        let id = Id::of(&json).unwrap();
+        for body in ["{}", r#"{"a":{"b":[]}}"#] {
+            let reply = Reply {
+                body: body.into(),
+                keep: Some(5),
+            };
+            let old: Value = serde_json::from_str(&Era::Legacy.answer(&id, &reply)).unwrap();
+            let new: Value = serde_json::from_str(&Era::Modern.answer(&id, &reply)).unwrap();
+            assert_eq!(old["result"].to_string(), body);
+            assert_eq!(new["result"]["a"], old["result"]["a"]);
+            assert_eq!(new["result"]["ttlMs"], 5);
+            assert_eq!((&new["id"], &old["id"]), (&json!(7), &json!(7)));
+        }
+    }
+}

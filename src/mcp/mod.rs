@@ -75,7 +75,7 @@ pub struct Server<'s> {
 }
 
 /// For who starts it by hand and wonders what it waits for.
-const BY_HAND: &str = "this is a server for clients of the Model Context Protocol, which write a message of JSON on each line; Ctrl+D ends it\nhint: a client starts `skills-runner mcp` by itself: the section on MCP of README.md shows how to tell it so";
+const BY_HAND: &str = "this is a server for clients of the Model Context Protocol, which write a message of JSON on each line; Ctrl+D ends it\nhint: most clients start it by themselves once they are told {\"mcpServers\": {\"skills\": {\"command\": \"skills-runner\", \"args\": [\"mcp\"]}}}; \"As an MCP server\" in README.md has more";
 
 /// Serves until standard input ends.
 pub fn serve(bench: Workbench<'_>, skills_as_tools: bool, output: &mut Output) -> Result<()> {

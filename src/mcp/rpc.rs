@@ -269,3 +269,78 @@ impl<'l> Visitor<'l> for &mut Members<'l> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(json: &str) -> Option<String> {
+        let json: Box<RawValue> = serde_json::from_str(json).unwrap();
+        Id::of(&json).map(|id| id.to_string())
+    }
+
+    #[test]
+    fn an_id_is_a_string_or_an_integer_of_any_size() {
+        for same in [
+            "0",
+            "-7",
+            "9007199254740993",
+            r#""""#,
+            r#""a\"b""#,
+            r#""\ud800""#,
+        ] {
+            assert_eq!(id(same).as_deref(), Some(same));
+        }
+        assert_eq!(id(r#""\u0061\/""#).as_deref(), Some(r#""a/""#));
+        for none in ["null", "1.0", "1e3", "true", "[]", "{}"] {
+            assert_eq!(id(none), None, "{none}");
+        }
+        let digits = "1".repeat(limits::MESSAGE_ID_BYTES);
+        assert_eq!(id(&digits), Some(digits.clone()));
+        assert_eq!(id(&(digits + "1")), None);
+    }
+
+    /// The id that a broken line is answered under.
+    fn addressee(line: &[u8]) -> Option<String> {
+        match read(line) {
+            Incoming::Refused(id, fault) => {
+                assert_eq!(fault.code, INVALID_REQUEST);
+                id.map(|id| id.to_string())
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_broken_line_is_answered_under_an_id_that_is_whole() {
+        for line in [
+            &br#"{"id":5,"#[..],
+            br#"{"id":5 x"#,
+            br#"{"id":5}}"#,
+            br#"{"id":4,"id":5,x"#,
+            b"{\"a\":\"\xff\",\"id\":5}",
+        ] {
+            assert_eq!(addressee(line).as_deref(), Some("5"), "{line:?}");
+        }
+        for line in [
+            &br#"{"id":5"#[..],
+            br#"{x,"id":5}"#,
+            br#"{"id":5,"result":x"#,
+            br#"[{"id":5}]"#,
+            b"{\"id\":\"\xff\",",
+            b"{\"id\":5,\"error\":\"\xff\"}",
+        ] {
+            assert_eq!(addressee(line), None, "{line:?}");
+        }
+    }
+
+    #[test]
+    fn a_mark_in_front_and_blanks_around_are_nothing() {
+        let line = "\u{feff} \t{\"jsonrpc\":\"2.0\",\"method\":\"a\"}\r".as_bytes();
+        assert!(matches!(
+            read(line),
+            Incoming::Notification { params: None, .. }
+        ));
+        assert!(matches!(read("\u{feff} ".as_bytes()), Incoming::Empty));
+    }
+}

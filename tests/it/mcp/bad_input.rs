@@ -443,3 +443,124 @@ fn what_waits_for_its_turn_is_bounded() {
     let outcome = client.close().status(0);
     outcome.memory_at_most(64 << 10);
 }
+
+/// Whatever is asked with whatever parameters: one answer, which is a result or
+/// an error of the protocol.
+#[test]
+fn every_method_answers_whatever_the_parameters_are() {
+    let methods = [
+        "initialize",
+        "ping",
+        "server/discover",
+        "tools/list",
+        "tools/call",
+        "prompts/list",
+        "prompts/get",
+        "resources/list",
+        "resources/templates/list",
+        "resources/read",
+        "resources/directory/read",
+        "skills/list",
+        "skills/get",
+    ];
+    let deep = format!("{}{}", "[".repeat(10_000), "]".repeat(10_000));
+    let values = [
+        "null",
+        "true",
+        "-1",
+        "1e999",
+        "\"\"",
+        "\"x\"",
+        "\"\\ud800\"",
+        "\"\\u0000/../..\"",
+        "[]",
+        "[null]",
+        "{}",
+        "{\"a\":1,\"a\":2}",
+        "\"skill://\"",
+        "\"skill://%00/%ff\"",
+        "\"bm8=\"",
+        &deep,
+    ];
+    let members = [
+        "name",
+        "arguments",
+        "uri",
+        "cursor",
+        "protocolVersion",
+        "_meta",
+        "\\u006eame",
+    ];
+    let document = "---\nname: echo\ndescription: Says things again.\n---\n";
+    let mut client = Client::bare(&Test::new().skill("echo", document));
+    let mut asked = 0;
+    for method in methods {
+        for value in values {
+            let mut params = vec![
+                value.to_string(),
+                format!("{{{META},\"name\":{value},\"uri\":{value},\"cursor\":{value}}}"),
+            ];
+            for member in members {
+                params.push(format!("{{\"{member}\":{value}}}"));
+                params.push(format!(
+                    "{{\"name\":\"list_skills\",\"{member}\":{value},{META}}}"
+                ));
+            }
+            for params in params {
+                client.send(format!(
+                    r#"{{"jsonrpc":"2.0","id":{asked},"method":"{method}","params":{params}}}"#
+                ));
+                let answer = client.next();
+                assert_eq!(answer["id"], asked, "{method} {params}: {answer}");
+                let code = answer["error"]["code"].as_i64();
+                let is_known = matches!(code, Some(-32601 | -32602 | -32002 | -32022));
+                assert!(
+                    is_known || answer["result"].is_object(),
+                    "{method} {params}: {answer}"
+                );
+                asked += 1;
+            }
+        }
+    }
+    assert!(asked > 3000, "{asked}");
+    client.close().status(0).stderr_lacks("without an answer");
+}
+
+/// Numbers that look random and are the same each time (xorshift).
+fn noise() -> impl FnMut(usize) -> usize {
+    let mut state = 0x2545_f491_4f6c_dd1d_u64;
+    move |end| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        usize::try_from(state >> 33).unwrap() % end.max(1)
+    }
+}
+
+/// The table's lines, cut up and put together: what comes back are messages, and
+/// the server is there afterwards.
+#[test]
+fn noise_does_not_end_it() {
+    let lines: Vec<Vec<u8>> = table().into_iter().map(|(_, line, _)| line).collect();
+    let mut below = noise();
+    let mut client = Client::bare(&Test::new());
+    for _ in 0..200 {
+        let mut bytes = Vec::new();
+        for _ in 0..200 {
+            let line = &lines[below(lines.len())];
+            let (begin, end) = (below(line.len()), below(line.len() + 1));
+            bytes.extend_from_slice(line.get(begin.min(end)..end).unwrap_or(line));
+            match below(4) {
+                0 => bytes.push(u8::try_from(below(256)).unwrap()),
+                1 => bytes.push(b'\n'),
+                _ => {}
+            }
+        }
+        client.running().write_stdin(bytes);
+        client.send("");
+        client.send(r#"{"jsonrpc":"2.0","id":"good","method":"ping"}"#);
+        while client.next()["id"] != "good" {}
+    }
+    assert!(client.running().is_running());
+    client.close().status(0).memory_at_most(ORDINARY_KIB);
+}

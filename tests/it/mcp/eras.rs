@@ -244,7 +244,16 @@ fn the_newer_era_has_no_initialize_and_no_ping() {
 /// none of the older does.
 #[test]
 fn results_carry_what_their_era_wants() {
-    let lists = [("tools/list", json!({})), ("prompts/list", json!({}))];
+    let document = json!({"uri": "skill://echo/SKILL.md"});
+    let lists = [
+        ("tools/list", json!({})),
+        ("prompts/list", json!({})),
+        ("resources/list", json!({})),
+        ("resources/templates/list", json!({})),
+        ("resources/read", document),
+        ("resources/directory/read", json!({"uri": "skill://echo"})),
+        ("skills/list", json!({})),
+    ];
     let once = [
         ("tools/call", json!({"name": "list_skills"})),
         (
@@ -408,7 +417,13 @@ fn what_there_is_not_has_its_code() {
             assert_eq!(error["code"], -32602, "{error}");
         }
         for cursor in [json!("next"), json!(""), json!(5), json!({}), json!([])] {
-            for method in ["tools/list", "prompts/list"] {
+            for method in [
+                "tools/list",
+                "prompts/list",
+                "resources/list",
+                "resources/templates/list",
+                "skills/list",
+            ] {
                 let error = client.ask_in_vain(method, json!({"cursor": cursor}));
                 assert_eq!(error["code"], -32602, "{method} {cursor}");
             }
