@@ -59,6 +59,6 @@ pub fn named(catalogue: &Catalogue) -> Vec<Named<'_>> {
             Named { name, root, skill }
         })
         .collect();
-    named.sort_by(|a, b| a.root.cmp(&b.root));
+    named.sort_unstable_by(|a, b| a.root.cmp(&b.root));
     named
 }

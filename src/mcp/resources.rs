@@ -56,7 +56,7 @@ impl Files {
         let address = |path: PathBuf| (address::below(root, known_as(&path, &document)), path);
         let files = tree.unwrap_or_default().files.into_iter();
         let mut list: Vec<_> = files.map(address).collect();
-        list.sort();
+        list.sort_unstable();
         Files { list, is_whole }
     }
 }
@@ -356,6 +356,6 @@ fn children(found: &Found) -> Result<Vec<(String, PathBuf)>, String> {
         let address = address::below(&found.root, known_as(&path, &document));
         children.push((address, path));
     }
-    children.sort();
+    children.sort_unstable();
     Ok(children)
 }

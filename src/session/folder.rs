@@ -68,7 +68,7 @@ pub fn found(folder: &Path) -> io::Result<Vec<Found>> {
             });
         }
     }
-    all.sort_by(|one, other| (other.changed, &other.name).cmp(&(one.changed, &one.name)));
+    all.sort_unstable_by(|one, other| (other.changed, &other.name).cmp(&(one.changed, &one.name)));
     Ok(all)
 }
 

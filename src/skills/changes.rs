@@ -86,7 +86,7 @@ impl Before {
                 (before, now) => (before != now).then(|| name.clone()),
             })
             .collect();
-        found.sort();
+        found.sort_unstable();
         found.dedup();
         found
             .iter()

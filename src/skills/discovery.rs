@@ -122,7 +122,7 @@ impl Reading {
         self.skills
             .retain(|found| found.state == State::Full || !is_fresh(found.name()));
         self.skills.append(&mut fresh);
-        self.skills.sort_by(|a, b| a.name().cmp(b.name()));
+        self.skills.sort_unstable_by(|a, b| a.name().cmp(b.name()));
     }
 
     fn known(&self, name: &str) -> Option<&Found> {

@@ -124,7 +124,7 @@ fn chosen(run: &Run, names: &[&str]) -> Result<Chosen> {
         }
     }
     let checked = &mut chosen.checked;
-    checked.sort_by(|a, b| a.summary.path.cmp(&b.summary.path));
+    checked.sort_unstable_by(|a, b| a.summary.path.cmp(&b.summary.path));
     checked.dedup_by(|a, b| a.summary.path == b.summary.path);
     Ok(chosen)
 }

@@ -261,7 +261,10 @@ fn spans(line: &str) -> Vec<(bool, &str)> {
             _ => runs.push((at, 1)),
         }
     }
-    let last: BTreeMap<usize, usize> = runs.iter().map(|&(at, length)| (length, at)).collect();
+    let mut last = BTreeMap::new();
+    for &(at, length) in &runs {
+        last.insert(length, at);
+    }
     let mut found = Vec::new();
     let (mut from, mut index) = (0, 0);
     while let Some(&(at, length)) = runs.get(index) {

@@ -4,7 +4,7 @@
 //! without is a warning; a package is named only where it is well known, since
 //! installing whatever bears a module's name is how strangers' code gets in.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -158,8 +158,9 @@ fn declare(skill: &Skill, probed: &Probed, interpreter: &Interpreter) -> String 
         .imports
         .iter()
         .filter(|import| !import.is_optional && probed.declares(import) == Declares::No);
-    let packages: BTreeSet<&str> = undeclared.filter_map(|import| import.package).collect();
-    let packages: Vec<&str> = packages.into_iter().collect();
+    let mut packages: Vec<&str> = undeclared.filter_map(|import| import.package).collect();
+    packages.sort_unstable();
+    packages.dedup();
     let command = setup_command(&skill.address, &packages);
     if interpreter.venv.is_some() {
         format!("`{command}` writes that into requirements.txt")
@@ -293,7 +294,7 @@ fn stale(skill: &Skill, probed: &Probed, interpreter: &Interpreter, findings: &m
     // What other files list, or nobody could read, is not known here.
     let is_option = |row: &Declared| row.requirement.starts_with('-');
     let is_whole = probed.faults.is_empty() && !declared().any(is_option);
-    let names: BTreeSet<String> = declared().map(|row| project(&row.requirement)).collect();
+    let names: Vec<String> = declared().map(|row| project(&row.requirement)).collect();
     let is_gone = |line: &String| !names.contains(&project(line));
     let has_less = record.made && is_whole && record.declared.iter().any(is_gone);
     if has_new || has_less {

@@ -87,7 +87,7 @@ impl Work<'_> {
             };
             twins.extend(others.into_iter().filter(is_twin));
         }
-        twins.sort_by_key(|entry| entry.line);
+        twins.sort_unstable_by_key(|entry| entry.line);
         twins.truncate(limits::MENDED_VALUES);
         twins
     }

@@ -31,11 +31,11 @@ impl Work<'_> {
             let source = self.source();
             let found = entries(source);
             let keys = found.iter().filter_map(|entry| entry.key(source));
-            let keys: BTreeSet<&str> = keys.map(|(key, _)| key).collect();
+            let keys: Vec<&str> = keys.map(|(key, _)| key).collect();
             let first = found.iter().find_map(|entry| {
                 let text = source.get(entry.content.clone())?;
                 let is_refused = yaml::parse(&yaml::normalize(text)).is_err();
-                let at = find_field(text, |key| keys.contains(key)).filter(|_| is_refused)?;
+                let at = find_field(text, |key| keys.contains(&key)).filter(|_| is_refused)?;
                 Some(entry.content.start + at)
             });
             let Some(at) = first else {
