@@ -134,7 +134,8 @@ fn digest(file: &OpenFile, most: u64) -> Result<(String, u64), Refusal> {
     }
 }
 
-/// The frontmatter of a document that any reader of YAML takes as we do.
+/// The frontmatter of a document, if every reader of YAML takes it: with the values
+/// of YAML 1.2, by which the protocol's own checkers compare.
 fn strictly(document: &str) -> Result<Map<String, Value>, String> {
     let front = frontmatter::parse(document);
     let source = document.get(front.source.clone()).unwrap_or_default();
@@ -146,7 +147,7 @@ fn strictly(document: &str) -> Result<Map<String, Value>, String> {
     }
     // The end of its last line counts: a text in block form keeps it.
     let source = yaml::normalize(source) + "\n";
-    let reading = yaml::parse(&source).map_err(|fault| {
+    let reading = yaml::parse_core(&source).map_err(|fault| {
         let line = fault.line + 1;
         format!(
             "its frontmatter is no YAML: line {line}: {}; see `skills check --fix`",

@@ -198,7 +198,12 @@ impl Reader<'_> {
                         message: message.into(),
                     });
                 }
-                Ok(match scalar::typed(&text) {
+                let typed = if self.is_core {
+                    scalar::core(&text)
+                } else {
+                    scalar::typed(&text)
+                };
+                Ok(match typed {
                     None => Node {
                         value: Value::String(text),
                         written: None,

@@ -78,17 +78,28 @@ pub struct Fault {
 
 /// Reads one YAML document strictly. Lines must end in LF: see [`normalize`].
 pub fn parse(text: &str) -> Result<Reading, Fault> {
-    read(text, false)
+    read(Reader::new(text))
+}
+
+/// The same with the values of YAML 1.2 (its core schema), in which `on`, `yes`,
+/// `012` and `1:30` are what they look like.
+pub fn parse_core(text: &str) -> Result<Reading, Fault> {
+    read(Reader {
+        is_core: true,
+        ..Reader::new(text)
+    })
 }
 
 /// The same for readers that, unlike `PyYAML`, take tabs wherever they do not
 /// indent: `libyaml` and those of YAML 1.2. In a text they stay what they are.
 pub(in crate::skills) fn parse_with_tabs(text: &str) -> Result<Reading, Fault> {
-    read(text, true)
+    read(Reader {
+        with_tabs: true,
+        ..Reader::new(text)
+    })
 }
 
-fn read(text: &str, with_tabs: bool) -> Result<Reading, Fault> {
-    let mut reader = Reader::new(text, with_tabs);
+fn read(mut reader: Reader<'_>) -> Result<Reading, Fault> {
     let mut reading = Reading::default();
     if reader.next_token()? {
         reading.value = reader.block_node(0, false)?.value;
@@ -181,13 +192,15 @@ struct Reader<'a> {
     mark: Mark,
     /// Whether tabs are white space where they do not indent.
     with_tabs: bool,
+    /// Whether plain text means what it does in YAML 1.2.
+    is_core: bool,
     depth: usize,
     written: BTreeMap<String, String>,
     findings: Vec<Diagnostic>,
 }
 
 impl<'a> Reader<'a> {
-    fn new(text: &'a str, with_tabs: bool) -> Self {
+    fn new(text: &'a str) -> Self {
         let at = if text.starts_with('\u{feff}') { 3 } else { 0 };
         let mark = Mark {
             at,
@@ -199,7 +212,8 @@ impl<'a> Reader<'a> {
             text,
             bytes: text.as_bytes(),
             mark,
-            with_tabs,
+            with_tabs: false,
+            is_core: false,
             depth: 0,
             written,
             findings,

@@ -26,6 +26,35 @@ pub(super) fn typed(text: &str) -> Option<Value> {
     integer(text).or_else(|| float(text)).map(Value::Number)
 }
 
+/// The same by the core schema of YAML 1.2, which knows fewer forms.
+pub(super) fn core(text: &str) -> Option<Value> {
+    match text {
+        "" | "~" | "null" | "Null" | "NULL" => return Some(Value::Null),
+        "true" | "True" | "TRUE" => return Some(Value::Bool(true)),
+        "false" | "False" | "FALSE" => return Some(Value::Bool(false)),
+        _ => {}
+    }
+    let bases = [("0o", 8), ("0x", 16)];
+    for (prefix, base) in bases {
+        let digits = text.strip_prefix(prefix);
+        if let Some(digits) = digits.filter(|digits| !digits.starts_with('+')) {
+            return u64::from_str_radix(digits, base).ok().map(Value::from);
+        }
+    }
+    let (_, digits) = split_sign(text);
+    let is_number = digits.starts_with(|c: char| c.is_ascii_digit() || c == '.')
+        && digits
+            .bytes()
+            .all(|b| b.is_ascii_digit() || b".eE+-".contains(&b));
+    if !is_number {
+        return None;
+    }
+    let integer = text.parse::<i64>().map(Value::from);
+    let integer = integer.or_else(|_| text.parse::<u64>().map(Value::from));
+    let float = || Number::from_f64(text.parse().ok()?).map(Value::Number);
+    integer.ok().or_else(float)
+}
+
 /// Why readers such as `PyYAML` stop at this plain text, if they do.
 pub(super) fn objection(text: &str) -> Option<&'static str> {
     let (_, digits) = split_sign(text);

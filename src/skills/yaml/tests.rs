@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{find_odd_character, mend, normalize, parse, parse_with_tabs};
+use super::{find_odd_character, mend, normalize, parse, parse_core, parse_with_tabs};
 use crate::limits;
 
 #[track_caller]
@@ -500,4 +500,22 @@ fn an_indented_field_is_one_of_its_own() {
         parse(text).is_ok(),
         "no field: what is sound says what it says"
     );
+}
+
+/// What the `yaml` package 2 for JavaScript gives, which the MCP Inspector and the
+/// protocol's conformance suite read frontmatter with.
+#[test]
+fn the_core_schema_takes_plain_text_by_its_looks() {
+    let text = "a: yes\nb: on\non: off\nc: 012\nd: 1:30\ne: 1_000\nf: 0o17\ng: 0x1F\n\
+                h: 1e3\ni: -1.50\nj: .5\nk: 1.\nl: true\nm: ~\nn: 2024-01-01\no: 1.2.3\n\
+                p: +7\nq: 0b1\nr: 18446744073709551615\ns: -\nt: 1e\nv: 0x+1\nu: [no, False]\n";
+    let due = json!({
+        "a": "yes", "b": "on", "on": "off", "c": 12, "d": "1:30", "e": "1_000", "f": 15, "g": 31,
+        "h": 1000.0, "i": -1.5, "j": 0.5, "k": 1.0, "l": true, "m": null, "n": "2024-01-01",
+        "o": "1.2.3", "p": 7, "q": "0b1", "r": u64::MAX, "s": "-", "t": "1e", "v": "0x+1", "u": ["no", false],
+    });
+    // A lone dash begins a list.
+    let text = text.replace("s: -\n", "s: '-'\n");
+    assert_eq!(parse_core(&text).unwrap().value, due);
+    assert_eq!(parse("on: yes").unwrap().value, json!({"true": true}));
 }

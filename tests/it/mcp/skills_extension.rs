@@ -119,8 +119,8 @@ fn frontmatter_is_told_as_it_is_written() {
     let test = Test::new().skill(
         "deep",
         "---\r\nname: deep\r\ndescription: |\r\n  One.\r\n  Two: 2\r\nlicense: MIT\r\n\
-         metadata:\r\n  version: \"1.10\"\r\n  number: 1.5\r\n  on-time: true\r\n  nothing: null\r\n\
-         \x20 hooks:\r\n    - at: start\r\n      run: [a, b, {c: [1]}]\r\n    - x\r\n\
+         metadata:\r\n  version: \"1.10\"\r\n  number: 1.5\r\n  on-time: yes\r\n  nothing: null\r\n\
+         \x20 hooks:\r\n    - on: start\r\n      run: [a, b, {c: [1]}]\r\n    - x\r\n\
          notes: >-\r\n  folded\r\n  text\r\nlast: |\r\n  kept\r\n---\r\nBody\r\n",
     );
     let mut client = Client::modern(&test);
@@ -133,9 +133,9 @@ fn frontmatter_is_told_as_it_is_written() {
             "metadata": {
                 "version": "1.10",
                 "number": 1.5,
-                "on-time": true,
+                "on-time": "yes",
                 "nothing": null,
-                "hooks": [{"at": "start", "run": ["a", "b", {"c": [1]}]}, "x"],
+                "hooks": [{"on": "start", "run": ["a", "b", {"c": [1]}]}, "x"],
             },
             "notes": "folded text",
             "last": "kept\n",
