@@ -105,6 +105,10 @@ fn files_are_listed_and_read_as_they_are() {
         }
     }
     let mut modern = Client::modern(&test);
+    modern.ask_in_vain(
+        "resources/read",
+        json!({"uri": "skill://other-name/Skill.md"}),
+    );
     let read = modern.ask("resources/read", json!({"uri": "skill://plain/LICENSE"}));
     assert_eq!(
         (&read["ttlMs"], &read["cacheScope"]),
