@@ -195,7 +195,10 @@ fn judge(text: &str) -> Incoming<'_> {
             method,
             params: params.filter(|_| is_object),
         },
-        (Some(_), None) => refused(None, "`id` must be a string or an integer"),
+        (Some(_), None) => refused(
+            None,
+            "`id` must be a string or an integer, of at most 64 KiB",
+        ),
         (Some(_), Some(id)) if !is_object => {
             Incoming::Refused(Some(id), Fault::params("`params` must be an object"))
         }

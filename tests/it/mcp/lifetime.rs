@@ -342,3 +342,39 @@ fn on_a_terminal_it_says_what_it_is() {
     assert!(!quiet.output().contains("Ctrl+D ends it"));
     quiet.wait_exit().success();
 }
+
+/// Whoever asks all the time holds up neither a script's limit nor its answer.
+#[test]
+fn a_flood_of_requests_holds_up_no_script() {
+    let test = skilled();
+    let mut client = Client::modern_with(&test, &["--script-timeout", "1", "-q"]);
+    let since = Instant::now();
+    let endless = client.request("tools/call", script(ENDLESS));
+    let next = client.request("tools/call", script("print('next')"));
+    let mut asked = 0;
+    let mut ended = Vec::new();
+    while ended.len() < 2 && since.elapsed() < seconds(20.0) {
+        for _ in 0..50 {
+            client.request("tools/list", json!({}));
+            asked += 1;
+        }
+        for _ in 0..50 {
+            let message = client.next();
+            if message["id"] == endless || message["id"] == next {
+                ended.push((message["id"].clone(), since.elapsed()));
+                asked += 1;
+            }
+            asked -= 1;
+        }
+    }
+    let [(first, limit), (second, _)] = &ended[..] else {
+        panic!("{ended:?}")
+    };
+    assert_eq!((first, second), (&json!(endless), &json!(next)));
+    assert!(*limit < seconds(4.0), "{ended:?}");
+    for _ in 0..asked {
+        client.next();
+    }
+    client.assert_silent();
+    client.close().status(0);
+}
