@@ -76,7 +76,7 @@ torture-memory: build
 
 # Puts other people's MCP clients in front of `mcp`: the Inspector, both Python
 # SDKs, a LangChain agent, the conformance scenarios. Installs them once, some
-# 650 MB under target/clients; then 2 minutes. CLIENTS="inspector python" chooses.
+# 650 MB under target/clients (Python 3.10 or later); then 2 minutes. CLIENTS="inspector python" chooses.
 CLIENTS ?=
 clients: build
 	python3 tests/clients/clients.py $(BINARY) target/clients $(CLIENTS)

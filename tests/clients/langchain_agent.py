@@ -36,8 +36,8 @@ class ScriptedModel(GenericFakeChatModel):
         return super()._generate(messages, *args, **kwargs)
 
 
-def connection():
-    command, arguments, environment = python_checks.server()
+def connection(which="SERVER_COMMAND"):
+    command, arguments, environment = python_checks.server(which)
     return {"transport": "stdio", "command": command, "args": arguments, "env": environment}
 
 
@@ -132,11 +132,17 @@ async def resources_and_prompts():
     return f"{len(blobs)} resources loaded"
 
 
-report.run(
-    [
-        ("tools", tools),
-        ("an agent", agent),
-        ("failing script", failing_script),
-        ("resources and prompts", resources_and_prompts),
-    ]
-)
+async def many_skills():
+    names = {folder.name for folder in python_checks.MANY_SKILLS.iterdir()}
+    many = MultiServerMCPClient({"skills": connection(python_checks.MANY)})
+    tools = {tool.name for tool in await many.get_tools()}
+    assert names < tools, names - tools
+    return f"{len(tools)} tools, in pages"
+
+
+checks = [("tools", tools), ("an agent", agent)]
+if AS_TOOLS:
+    checks += [("many skills", many_skills)]
+else:
+    checks += [("failing script", failing_script), ("resources and prompts", resources_and_prompts)]
+report.run(checks)

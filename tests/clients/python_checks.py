@@ -81,14 +81,17 @@ def bytes_of(contents, uri):
     return base64.b64decode(content.blob, validate=True)
 
 
-def server():
-    """Command, arguments and environment of the server, as the runner gives them."""
-    command, *arguments = json.loads(os.environ["SERVER_COMMAND"])
+def server(which="SERVER_COMMAND"):
+    """Command, arguments and environment of a server, as the runner gives them."""
+    command, *arguments = json.loads(os.environ[which])
     environment = json.loads(os.environ["SERVER_ENVIRONMENT"])
     return command, arguments, environment
 
 
 SKILLS = pathlib.Path(os.environ.get("SKILLS", ""))
+# The folder of a server that has more skills than stand on a page, each a tool.
+MANY_SKILLS = pathlib.Path(os.environ.get("MANY_SKILLS", ""))
+MANY = "MANY_COMMAND"
 
 
 async def hello(peer, version):
@@ -225,12 +228,24 @@ async def cancel(peer):
     return f"killed; the next script was answered after {seconds * 1000:.0f} ms"
 
 
-def checks(connect, version):
-    """All of them; `connect` gives a `Peer` for a while."""
+async def many_skills(peer):
+    """Nothing is lost between pages."""
+    names = [folder.name for folder in sorted(MANY_SKILLS.iterdir())]
+    tools = [tool.name for tool in await peer.tools()]
+    assert len(set(tools)) == len(tools), "a tool twice"
+    assert set(names) < set(tools), set(names) - set(tools)
+    assert [name for name, _ in await peer.prompts()] == names
+    addresses = [uri for uri, _ in await peer.resources()]
+    assert addresses == [f"skill://{name}/SKILL.md" for name in names]
+    return f"{len(names)} skills, {len(tools)} tools, in pages"
 
-    def on_a_server(check, *more):
+
+def checks(connect, version):
+    """All of them; `connect` gives a `Peer` to a server for a while."""
+
+    def on_a_server(check, *more, which="SERVER_COMMAND"):
         async def checked():
-            async with connect() as peer:
+            async with connect(which) as peer:
                 return await check(peer, *more)
 
         return checked
@@ -243,4 +258,5 @@ def checks(connect, version):
         ("prompts", on_a_server(each_prompt)),
         ("progress", on_a_server(progress)),
         ("cancelling", on_a_server(cancel)),
+        ("many skills", on_a_server(many_skills, which=MANY)),
     ]

@@ -35,10 +35,10 @@ class Legacy(Peer):
         return said.protocolVersion, said.serverInfo.name, said.instructions, offers
 
     async def tools(self):
-        listed = await self.session.list_tools()
+        pages = self.pages(self.session.list_tools)
         return [
             Tool(tool.name, tool.inputSchema, tool.outputSchema, tool.annotations.model_dump())
-            for tool in listed.tools
+            async for page in pages for tool in page.tools
         ]
 
     async def call(self, name, arguments, seconds=None, progress=None):
@@ -99,8 +99,8 @@ class Legacy(Peer):
 
 
 @contextlib.asynccontextmanager
-async def connect():
-    command, arguments, environment = python_checks.server()
+async def connect(which):
+    command, arguments, environment = python_checks.server(which)
     parameters = mcp.StdioServerParameters(command=command, args=arguments, env=environment)
     async with stdio_client(parameters) as streams, mcp.ClientSession(*streams) as session:
         yield Legacy(session, await session.initialize())

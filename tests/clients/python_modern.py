@@ -37,11 +37,11 @@ class Modern(Peer):
         return client.protocol_version, client.server_info.name, client.instructions, offers
 
     async def tools(self):
-        listed = await self.client.list_tools()
+        pages = self.pages(self.client.list_tools)
         return [
             Tool(tool.name, tool.input_schema, tool.output_schema,
                  tool.annotations.model_dump(by_alias=True))
-            for tool in listed.tools
+            async for page in pages for tool in page.tools
         ]
 
     async def call(self, name, arguments, seconds=None, progress=None):
@@ -87,8 +87,8 @@ class Modern(Peer):
 
 
 @contextlib.asynccontextmanager
-async def connect():
-    command, arguments, environment = python_checks.server()
+async def connect(which):
+    command, arguments, environment = python_checks.server(which)
     parameters = mcp.StdioServerParameters(command=command, args=arguments, env=environment)
     async with mcp.Client(parameters, mode="legacy" if IS_LEGACY else "auto") as client:
         yield Modern(client)
