@@ -75,8 +75,9 @@ torture-memory: build
 	python3 tests/torture/memory.py $(BINARY) writers
 
 # Puts other people's MCP clients in front of `mcp`: the Inspector, both Python
-# SDKs, a LangChain agent, the conformance scenarios. Installs them once, some
-# 650 MB under target/clients (Python 3.10 or later); then 2 minutes. CLIENTS="inspector python" chooses.
+# SDKs, a LangChain agent, the conformance scenarios: 2 minutes. It needs Python
+# 3.10, and installs them before the first time: 650 MB under target/clients.
+# CLIENTS="inspector python" chooses.
 CLIENTS ?=
 clients: build
 	python3 tests/clients/clients.py $(BINARY) target/clients $(CLIENTS)

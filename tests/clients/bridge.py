@@ -75,7 +75,7 @@ class Process:
                     raise Refused(504, -32603, "the server does not answer") from None
                 if line is None:
                     raise Refused(502, -32603, "the server has ended")
-                said = json.loads(line)
+                said = read(line)
                 if "method" in said and "id" not in said:
                     notifications.append(line)
                 elif same(said.get("id"), wanted):
@@ -97,7 +97,17 @@ class Process:
         return left and f"nobody asked for {left.decode()}"
 
 
+def read(line):
+    """The message; what is none has no id, and is nobody's answer."""
+    with contextlib.suppress(ValueError):
+        said = json.loads(line)
+        if isinstance(said, dict):
+            return said
+    return {}
+
+
 def same(one, other):
+    """An id goes back as it came: 1 is not "1"."""
     return type(one) is type(other) and one == other
 
 
