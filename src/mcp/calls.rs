@@ -49,6 +49,12 @@ fn offered<'t>(server: &Server<'_>) -> impl Iterator<Item = &'t (dyn Tool + Sync
     tools.filter(|tool| tool.is_offered(&server.bench, true))
 }
 
+/// The message for a name that none of them has.
+pub fn unknown(server: &Server<'_>, name: &str) -> String {
+    let names: Vec<&str> = offered(server).map(Tool::name).collect();
+    tools::not_among(name, names.iter().copied())
+}
+
 /// Whether scripts can run here.
 pub fn runs_scripts(server: &Server<'_>) -> bool {
     offered(server).any(|tool| tool.effects(&server.bench).starts_programs)
@@ -155,7 +161,7 @@ fn requested(
     }
     match tools::find(&call.name) {
         Some(tool) => Ok((call, tool.effects(&server.bench).starts_programs)),
-        None => Err(Fault::params(tools::unknown(&call.name))),
+        None => Err(Fault::params(unknown(server, &call.name))),
     }
 }
 

@@ -8,7 +8,7 @@ use std::collections::btree_map::Entry;
 use serde_json::{Value, json};
 
 use super::Server;
-use super::calls::described;
+use super::calls::{self, described};
 use super::pages::Page;
 use super::prompts::arguments_of;
 use super::rpc::Fault;
@@ -53,7 +53,7 @@ pub fn meant(server: &Server<'_>, call: ToolCall) -> Result<ToolCall, Fault> {
     let catalogue = server.bench.skills.catalogue();
     let (named, _) = named(&catalogue);
     let Some(skill) = named.get(&call.name) else {
-        return Err(Fault::params(unknown(&call.name, &named)));
+        return Err(Fault::params(unknown(server, &call.name, &named)));
     };
     let mut call = ToolCall {
         name: READER.into(),
@@ -73,13 +73,13 @@ pub fn meant(server: &Server<'_>, call: ToolCall) -> Result<ToolCall, Fault> {
 }
 
 /// The message for a name that is no tool's and no skill's.
-fn unknown(name: &str, named: &Named<'_>) -> String {
+fn unknown(server: &Server<'_>, name: &str, named: &Named<'_>) -> String {
     match text::nearest(name, named.keys().map(String::as_str), 1).first() {
         Some(near) => {
             let shown = text::one_line(name, limits::SUMMARY_CHARS);
             format!("there is no tool `{shown}`; did you mean `{near}`?")
         }
-        None => tools::unknown(name),
+        None => calls::unknown(server, name),
     }
 }
 

@@ -75,8 +75,17 @@ fn entry(name: &str, root: &str, skill: &Skill) -> Result<(Value, u64), String> 
     let fields = strictly(&document.text)?;
     check_name(name, &fields)?;
     let description = fields.get("description").and_then(Value::as_str);
-    if description.is_none_or(|text| text.trim().is_empty()) {
-        return Err("its frontmatter has no text `description`; write one".into());
+    match description.map(|text| text.trim().chars().count()) {
+        None | Some(0) => {
+            return Err("its frontmatter has no text `description`; write one".into());
+        }
+        Some(count) if count > limits::DESCRIPTION_CHARS => {
+            let most = limits::DESCRIPTION_CHARS;
+            return Err(format!(
+                "its `description` has {count} characters; shorten it to {most}"
+            ));
+        }
+        Some(_) => {}
     }
     let files = Files::of(skill, root, limits::SKILL_FILES + 1);
     if files.list.len() > limits::SKILL_FILES {

@@ -270,7 +270,8 @@ pub fn unknown(name: &str) -> String {
     not_among(name, TABLE.iter().map(|tool| tool.name()))
 }
 
-fn not_among<'n>(name: &str, names: impl Iterator<Item = &'n str> + Clone) -> String {
+/// The same where only some can be called.
+pub fn not_among<'n>(name: &str, names: impl Iterator<Item = &'n str> + Clone) -> String {
     let shown = text::one_line(name, limits::SUMMARY_CHARS);
     let all = names.clone().collect::<Vec<_>>().join(", ");
     match text::nearest(name, names, 1).first() {

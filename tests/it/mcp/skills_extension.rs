@@ -207,6 +207,11 @@ fn skills_without_an_entry_are_told_with_the_reason() {
             "no text `description`",
         ),
         (
+            "long",
+            text(&format!("name: long\ndescription: {}", "d".repeat(1025))),
+            "has 1025 characters; shorten it to 1024",
+        ),
+        (
             "mended",
             text("name: mended\ndescription: Use when: x"),
             "is no YAML: line 3",
