@@ -11,8 +11,9 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::Server;
+use super::asked::{Answer, Asked};
 use super::era::{Era, Reply};
-use super::methods::{Answer, Asked};
+use super::offered::{described, offered, unknown};
 use super::pages::Page;
 use super::rpc::{Fault, Id};
 use super::running::Running;
@@ -21,8 +22,8 @@ use crate::error::Result;
 use crate::event::{Event, Tally};
 use crate::limits;
 use crate::text;
-use crate::tool::{Effects, ToolCall, ToolResult};
-use crate::tools::{self, TABLE, Tool, Tools, Workbench};
+use crate::tool::{ToolCall, ToolResult};
+use crate::tools::{self, Tools, Workbench};
 
 /// A call that waits for its turn.
 pub struct Waiting {
@@ -40,24 +41,6 @@ impl Waiting {
         let token = self.progress_token.as_ref().map_or(0, String::len);
         2 * self.call.id.len() + self.call.arguments.len() + token
     }
-}
-
-/// What can be called here.
-fn offered<'t>(server: &Server<'_>) -> impl Iterator<Item = &'t (dyn Tool + Sync)> {
-    let tools = TABLE.iter().copied();
-    // A skill that is missing now may be there for the next call.
-    tools.filter(|tool| tool.is_offered(&server.bench, true))
-}
-
-/// The message for a name that none of them has.
-pub fn unknown(server: &Server<'_>, name: &str) -> String {
-    let names: Vec<&str> = offered(server).map(Tool::name).collect();
-    tools::not_among(name, names.iter().copied())
-}
-
-/// Whether scripts can run here.
-pub fn runs_scripts(server: &Server<'_>) -> bool {
-    offered(server).any(|tool| tool.effects(&server.bench).starts_programs)
 }
 
 /// The tools, our own first.
@@ -81,24 +64,6 @@ pub fn list(server: &Server<'_>, asked: &Asked<'_, '_>) -> Answer {
         skill_tools::list(server, &mut page);
     }
     Ok(page.reply("tools"))
-}
-
-/// A tool with its name and its title, as clients read it.
-pub fn described(names: (&str, &str), about: &str, parameters: &Value, effects: Effects) -> Value {
-    let (name, title) = names;
-    json!({
-        "name": name,
-        "title": title,
-        "description": about,
-        "inputSchema": parameters,
-        "annotations": {
-            "title": title,
-            "readOnlyHint": effects.reads_only,
-            "destructiveHint": effects.destroys,
-            "idempotentHint": effects.is_idempotent,
-            "openWorldHint": effects.is_open,
-        },
-    })
 }
 
 /// Calls a tool, at once or when its turn comes.
@@ -142,14 +107,7 @@ fn requested(
     server: &Server<'_>,
     asked: &Asked<'_, '_>,
 ) -> std::result::Result<(ToolCall, bool), Fault> {
-    #[derive(Deserialize)]
-    struct Params<'l> {
-        #[serde(borrow)]
-        name: Cow<'l, str>,
-        #[serde(borrow)]
-        arguments: Option<&'l RawValue>,
-    }
-    let params: Params<'_> = asked.request.params()?;
+    let params = asked.named()?;
     let mut call = ToolCall {
         id: asked.request.id.to_string(),
         name: params.name.into_owned(),

@@ -7,7 +7,6 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::lifecycle::implementation;
 use super::rpc::{Fault, Id, Request};
 use crate::limits;
 use crate::text;
@@ -22,6 +21,11 @@ const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 /// Where a result says whose it is.
 const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
+
+/// Name and version of the server.
+pub fn implementation() -> Value {
+    json!({"name": "skills-runner", "version": env!("CARGO_PKG_VERSION")})
+}
 
 /// Which rules a request goes by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

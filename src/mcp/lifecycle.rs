@@ -4,16 +4,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::Server;
-use super::calls;
-use super::era::{LEGACY, MODERN, Reply};
-use super::methods::{Answer, Asked};
+use super::asked::{Answer, Asked};
+use super::era::{LEGACY, MODERN, Reply, implementation};
+use super::offered;
 use crate::instructions;
 use crate::limits;
-
-/// Name and version of the server.
-pub fn implementation() -> Value {
-    json!({"name": "skills-runner", "version": env!("CARGO_PKG_VERSION")})
-}
 
 fn capabilities() -> Value {
     json!({
@@ -27,7 +22,7 @@ fn capabilities() -> Value {
 /// For the client's model: how to work with skills, and which there are.
 fn guide(server: &Server<'_>) -> String {
     let catalogue = server.bench.skills.catalogue();
-    instructions::guide(&catalogue, calls::runs_scripts(server))
+    instructions::guide(&catalogue, offered::runs_scripts(server))
 }
 
 /// The versions up to 2025-11-25 begin so.

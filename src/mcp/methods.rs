@@ -1,45 +1,20 @@
 //! What can be asked: one table, which also says in which era.
 
-use serde::Deserialize;
-use serde_json::value::RawValue;
-
 use super::Server;
-use super::era::{Era, Meta, Reply};
+use super::asked::{Answer, Asked};
+use super::era::{Era, Meta};
 use super::rpc::{Fault, METHOD_NOT_FOUND, Request};
 use super::{calls, lifecycle, prompts, resources, skills};
 use crate::limits;
 use crate::text;
 
-/// A result, or why there is none.
-pub type Answer = Result<Reply, Fault>;
-
-/// A request with what it says of itself.
-pub struct Asked<'a, 'l> {
-    /// The request.
-    pub request: &'a Request<'l>,
-    /// Which rules it goes by.
-    pub era: Era,
-    /// What it says of itself.
-    pub meta: Meta<'l>,
+/// What answers.
+enum Handler {
+    /// At once.
+    Now(fn(&Server<'_>, &Asked<'_, '_>) -> Answer),
+    /// When its turn comes, unless it can be answered without (`None`: later).
+    InTurn(fn(&Server<'_>, &Asked<'_, '_>) -> Option<Answer>),
 }
-
-impl Asked<'_, '_> {
-    /// Wrong, where another page is asked for than the only one.
-    pub fn only_page(&self) -> Result<(), Fault> {
-        #[derive(Deserialize)]
-        struct Params<'l> {
-            #[serde(borrow)]
-            cursor: Option<&'l RawValue>,
-        }
-        match self.request.params::<Params<'_>>()?.cursor {
-            None => Ok(()),
-            Some(_) => Err(Fault::params("there is no such page: ask without `cursor`")),
-        }
-    }
-}
-
-/// What answers; `None`: the answer comes later.
-type Handler = fn(&Server<'_>, &Asked<'_, '_>) -> Option<Answer>;
 
 /// A row of the table.
 struct Method {
@@ -52,17 +27,22 @@ struct Method {
 }
 
 const BOTH: &[Era] = &[Era::Legacy, Era::Modern];
+const MODERN: &[Era] = &[Era::Modern];
 
-const fn method(name: &'static str, eras: &'static [Era], answer: Handler) -> Method {
+const fn method(
+    name: &'static str,
+    eras: &'static [Era],
+    answer: fn(&Server<'_>, &Asked<'_, '_>) -> Answer,
+) -> Method {
     Method {
         name,
         eras,
         comes_first: false,
-        answer,
+        answer: Handler::Now(answer),
     }
 }
 
-const fn first(name: &'static str, answer: Handler) -> Method {
+const fn first(name: &'static str, answer: fn(&Server<'_>, &Asked<'_, '_>) -> Answer) -> Method {
     Method {
         comes_first: true,
         ..method(name, &[Era::Legacy], answer)
@@ -70,41 +50,28 @@ const fn first(name: &'static str, answer: Handler) -> Method {
 }
 
 static METHODS: &[Method] = &[
-    first("initialize", |server, asked| {
-        Some(lifecycle::initialize(server, asked))
+    first("initialize", lifecycle::initialize),
+    first("ping", |_, _| Ok(lifecycle::ping())),
+    method("server/discover", MODERN, |server, _| {
+        Ok(lifecycle::discover(server))
     }),
-    first("ping", |_, _| Some(Ok(lifecycle::ping()))),
-    method("server/discover", &[Era::Modern], |server, _| {
-        Some(Ok(lifecycle::discover(server)))
-    }),
-    method("tools/list", BOTH, |server, asked| {
-        Some(calls::list(server, asked))
-    }),
-    method("tools/call", BOTH, calls::call),
-    method("prompts/list", BOTH, |server, asked| {
-        Some(prompts::list(server, asked))
-    }),
-    method("prompts/get", BOTH, |server, asked| {
-        Some(prompts::get(server, asked))
-    }),
-    method("resources/list", BOTH, |server, asked| {
-        Some(resources::list(server, asked))
-    }),
+    method("tools/list", BOTH, calls::list),
+    Method {
+        name: "tools/call",
+        eras: BOTH,
+        comes_first: false,
+        answer: Handler::InTurn(calls::call),
+    },
+    method("prompts/list", BOTH, prompts::list),
+    method("prompts/get", BOTH, prompts::get),
+    method("resources/list", BOTH, resources::list),
     method("resources/templates/list", BOTH, |_, asked| {
-        Some(resources::templates(asked))
+        resources::templates(asked)
     }),
-    method("resources/read", BOTH, |server, asked| {
-        Some(resources::read(server, asked))
-    }),
-    method("resources/directory/read", BOTH, |server, asked| {
-        Some(resources::read_directory(server, asked))
-    }),
-    method("skills/list", BOTH, |server, asked| {
-        Some(skills::list(server, asked))
-    }),
-    method("skills/get", BOTH, |server, asked| {
-        Some(skills::get(server, asked))
-    }),
+    method("resources/read", BOTH, resources::read),
+    method("resources/directory/read", BOTH, resources::read_directory),
+    method("skills/list", BOTH, skills::list),
+    method("skills/get", BOTH, skills::get),
 ];
 
 /// Answers a request, and tells by which rules.
@@ -127,5 +94,9 @@ pub fn answer(server: &Server<'_>, request: &Request<'_>) -> Option<(Era, Answer
         return Some((era, Err(unknown())));
     }
     let asked = Asked { request, era, meta };
-    (method.answer)(server, &asked).map(|answer| (era, answer))
+    let answer = match method.answer {
+        Handler::Now(answer) => Some(answer(server, &asked)),
+        Handler::InTurn(answer) => answer(server, &asked),
+    };
+    answer.map(|answer| (era, answer))
 }

@@ -23,12 +23,14 @@ use crate::world::input::{Input, Piece, Source};
 use crate::world::output::Output;
 
 mod address;
+mod asked;
 mod calls;
 mod era;
 mod kinds;
 mod lifecycle;
 mod methods;
 mod names;
+mod offered;
 mod pages;
 mod prompts;
 mod resources;

@@ -10,8 +10,8 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::asked::Asked;
 use super::era::Reply;
-use super::methods::Asked;
 use super::rpc::Fault;
 use crate::limits;
 

@@ -2,15 +2,13 @@
 //! clients that offer them as commands. What is invoked is what a conversation of
 //! our own would get.
 
-use std::borrow::Cow;
-
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use serde_json::value::RawValue;
 
 use super::Server;
+use super::asked::{Answer, Asked};
 use super::era::Reply;
-use super::methods::{Answer, Asked};
 use super::pages::Page;
 use super::rpc::{Fault, INTERNAL_ERROR};
 use crate::limits;
@@ -79,14 +77,7 @@ pub fn arguments_of(server: &Server<'_>, skill: &Summary) -> String {
 
 /// The text of one, with its arguments.
 pub fn get(server: &Server<'_>, asked: &Asked<'_, '_>) -> Answer {
-    #[derive(Deserialize)]
-    struct Params<'l> {
-        #[serde(borrow)]
-        name: Cow<'l, str>,
-        #[serde(borrow)]
-        arguments: Option<&'l RawValue>,
-    }
-    let params: Params<'_> = asked.request.params()?;
+    let params = asked.named()?;
     let arguments = params.arguments.map(typed).transpose()?;
     let tools = Tools::by_hand(server.bench.clone());
     let text = tools

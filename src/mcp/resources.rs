@@ -15,9 +15,9 @@ use serde_json::{Value, json};
 
 use super::Server;
 use super::address::{self, Place};
+use super::asked::{Answer, Asked};
 use super::era::{Era, Reply};
 use super::kinds;
-use super::methods::{Answer, Asked};
 use super::names::{self, named};
 use super::pages::Page;
 use super::rpc::{Fault, INVALID_PARAMS};

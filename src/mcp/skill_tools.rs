@@ -8,7 +8,7 @@ use std::collections::btree_map::Entry;
 use serde_json::{Value, json};
 
 use super::Server;
-use super::calls::{self, described};
+use super::offered::{self, described};
 use super::pages::Page;
 use super::prompts::arguments_of;
 use super::rpc::Fault;
@@ -79,7 +79,7 @@ fn unknown(server: &Server<'_>, name: &str, named: &Named<'_>) -> String {
             let shown = text::one_line(name, limits::SUMMARY_CHARS);
             format!("there is no tool `{shown}`; did you mean `{near}`?")
         }
-        None => calls::unknown(server, name),
+        None => offered::unknown(server, name),
     }
 }
 

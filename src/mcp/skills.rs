@@ -8,8 +8,8 @@
 use serde_json::{Map, Value, json};
 
 use super::Server;
+use super::asked::{Answer, Asked};
 use super::era::Reply;
-use super::methods::{Answer, Asked};
 use super::names::named;
 use super::pages::Page;
 use super::resources::{DOCUMENT, Files, Found, is_document, missing, requested};
