@@ -37,17 +37,4 @@ impl<'l> Asked<'_, 'l> {
     pub fn named(&self) -> Result<Named<'l>, Fault> {
         self.request.params()
     }
-
-    /// Wrong, where another page is asked for than the only one.
-    pub fn only_page(&self) -> Result<(), Fault> {
-        #[derive(Deserialize)]
-        struct Params<'l> {
-            #[serde(borrow)]
-            cursor: Option<&'l RawValue>,
-        }
-        match self.request.params::<Params<'_>>()?.cursor {
-            None => Ok(()),
-            Some(_) => Err(Fault::params("there is no such page: ask without `cursor`")),
-        }
-    }
 }

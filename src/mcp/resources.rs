@@ -148,15 +148,18 @@ fn described(
 
 /// How the addresses are made.
 pub fn templates(asked: &Asked<'_, '_>) -> Answer {
-    asked.only_page()?;
+    let mut page = Page::of(asked)?;
     let template = json!({
         "uriTemplate": "skill://{skill}/{+path}",
         "name": "skill-file",
         "title": "A file of a skill",
         "description": "A file by its path in the skill's folder; SKILL.md is where to begin.",
     });
-    let templates = json!({"resourceTemplates": [template]});
-    Ok(Reply::of(&templates).kept(limits::KEPT_MILLISECONDS))
+    // The one there is comes before every key that a cursor can name.
+    if !page.is_past("0") {
+        page.pass("0", Some(&template));
+    }
+    Ok(page.reply("resourceTemplates"))
 }
 
 /// The address that a request is about.
