@@ -20,7 +20,9 @@ pub use template::{read, unknown};
 const WITHOUT_SKILLS: &str = "You are a helpful assistant. Answer briefly and exactly.";
 
 const NONE_YET: &str =
-    "There are no skills here yet; list_skills says why, and shows those that come.";
+    "There are no skills here yet; list_skills says why, and shows those that come.\n";
+
+const REMEMBERED: &str = "What you remember of earlier conversations:";
 
 const BEGIN: &str = "\
 You have skills: folders with instructions, files and Python scripts.
@@ -126,30 +128,36 @@ pub fn build(parts: &Parts<'_>) -> String {
         append(&format!("Skills:\n{skills}"));
     }
     if !has_facts && !facts.is_empty() {
-        append(&format!(
-            "What you remember of earlier conversations:\n{facts}\n"
-        ));
+        append(&format!("{REMEMBERED}\n{facts}\n"));
     }
     text
 }
 
 /// For a model that has tools of other programs, too: how to work with skills,
-/// and which there are.
-pub fn guide(catalogue: &Catalogue, runs_scripts: bool) -> String {
-    let listed: Vec<&Summary> = catalogue
-        .usable()
-        .filter(|skill| skill.is_for_model)
-        .collect();
-    let scripts = if runs_scripts {
-        WITH_SCRIPTS
+/// which there are, and what is known. Clients cut what is long, so the facts,
+/// which may be, come last.
+pub fn guide(catalogue: &Catalogue, runs_scripts: bool, facts: &str) -> String {
+    let listed = catalogue.usable().filter(|skill| skill.is_for_model);
+    let listed: Vec<&Summary> = listed.collect();
+    let mut text = if listed.is_empty() {
+        NONE_YET.to_string()
     } else {
-        WITHOUT_SCRIPTS
+        let scripts = if runs_scripts {
+            WITH_SCRIPTS
+        } else {
+            WITHOUT_SCRIPTS
+        };
+        let mut text = format!("{BEGIN}{scripts}\nSkills:\n");
+        text.push_str(&list(
+            &listed,
+            limits::GUIDE_BYTES.saturating_sub(text.len()),
+        ));
+        text
     };
-    if listed.is_empty() {
-        return NONE_YET.to_string();
+    if !facts.is_empty() {
+        text.push_str(&format!("\n{REMEMBERED}\n{}\n", facts.trim_end()));
     }
-    let skills = list(&listed, limits::CATALOGUE_BYTES);
-    format!("{BEGIN}{scripts}\nSkills:\n{skills}")
+    text
 }
 
 fn about_paths(parts: &Parts<'_>) -> String {

@@ -292,6 +292,9 @@ pub const CHAT_SKILLS: usize = 100;
 pub const CHAT_DESCRIPTION_BYTES: usize = 80;
 /// A description says nothing below this: then names alone are told.
 pub const DESCRIPTION_BYTES_LEAST: usize = 40;
+/// What an MCP client's model is told at the start, without facts: well-known
+/// clients cut at 2,048 characters.
+pub const GUIDE_BYTES: usize = 2000;
 /// The catalogue in the system prompt.
 pub const CATALOGUE_BYTES: usize = 6 << 10;
 /// The result of `list_skills`.

@@ -9,6 +9,7 @@ use super::era::{LEGACY, MODERN, Reply, implementation};
 use super::offered;
 use crate::instructions;
 use crate::limits;
+use crate::memory::Memory;
 
 fn capabilities() -> Value {
     json!({
@@ -22,7 +23,23 @@ fn capabilities() -> Value {
 /// For the client's model: how to work with skills, and which there are.
 fn guide(server: &Server<'_>) -> String {
     let catalogue = server.bench.skills.catalogue();
-    instructions::guide(&catalogue, offered::runs_scripts(server))
+    instructions::guide(&catalogue, offered::runs_scripts(server), &facts(server))
+}
+
+/// What is remembered, where a memory is set. Without it the server goes on.
+fn facts(server: &Server<'_>) -> String {
+    let bench = &server.bench;
+    let Some(path) = bench.storage.facts.as_deref() else {
+        return String::new();
+    };
+    let patience = bench.patience;
+    match (Memory { path, patience }).for_prompt() {
+        Ok(facts) => bench.secrets.mask(&facts).into_owned(),
+        Err(error) => {
+            server.warn(&error.to_string());
+            String::new()
+        }
+    }
 }
 
 /// The versions up to 2025-11-25 begin so.

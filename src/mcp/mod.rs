@@ -9,10 +9,13 @@
 //! <https://modelcontextprotocol.io/specification/2026-07-28>, and
 //! <https://modelcontextprotocol.io/specification/2025-11-25> for older clients.
 
+use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, VecDeque};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Instant;
+
+use serde_json::json;
 
 use crate::error::{Error, Kind, Result};
 use crate::limits;
@@ -77,7 +80,18 @@ pub struct Server<'s> {
 }
 
 /// For who starts it by hand and wonders what it waits for.
-const BY_HAND: &str = "this is a server for clients of the Model Context Protocol, which write a message of JSON on each line; Ctrl+D ends it\nhint: most clients start it by themselves once they are told {\"mcpServers\": {\"skills\": {\"command\": \"skills-runner\", \"args\": [\"mcp\"]}}}; \"As an MCP server\" in README.md has more";
+fn by_hand(server: &Server<'_>) -> String {
+    let folders = server.bench.skills.folders().iter();
+    let folders = folders.flat_map(|folder| ["--skills".into(), folder.to_string_lossy()]);
+    let args: Vec<Cow<'_, str>> = std::iter::once("mcp".into()).chain(folders).collect();
+    let servers = json!({"skills": {"command": "skills-runner", "args": args}});
+    format!(
+        "this is a server for clients of the Model Context Protocol, which write a message of JSON \
+         on each line; Ctrl+D ends it\nhint: most clients start it by themselves once they are told \
+         {}; \"As an MCP server\" in README.md has more",
+        json!({"mcpServers": servers})
+    )
+}
 
 /// Serves until standard input ends.
 pub fn serve(bench: Workbench<'_>, skills_as_tools: bool, output: &mut Output) -> Result<()> {
@@ -99,7 +113,8 @@ pub fn serve(bench: Workbench<'_>, skills_as_tools: bool, output: &mut Output) -
         unanswered: Cell::new(0),
     };
     if server.input.borrow().source() == Source::Terminal {
-        server.output.borrow_mut().note(BY_HAND);
+        let by_hand = by_hand(&server);
+        server.output.borrow_mut().note(&by_hand);
     }
     while !server.has_ended.get() {
         server.bench.patience.check()?;

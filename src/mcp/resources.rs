@@ -97,11 +97,20 @@ pub fn list(server: &Server<'_>, asked: &Asked<'_, '_>) -> Answer {
                 break 'page;
             }
             let open = skill.root.walked(&path).ok();
+            // What cannot be read is not listed: clients read all that is.
+            if is_too_large(open.as_ref()) {
+                page.pass(&address, None);
+                continue;
+            }
             let summary = Some(named.skill).filter(|_| is_document(&named.root, &address));
             page.pass(&address, Some(&described(summary, &address, &path, open)));
         }
     }
     Ok(page.reply("resources"))
+}
+
+fn is_too_large(node: Option<&Node>) -> bool {
+    matches!(node, Some(Node::File(file)) if file.size > limits::SKILL_BYTES)
 }
 
 /// Whether this is the address of the document.
@@ -178,7 +187,7 @@ pub fn missing(code: i32, uri: &str, why: &str) -> Fault {
     let uri = text::cut(uri, limits::ADDRESS_BYTES);
     Fault {
         data: Some(json!({"uri": uri})),
-        ..Fault::new(code, format!("there is no `{shown}`: {why}"))
+        ..Fault::new(code, format!("`{shown}` is no resource here: {why}"))
     }
 }
 
@@ -266,7 +275,10 @@ fn content(server: &Server<'_>, found: &Found, file: &OpenFile) -> Result<Reply,
     let most = usize::try_from(limits::SKILL_BYTES).unwrap_or(usize::MAX);
     let piece = confined::read_whole(&file.file, most).map_err(|error| error.for_people())?;
     if piece.more {
-        return Err(format!("larger than {} MiB", limits::SKILL_BYTES >> 20));
+        let most = limits::SKILL_BYTES >> 20;
+        return Err(format!(
+            "it is larger than {most} MiB; read_file_in_skill reads parts of it"
+        ));
     }
     let beginning = piece.bytes.get(..limits::KIND_BYTES);
     let by_content = kinds::by_content(beginning.unwrap_or(&piece.bytes));

@@ -443,3 +443,40 @@ fn what_there_is_not_has_its_code() {
         client.assert_silent();
     }
 }
+
+/// What a client's model is told at the start: within what clients take, and with
+/// what is remembered.
+#[test]
+fn the_guide_is_short_and_knows_the_facts() {
+    let long = |number: usize| {
+        let words = "many words of description ".repeat(20);
+        (format!("skill-{number:03}"), words)
+    };
+    let few = skilled();
+    let many = (0..300).map(long).fold(Test::new(), |test, (name, words)| {
+        let document = format!("---\nname: {name}\ndescription: {words}\n---\n");
+        test.skill(&name, &document)
+    });
+    let guide = |test: &Test| {
+        let result = Client::modern(test).ask("server/discover", json!({}));
+        result["instructions"].as_str().unwrap().to_owned()
+    };
+    assert!(guide(&few).contains("\n- echo: "));
+    let cut = guide(&many);
+    assert!(cut.len() <= 2000 && cut.contains("skill-000"), "{cut}");
+    assert!(cut.contains("list_skills with a query"), "{cut}");
+    let knowing = few.env("MEMORY_PATH", "facts.md");
+    let mut client = Client::legacy(&knowing);
+    let told = client.call(
+        "remember_fact",
+        json!({"content": "The printer is in room 4."}),
+    );
+    assert_eq!(
+        told["structuredContent"]["remembered"],
+        "The printer is in room 4."
+    );
+    client.close().status(0);
+    let guide = guide(&knowing);
+    assert!(guide.contains("earlier conversations:\n"), "{guide}");
+    assert!(guide.contains("The printer is in room 4."), "{guide}");
+}

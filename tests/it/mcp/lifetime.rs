@@ -325,7 +325,9 @@ fn on_a_terminal_it_says_what_it_is() {
     terminal
         .expect("Model Context Protocol")
         .expect("Ctrl+D ends it");
-    terminal.expect("\nhint: ").expect("README");
+    terminal.expect("\nhint: ");
+    terminal.expect(r#"{"mcpServers":{"skills":{"args":["mcp","--skills",""#);
+    terminal.expect("README");
     terminal.type_line(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
     terminal.expect(r#""result":{}"#);
     terminal.ctrl('d');

@@ -410,8 +410,11 @@ fn files_are_read_up_to_a_limit() {
         error["message"].as_str().unwrap().contains("16 MiB"),
         "{error}"
     );
+    // Clients read all that is listed; a folder shows all that is there.
     let all = listed(&mut client, "resources/list", "resources", json!({}));
-    assert_eq!(all[2]["size"], (16 << 20) + 1);
+    assert_eq!(uris(&all), ["skill://a/SKILL.md", "skill://a/just"]);
+    let all = client.ask("resources/directory/read", json!({"uri": "skill://a"}));
+    assert_eq!(all["resources"][2]["size"], (16 << 20) + 1);
 }
 
 /// Pages hold each entry once, and a cursor stays good whatever changes.
