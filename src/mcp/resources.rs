@@ -182,12 +182,12 @@ pub fn requested<'l>(asked: &Asked<'_, 'l>) -> Result<Cow<'l, str>, Fault> {
 }
 
 /// That nothing is there, or nothing of that kind.
-pub fn missing(code: i32, uri: &str, why: &str) -> Fault {
+pub fn missing(code: i32, uri: &str, what: &str, why: &str) -> Fault {
     let shown = text::one_line(uri, limits::SUMMARY_CHARS);
     let uri = text::cut(uri, limits::ADDRESS_BYTES);
     Fault {
         data: Some(json!({"uri": uri})),
-        ..Fault::new(code, format!("`{shown}` is no resource here: {why}"))
+        ..Fault::new(code, format!("`{shown}` {what}: {why}"))
     }
 }
 
@@ -254,7 +254,7 @@ pub fn read(server: &Server<'_>, asked: &Asked<'_, '_>) -> Answer {
         };
         content(server, &found, &file)
     });
-    content.map_err(|why| missing(code, &uri, &why))
+    content.map_err(|why| missing(code, &uri, "cannot be read", &why))
 }
 
 fn content(server: &Server<'_>, found: &Found, file: &OpenFile) -> Result<Reply, String> {
@@ -315,7 +315,8 @@ pub fn read_directory(server: &Server<'_>, asked: &Asked<'_, '_>) -> Answer {
     let mut page = Page::of(asked)?;
     let found = Found::of(server, &uri);
     let children = found.and_then(|found| Ok((children(&found)?, found)));
-    let (children, found) = children.map_err(|why| missing(INVALID_PARAMS, &uri, &why))?;
+    let (children, found) =
+        children.map_err(|why| missing(INVALID_PARAMS, &uri, "cannot be listed", &why))?;
     let catalogue = if found.path.as_os_str().is_empty() {
         server.bench.skills.catalogue()
     } else {

@@ -63,7 +63,7 @@ pub fn get(server: &Server<'_>, asked: &Asked<'_, '_>) -> Answer {
         let entry = entry(&found.name, &found.root, &found.skill);
         entry.map_err(|why| left_out(&found.skill.name, &why))
     });
-    let (skill, _) = found.map_err(|why| missing(INVALID_PARAMS, &uri, &why))?;
+    let (skill, _) = found.map_err(|why| missing(INVALID_PARAMS, &uri, "has no entry", &why))?;
     // Not to be kept: it is asked for by who has seen that something has changed.
     Ok(Reply::of(&json!({ "skill": skill })).kept(0))
 }
@@ -151,7 +151,14 @@ fn strictly(document: &str) -> Result<Map<String, Value>, String> {
     let before = document.get(..front.source.start).unwrap_or_default();
     let is_unclosed = |found: &frontmatter::Diagnostic| found.rule == "unclosed-frontmatter";
     let begins = matches!(before.trim_end(), "---") && before.starts_with("---");
-    if !begins || front.diagnostics.iter().any(is_unclosed) {
+    let is_unclosed = front.diagnostics.iter().any(is_unclosed);
+    if document.starts_with('\u{feff}') {
+        return Err("its document begins with a byte order mark; save it without".into());
+    }
+    if begins && is_unclosed {
+        return Err("its frontmatter does not end with a line of `---`".into());
+    }
+    if !begins || is_unclosed {
         return Err("its document does not begin with a frontmatter between lines of `---`".into());
     }
     // The end of its last line counts: a text in block form keeps it.
@@ -159,13 +166,14 @@ fn strictly(document: &str) -> Result<Map<String, Value>, String> {
     let reading = yaml::parse_core(&source).map_err(|fault| {
         let line = fault.line + 1;
         format!(
-            "its frontmatter is no YAML: line {line}: {}; see `skills check --fix`",
+            "its frontmatter is no YAML that all can read: line {line}: {}; see `skills check`",
             fault.message
         )
     })?;
     let mut twice = reading.findings.into_iter();
     if let Some(twice) = twice.find(|finding| finding.rule == "duplicate-key") {
-        return Err(format!("line {}: {}", twice.line + 1, twice.message));
+        let (line, what) = (twice.line + 1, twice.message);
+        return Err(format!("line {line}: {what}; keep one"));
     }
     match reading.value {
         Value::Object(fields) => Ok(fields),

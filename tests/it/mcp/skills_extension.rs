@@ -214,7 +214,7 @@ fn skills_without_an_entry_are_told_with_the_reason() {
         (
             "mended",
             text("name: mended\ndescription: Use when: x"),
-            "is no YAML: line 3",
+            "is no YAML that all can read: line 3",
         ),
         (
             "twice",
@@ -229,12 +229,12 @@ fn skills_without_an_entry_are_told_with_the_reason() {
         (
             "marked",
             format!("\u{feff}{}", document("marked")),
-            "does not begin with a frontmatter",
+            "begins with a byte order mark; save it without",
         ),
         (
             "open",
             "---\nname: open\ndescription: D\n\n# T\n".into(),
-            "does not begin with a front",
+            "does not end with a line of `---`",
         ),
         (
             "bare",
