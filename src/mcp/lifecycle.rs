@@ -22,8 +22,10 @@ fn capabilities() -> Value {
 
 /// For the client's model: how to work with skills, and which there are.
 fn guide(server: &Server<'_>) -> String {
-    let catalogue = server.bench.skills.catalogue();
-    instructions::guide(&catalogue, offered::runs_scripts(server), &facts(server))
+    let catalogue = server.catalogue();
+    let guide = instructions::guide(&catalogue, offered::runs_scripts(server), &facts(server));
+    // Descriptions have been shortened.
+    server.bench.secrets.mask_shortened(&guide).into_owned()
 }
 
 /// What is remembered, where a memory is set. Without it the server goes on.

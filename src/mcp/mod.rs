@@ -19,6 +19,7 @@ use serde_json::json;
 
 use crate::error::{Error, Kind, Result};
 use crate::limits;
+use crate::skills::Catalogue;
 use crate::text;
 use crate::tools::Workbench;
 use crate::world::attendant::{Attendant, Stream};
@@ -44,7 +45,7 @@ mod skills;
 
 use calls::Waiting;
 #[cfg(not(fuzzing))]
-use rpc::Incoming;
+use rpc::{Fault, Id, Incoming};
 use running::Running;
 
 // What `fuzz/` feeds: it is not public otherwise.
@@ -158,7 +159,7 @@ impl Server<'_> {
         match rpc::read(line) {
             Incoming::Request(request) => match methods::answer(self, &request) {
                 Some((era, Ok(reply))) => self.send(&era.answer(&request.id, &reply)),
-                Some((_, Err(fault))) => self.send(&fault.answer(&request.id)),
+                Some((_, Err(fault))) => self.refuse(&request.id, fault),
                 None => {}
             },
             Incoming::Notification { method, params } => {
@@ -167,7 +168,7 @@ impl Server<'_> {
                 }
             }
             Incoming::Response | Incoming::Empty => {}
-            Incoming::Refused(Some(id), fault) => self.send(&fault.answer(&id)),
+            Incoming::Refused(Some(id), fault) => self.refuse(&id, fault),
             Incoming::Refused(None, fault) => self.leave_unanswered(&fault.message),
         }
     }
@@ -192,7 +193,32 @@ impl Server<'_> {
         text::cut_words(&text::printable(&line), most_bytes).into_owned()
     }
 
-    /// Sends one message.
+    /// The skills, as far as a client may be told of them: no credentials are in
+    /// their names, and none is left in what they say of themselves.
+    fn catalogue(&self) -> Catalogue {
+        let mut catalogue = self.bench.skills.catalogue();
+        let secrets = self.bench.secrets;
+        let is_secret = |text: &str| secrets.is_within(text.as_bytes());
+        catalogue.skills.retain(|skill| {
+            !is_secret(&skill.name) && !skill.alias.as_deref().is_some_and(is_secret)
+        });
+        for skill in &mut catalogue.skills {
+            if let Cow::Owned(masked) = secrets.mask(&skill.description) {
+                skill.description = masked;
+            }
+        }
+        catalogue
+    }
+
+    /// Says why there is no result. It may quote a file, or a shortened name.
+    fn refuse(&self, id: &Id, fault: Fault) {
+        let message = self.bench.secrets.mask_shortened(&fault.message);
+        let message = message.into_owned();
+        self.send(&Fault { message, ..fault }.answer(id));
+    }
+
+    /// Sends one message. Nothing is masked in it any more: an id, or a word of
+    /// the protocol, may look like somebody's secret.
     fn send(&self, message: &str) {
         self.output.borrow_mut().send(message);
     }

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::address;
-use crate::skills::{Catalogue, Skill, Skills, Summary, frontmatter, is_valid_name};
+use super::{Server, address};
+use crate::skills::{Catalogue, Skill, Summary, frontmatter, is_valid_name};
 
 /// A skill with its name here.
 pub struct Named<'c> {
@@ -22,7 +22,8 @@ pub fn root(name: &str) -> String {
 }
 
 /// Opens the skill that has this name here.
-pub fn find(skills: &Skills, name: &str) -> Result<Skill, String> {
+pub fn find(server: &Server<'_>, name: &str) -> Result<Skill, String> {
+    let skills = server.bench.skills;
     // One that calls itself as its folder is called needs no look at the others:
     // nobody else is called so.
     let usual = skills.find(name).ok().filter(|skill| {
@@ -33,7 +34,7 @@ pub fn find(skills: &Skills, name: &str) -> Result<Skill, String> {
     if let Some(skill) = usual {
         return Ok(skill);
     }
-    let catalogue = skills.catalogue();
+    let catalogue = server.catalogue();
     let mut all = named(&catalogue).into_iter();
     let found = all.find(|named| named.name == name);
     let named = found.ok_or("resources/list has what there is")?;

@@ -40,7 +40,7 @@ struct Argument {
 /// The skills that a person may invoke.
 pub fn list(server: &Server<'_>, asked: &Asked<'_, '_>) -> Answer {
     let mut page = Page::of(asked)?;
-    let catalogue = server.bench.skills.catalogue();
+    let catalogue = server.catalogue();
     for skill in catalogue.usable().filter(|skill| skill.is_for_users) {
         if page.is_past(&skill.name) {
             continue;

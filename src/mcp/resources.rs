@@ -6,7 +6,9 @@
 
 use std::borrow::Cow;
 use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::string::FromUtf8Error;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -31,6 +33,8 @@ const NOT_FOUND: i32 = -32_002; // not a bound
 /// The document's name in addresses, whatever the letter case on the disk.
 pub const DOCUMENT: &str = "SKILL.md";
 const FOLDER: &str = "inode/directory";
+/// Why a file is not told.
+pub const SECRET: &str = "a secret of the user stands in it";
 
 /// The files of a skill.
 pub struct Files {
@@ -73,7 +77,7 @@ fn known_as<'p>(path: &'p Path, document: &str) -> &'p Path {
 /// All files, in pages.
 pub fn list(server: &Server<'_>, asked: &Asked<'_, '_>) -> Answer {
     let mut page = Page::of(asked)?;
-    let catalogue = server.bench.skills.catalogue();
+    let catalogue = server.catalogue();
     'page: for named in named(&catalogue) {
         if page.is_past_all(&named.root) {
             continue;
@@ -95,6 +99,9 @@ pub fn list(server: &Server<'_>, asked: &Asked<'_, '_>) -> Answer {
             }
             if !page.has_room() {
                 break 'page;
+            }
+            if server.bench.secrets.is_within(path.as_os_str().as_bytes()) {
+                continue;
             }
             let open = skill.root.walked(&path).ok();
             // What cannot be read is not listed: clients read all that is.
@@ -209,7 +216,10 @@ impl Found {
     /// Finds the skill, and where in it.
     pub fn of(server: &Server<'_>, uri: &str) -> Result<Found, String> {
         let Place { skill: name, path } = address::parse(uri)?;
-        let skill = names::find(server.bench.skills, &name)?;
+        if server.bench.secrets.is_within(path.as_bytes()) {
+            return Err(SECRET.into());
+        }
+        let skill = names::find(server, &name)?;
         let document = skill.document_name()?;
         let known_as = PathBuf::from(path);
         let path = if known_as.as_os_str() == DOCUMENT {
@@ -287,13 +297,17 @@ fn content(server: &Server<'_>, found: &Found, file: &OpenFile) -> Result<Reply,
     } else {
         kinds::by_name(&found.path).unwrap_or(by_content)
     };
-    // A secret in a text is masked where it is sent; base64 would hide it from that.
+    let secrets = server.bench.secrets;
     let (text, blob) = match String::from_utf8(piece.bytes) {
-        Ok(text) => (Some(text), None),
-        Err(error) if server.bench.secrets.is_within(error.as_bytes()) => {
-            return Err("a secret of the user stands in it".into());
+        Ok(text) if is_readable(&text) => (Some(secrets.mask(&text).into_owned()), None),
+        other => {
+            let bytes = other.map_or_else(FromUtf8Error::into_bytes, String::into_bytes);
+            // A secret cannot be masked in base64.
+            if secrets.is_within(&bytes) {
+                return Err(SECRET.into());
+            }
+            (None, Some(BASE64_STANDARD.encode(&bytes)))
         }
-        Err(error) => (None, Some(BASE64_STANDARD.encode(error.as_bytes()))),
     };
     let uri = found.address();
     let content = Content {
@@ -309,6 +323,13 @@ fn content(server: &Server<'_>, found: &Found, file: &OpenFile) -> Result<Reply,
     .kept(0))
 }
 
+/// Whether it is for readers: a NUL character is in no text, and each control
+/// character takes six bytes in JSON.
+fn is_readable(text: &str) -> bool {
+    let is_odd = |byte: &u8| byte.is_ascii_control() && !b"\t\n\r".contains(byte);
+    !text.contains('\0') && text.bytes().filter(|byte| is_odd(byte)).count() * 8 <= text.len()
+}
+
 /// What lies directly in a folder, in pages.
 pub fn read_directory(server: &Server<'_>, asked: &Asked<'_, '_>) -> Answer {
     let uri = requested(asked)?;
@@ -318,7 +339,7 @@ pub fn read_directory(server: &Server<'_>, asked: &Asked<'_, '_>) -> Answer {
     let (children, found) =
         children.map_err(|why| missing(INVALID_PARAMS, &uri, "cannot be listed", &why))?;
     let catalogue = if found.path.as_os_str().is_empty() {
-        server.bench.skills.catalogue()
+        server.catalogue()
     } else {
         Catalogue::default()
     };
@@ -331,7 +352,8 @@ pub fn read_directory(server: &Server<'_>, asked: &Asked<'_, '_>) -> Answer {
             break;
         }
         let node = found.skill.root.walked(&path);
-        let gone = matches!(node, Err(Refusal::NotFound));
+        let is_secret = server.bench.secrets.is_within(path.as_os_str().as_bytes());
+        let gone = is_secret || matches!(node, Err(Refusal::NotFound));
         let entry = described(
             summary.filter(|_| is_document(&found.root, &address)),
             &address,
@@ -362,8 +384,7 @@ fn children(found: &Found) -> Result<Vec<(String, PathBuf)>, String> {
     let mut children = Vec::new();
     for entry in entries.by_people() {
         let path = found.path.join(&entry.name);
-        let node = found.skill.root.walked(&path);
-        let is_listed = entry.kind == Kind::File || node.is_ok();
+        let is_listed = entry.kind == Kind::File || found.skill.root.walked(&path).is_ok();
         // A folder that has the document's name has no address.
         let is_hidden = is_top && entry.name == DOCUMENT && document != DOCUMENT;
         if !is_listed || is_hidden {

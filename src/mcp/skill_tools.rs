@@ -26,7 +26,7 @@ type Named<'c> = BTreeMap<String, &'c Summary>;
 
 /// Adds the skills to a page of tools, sorted by name.
 pub fn list(server: &Server<'_>, page: &mut Page) {
-    let catalogue = server.bench.skills.catalogue();
+    let catalogue = server.catalogue();
     let (named, left_out) = named(&catalogue);
     for reason in left_out {
         server.warn_once(reason);
@@ -50,7 +50,7 @@ pub fn list(server: &Server<'_>, page: &mut Page) {
 
 /// The call of `get_skill` that stands behind a call by a skill's name.
 pub fn meant(server: &Server<'_>, call: ToolCall) -> Result<ToolCall, Fault> {
-    let catalogue = server.bench.skills.catalogue();
+    let catalogue = server.catalogue();
     let (named, _) = named(&catalogue);
     let Some(skill) = named.get(&call.name) else {
         return Err(Fault::params(unknown(server, &call.name, &named)));

@@ -12,18 +12,19 @@ use super::asked::{Answer, Asked};
 use super::era::Reply;
 use super::names::named;
 use super::pages::Page;
-use super::resources::{DOCUMENT, Files, Found, is_document, missing, requested};
+use super::resources::{DOCUMENT, Files, Found, SECRET, is_document, missing, requested};
 use super::rpc::INVALID_PARAMS;
-use crate::digest::Sha256;
+use crate::digest::sha256;
 use crate::limits;
+use crate::secret::Secrets;
 use crate::skills::{Skill, frontmatter, is_valid_name, yaml};
 use crate::text;
-use crate::world::confined::{self, Node, OpenFile, Refusal};
+use crate::world::confined::{self, Node, OpenFile};
 
 /// All skills that have an entry, in pages.
 pub fn list(server: &Server<'_>, asked: &Asked<'_, '_>) -> Answer {
     let mut page = Page::of(asked)?;
-    let catalogue = server.bench.skills.catalogue();
+    let catalogue = server.catalogue();
     for named in named(&catalogue) {
         let address = format!("{}{DOCUMENT}", named.root);
         if page.is_past(&address) {
@@ -33,7 +34,8 @@ pub fn list(server: &Server<'_>, asked: &Asked<'_, '_>) -> Answer {
             break;
         }
         let skill = server.bench.skills.find(&named.skill.name);
-        let entry = skill.and_then(|skill| entry(named.name, &named.root, &skill));
+        let entry =
+            skill.and_then(|skill| entry(server.bench.secrets, named.name, &named.root, &skill));
         match entry {
             Ok((entry, bytes)) => {
                 page.has_read(bytes);
@@ -60,7 +62,7 @@ pub fn get(server: &Server<'_>, asked: &Asked<'_, '_>) -> Answer {
         if found.known_as.as_os_str() != DOCUMENT {
             return Err(format!("a skill's address ends with /{DOCUMENT}"));
         }
-        let entry = entry(&found.name, &found.root, &found.skill);
+        let entry = entry(server.bench.secrets, &found.name, &found.root, &found.skill);
         entry.map_err(|why| left_out(&found.skill.name, &why))
     });
     let (skill, _) = found.map_err(|why| missing(INVALID_PARAMS, &uri, "has no entry", &why))?;
@@ -70,8 +72,11 @@ pub fn get(server: &Server<'_>, asked: &Asked<'_, '_>) -> Answer {
 
 /// The entry of a skill and the bytes that were read for it, or why it has none
 /// and what helps. `name` is what it is called in addresses.
-fn entry(name: &str, root: &str, skill: &Skill) -> Result<(Value, u64), String> {
+fn entry(secrets: &Secrets, name: &str, root: &str, skill: &Skill) -> Result<(Value, u64), String> {
     let document = skill.document().map_err(|fault| fault.to_string())?;
+    if secrets.is_within(document.text.as_bytes()) {
+        return Err(format!("its document cannot be told: {SECRET}"));
+    }
     let fields = strictly(&document.text)?;
     check_name(name, &fields)?;
     let description = fields.get("description").and_then(Value::as_str);
@@ -100,20 +105,16 @@ fn entry(name: &str, root: &str, skill: &Skill) -> Result<(Value, u64), String> 
     for (address, path) in &files.list {
         let digest = if is_document(root, address) {
             // The very text whose frontmatter is told.
-            let mut digest = Sha256::new();
-            digest.add(document.text.as_bytes());
-            Ok((digest.hex(), document.text.len() as u64))
+            Ok((sha256(document.text.as_bytes()), document.text.len() as u64))
         } else {
-            let open = skill.root.walked(path);
-            open.and_then(|node| match node {
-                Node::File(file) => digest(&file, limits::SKILL_BYTES - total),
-                Node::Folder(_) => Err(Refusal::NotAFile("a folder")),
-            })
+            match skill.root.walked(path) {
+                Ok(Node::File(file)) => digest(&file, limits::SKILL_BYTES - total, secrets),
+                Ok(Node::Folder(_)) => Err("a folder".into()),
+                Err(refusal) => Err(refusal.for_people()),
+            }
         };
-        let (digest, size) = digest.map_err(|refusal| {
-            let why = refusal.for_people();
-            format!("its file {} cannot be read: {why}", path.display())
-        })?;
+        let (digest, size) =
+            digest.map_err(|why| format!("its file {} cannot be read: {why}", path.display()))?;
         total += size;
         if total > limits::SKILL_BYTES {
             let most = limits::SKILL_BYTES >> 20;
@@ -128,19 +129,17 @@ fn entry(name: &str, root: &str, skill: &Skill) -> Result<(Value, u64), String> 
 
 /// The digest of a file and its size; of one that is larger than `most` bytes
 /// only that.
-fn digest(file: &OpenFile, most: u64) -> Result<(String, u64), Refusal> {
-    let (mut digest, mut size) = (Sha256::new(), 0);
+fn digest(file: &OpenFile, most: u64, secrets: &Secrets) -> Result<(String, u64), String> {
     if file.size > most {
         return Ok((String::new(), file.size));
     }
-    loop {
-        let piece = confined::read_range(&file.file, size, limits::READ_BYTES)?;
-        digest.add(&piece.bytes);
-        size += piece.bytes.len() as u64;
-        if !piece.more || size > most {
-            return Ok((digest.hex(), size));
-        }
+    let most = usize::try_from(most).unwrap_or(usize::MAX);
+    let piece = confined::read_whole(&file.file, most).map_err(|refusal| refusal.for_people())?;
+    if secrets.is_within(&piece.bytes) {
+        return Err(SECRET.into());
     }
+    let size = piece.bytes.len() as u64 + u64::from(piece.more);
+    Ok((sha256(&piece.bytes), size))
 }
 
 /// The frontmatter of a document, if every reader of YAML takes it: with the values

@@ -394,6 +394,86 @@ fn secrets_are_masked() {
         error["message"].as_str().unwrap().contains("secret"),
         "{error}"
     );
+    // What cannot be told as it is has no entry, whose digest would tell of it.
+    let error = client.ask_in_vain("skills/get", json!({"uri": "skill://a/SKILL.md"}));
+    let message = error["message"].as_str().unwrap();
+    assert!(
+        message.contains("a secret of the user stands in it"),
+        "{message}"
+    );
+    assert_eq!(client.ask("skills/list", json!({}))["skills"], json!([]));
+    client
+        .close()
+        .stderr_has("the skill `a` is left out of skills/list: its file bytes.bin");
+}
+
+/// A secret may look like anything: what it is in is masked, and not the protocol.
+#[test]
+fn secrets_that_look_like_the_protocol_break_nothing() {
+    let words = json!({
+        "A": "text/markdown", "B": "resources", "C": "jsonrpc", "D": "2026-07-28", "E": "private",
+    });
+    let test = Test::new()
+        .env("LLM_API_KEY", "10000000")
+        .env("LLM_EXTRA_HEADERS", words.to_string())
+        .skill(
+            "a",
+            "---\nname: a\ndescription: Says 10000000 and private.\n---\n",
+        )
+        .skill("b-10000000", &document("b-10000000"))
+        .file("skills/a/10000000.txt", "x");
+    let mut client = Client::modern(&test);
+    client.send(
+        r#"{"jsonrpc":"2.0","id":10000000,"method":"resources/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#,
+    );
+    let answer = client.answer_to(10_000_000);
+    let result = &answer["result"];
+    assert_eq!(result["cacheScope"], "private");
+    let due = json!([{
+        "uri": "skill://a/SKILL.md", "name": "a", "mimeType": "text/markdown", "size": 56,
+        "description": "Says [secret] and [secret].",
+    }]);
+    assert_eq!(result["resources"], due);
+    let prompts = client.ask("prompts/list", json!({}));
+    assert_eq!(
+        prompts["prompts"][0]["description"],
+        "Says [secret] and [secret]."
+    );
+    assert_eq!(prompts["prompts"].as_array().unwrap().len(), 1);
+    let guide = client.ask("server/discover", json!({}));
+    assert_eq!(guide["supportedVersions"], json!(["2026-07-28"]));
+    let outcome = client.close().status(0);
+    assert!(
+        !outcome
+            .stdout
+            .replace("\"id\":10000000", "")
+            .contains("10000000")
+    );
+}
+
+/// What is no text for readers goes out as a blob: as text it would be six times as
+/// large.
+#[test]
+fn what_is_not_for_readers_is_a_blob() {
+    let test = Test::new()
+        .skill("a", &document("a"))
+        .file("skills/a/zeros", vec![0; 1 << 20])
+        .file("skills/a/bells", vec![7; 1 << 20])
+        .file(
+            "skills/a/colored",
+            "\u{1b}[31mred\u{1b}[0m and a long plain line\n",
+        );
+    let mut client = Client::modern(&test);
+    for (name, key) in [("zeros", "blob"), ("bells", "blob"), ("colored", "text")] {
+        let uri = format!("skill://a/{name}");
+        let read = client.ask("resources/read", json!({ "uri": uri }));
+        assert!(read["contents"][0][key].is_string(), "{name}");
+        let bytes = content(&mut client, &uri);
+        assert_eq!(
+            bytes,
+            std::fs::read(test.path(format!("skills/a/{name}"))).unwrap()
+        );
+    }
 }
 
 /// A limit is told, not met by half a file.
