@@ -86,6 +86,10 @@ pub(super) fn stand_between(post: Post) -> io::Result<()> {
         // Before the fork: with SIGCHLD ignored, as a parent may have left it,
         // the script's status would be lost.
         answer_signals();
+        // The socket's end tells of the runner's death; this does so too where a
+        // program with threads lent the socket to another process, or the script
+        // has stopped its guardian. Whoever else sends it ends a wait, no more.
+        set_attribute(libc::PR_SET_PDEATHSIG, libc::SIGCONT);
         // The guardian is a copy of the runner's memory: not for the script's
         // eyes. The script's half is readable again once it runs its program.
         set_attribute(libc::PR_SET_DUMPABLE, 0);
@@ -140,9 +144,6 @@ fn guard(post: Post, script: pid_t) -> ! {
     // this process, which runs no other code than this.
     unsafe {
         libc::prctl(libc::PR_SET_NAME, c"skills-guardian".as_ptr());
-        // The socket's end tells of the runner's death; this does so too where a
-        // program with threads lent the socket to another process.
-        set_attribute(libc::PR_SET_PDEATHSIG, libc::SIGUSR1);
         libc::dup2(post.channel, 0);
     }
     let scratch = post.scratch.map(|scratch| scratch.keep_as(1, 2));
@@ -326,7 +327,7 @@ fn wait_for_signal(fds: &mut [libc::pollfd], limit: Option<Duration>) {
         let mut mask: sigset_t = mem::zeroed();
         libc::sigfillset(&raw mut mask);
         libc::sigdelset(&raw mut mask, libc::SIGCHLD);
-        libc::sigdelset(&raw mut mask, libc::SIGUSR1);
+        libc::sigdelset(&raw mut mask, libc::SIGCONT);
         libc::ppoll(
             fds.as_mut_ptr(),
             fds.len() as libc::nfds_t,
@@ -348,7 +349,7 @@ unsafe fn answer_signals() {
         let mut action: libc::sigaction = mem::zeroed();
         action.sa_sigaction = wake as extern "C" fn(c_int) as libc::sighandler_t;
         libc::sigaction(libc::SIGCHLD, &raw const action, ptr::null_mut());
-        libc::sigaction(libc::SIGUSR1, &raw const action, ptr::null_mut());
+        libc::sigaction(libc::SIGCONT, &raw const action, ptr::null_mut());
     }
 }
 

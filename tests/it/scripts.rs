@@ -854,6 +854,30 @@ fn the_runner_takes_its_scripts_along() {
     });
 }
 
+/// A guardian that its script has stopped goes on when its runner is killed, also
+/// where that is stopped itself; waking it at any time does no harm.
+#[test]
+fn a_stopped_guardian_takes_its_script_along() {
+    let guardian = "os.kill(os.getppid(), signal.SIGSTOP)\n";
+    let runner = "parent = open(f'/proc/{os.getppid()}/stat').read().rsplit(')')[1].split()[1]
+os.kill(int(parent), signal.SIGSTOP)\n";
+    let both = format!("{runner}{guardian}");
+    let wakened = format!("{guardian}for _ in range(9): os.kill(os.getppid(), signal.SIGCONT)\n");
+    let again = format!("{wakened}{guardian}");
+    let table = [guardian, runner, &both, &wakened, &again];
+    for_each(&table, |&stop| {
+        let test = bench();
+        let then = format!("{stop}open('stopped', 'w').close()");
+        let running = tool(&test, &family(&then)).spawn();
+        wait_for_family(&test);
+        let is_stopped = wait_until(seconds(15.0), || test.exists("skills/s/stopped"));
+        assert!(is_stopped, "the script runs on");
+        running.kill9();
+        let run = running.wait().status(-libc::SIGKILL).stdout_is_empty();
+        run.demand(is_clean(&test), "something is left");
+    });
+}
+
 /// However few descriptors there may be, a script runs or it is said why not, and
 /// nothing is left.
 #[test]
