@@ -96,6 +96,11 @@ impl<'l> Meta<'l> {
             .map_err(|error| Fault::params(format!("`_meta` is wrong: {error}")))
     }
 
+    /// Whether it says which version it goes by.
+    pub fn names_version(&self) -> bool {
+        self.version.is_some()
+    }
+
     /// The era that the request belongs to.
     pub fn era(&self, is_initialized: bool) -> Result<Era, Fault> {
         let missing =

@@ -81,7 +81,10 @@ pub fn answer(server: &Server<'_>, request: &Request<'_>) -> Option<(Era, Answer
         Fault::new(METHOD_NOT_FOUND, format!("there is no method `{method}`"))
     };
     let Some(method) = METHODS.iter().find(|method| method.name == request.method) else {
-        return Some((Era::Legacy, Err(unknown())));
+        // Another version may have it: who names one is told first which are known.
+        let judged = Meta::of(request).ok().filter(Meta::names_version);
+        let fault = judged.and_then(|meta| meta.era(false).err());
+        return Some((Era::Legacy, Err(fault.unwrap_or_else(unknown))));
     };
     let is_initialized =
         method.comes_first || server.is_initialized.get() && method.eras.contains(&Era::Legacy);

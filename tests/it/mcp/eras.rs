@@ -205,6 +205,41 @@ fn an_unknown_version_is_told_which_are_known() {
     assert!(error.to_string().len() < 1000, "{error}");
 }
 
+/// The version comes first: another one may have the method.
+#[test]
+fn a_version_is_judged_before_the_method() {
+    for mut client in [Client::bare(&skilled()), Client::legacy(&skilled())] {
+        for method in ["foo/bar", "logging/setLevel", "subscriptions/listen"] {
+            let mut code = |meta: Value| code(&mut client, method, &json!({"_meta": meta}));
+            for version in [json!("2025-11-25"), json!("2099-01-01"), json!("")] {
+                assert_eq!(code(json!({VERSION: version, CAPABILITIES: {}})), -32022);
+                assert_eq!(code(json!({VERSION: version})), -32022, "{version}");
+            }
+            for half in [
+                json!({VERSION: MODERN}),
+                json!({VERSION: MODERN, CAPABILITIES: []}),
+                json!({VERSION: 5, CAPABILITIES: {}}),
+            ] {
+                assert_eq!(code(half.clone()), -32602, "{half}");
+            }
+            for whole in [
+                modern(),
+                json!({}),
+                Value::Null,
+                json!({"progressToken": 1}),
+            ] {
+                assert_eq!(code(whole.clone()), -32601, "{whole}");
+            }
+            let params = json!({"_meta": {VERSION: "2099-01-01", CAPABILITIES: {}}});
+            let error = &answer(&mut client, method, &params)["error"];
+            assert_eq!(error["data"]["supported"], json!([MODERN]), "{error}");
+            assert_eq!(error["data"]["requested"], "2099-01-01");
+            let bare = &answer(&mut client, method, &json!({}))["error"];
+            assert_eq!(bare["code"], -32601, "{bare}");
+        }
+    }
+}
+
 #[test]
 fn discover_tells_what_there_is() {
     let mut client = Client::modern(&skilled());
