@@ -159,8 +159,8 @@ pub const PROGRESS: Duration = Duration::from_secs(1);
 pub const KEPT_MILLISECONDS: u64 = 5_000;
 /// An address: three bytes for each of a path's, and more than any client needs.
 pub const ADDRESS_BYTES: usize = 16 << 10;
-/// Entries on a page of a list: many, for clients that look at the first only.
-pub const PAGE_ENTRIES: usize = 1_000;
+/// Entries on a page of a list: the first comes at once, however many there are.
+pub const PAGE_ENTRIES: usize = 250;
 /// Bytes on such a page, but for what its last entry has beyond.
 pub const ENTRIES_BYTES: usize = 1 << 20;
 /// What is read of files for such a page: tenths of a second.

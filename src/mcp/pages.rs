@@ -15,12 +15,12 @@ use super::era::Reply;
 use super::rpc::Fault;
 use crate::limits;
 
-/// What a cursor begins with before it is made opaque.
-const MARK: &str = "after ";
-
 /// A page that fills up, in the order of its entries' keys.
 #[derive(Debug, Default)]
 pub struct Page {
+    /// What a cursor of this list begins with before it is made opaque: keys of
+    /// one list mean nothing in another.
+    mark: String,
     /// As JSON, each.
     entries: Vec<String>,
     bytes: usize,
@@ -39,13 +39,16 @@ impl Page {
             #[serde(borrow)]
             cursor: Option<&'l RawValue>,
         }
+        let mark = format!("{} after ", asked.request.method);
         let last = match asked.request.params::<Params<'_>>()?.cursor {
             None => Some(String::new()),
-            Some(cursor) => opened(cursor),
+            Some(cursor) => opened(cursor, &mark),
         };
-        let wrong = || Fault::params("there is no such page: `cursor` must be a `nextCursor`");
+        let wrong =
+            || Fault::params("there is no such page: `cursor` must be a `nextCursor` of this list");
         Ok(Page {
             last: last.ok_or_else(wrong)?,
+            mark,
             ..Page::default()
         })
     }
@@ -87,7 +90,7 @@ impl Page {
     pub fn reply(self, name: &str) -> Reply {
         let mut body = format!(r#"{{"{name}":[{}]"#, self.entries.join(","));
         if self.is_full {
-            let cursor = BASE64_URL_SAFE_NO_PAD.encode(format!("{MARK}{}", self.last));
+            let cursor = BASE64_URL_SAFE_NO_PAD.encode(self.mark + &self.last);
             body.push_str(&format!(r#","nextCursor":"{cursor}""#));
         }
         body.push('}');
@@ -95,10 +98,11 @@ impl Page {
     }
 }
 
-/// The key that a cursor hides; `None` for what is no cursor of ours.
-fn opened(cursor: &RawValue) -> Option<String> {
+/// The key that a cursor hides; `None` for what is no cursor of this list.
+fn opened(cursor: &RawValue, mark: &str) -> Option<String> {
     let text: String = serde_json::from_str(cursor.get()).ok()?;
     let bytes = BASE64_URL_SAFE_NO_PAD.decode(text).ok()?;
     let key = String::from_utf8(bytes).ok()?;
-    key.strip_prefix(MARK).map(str::to_string)
+    let key = key.strip_prefix(mark).filter(|key| !key.is_empty());
+    key.map(str::to_string)
 }

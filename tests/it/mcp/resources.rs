@@ -5,7 +5,7 @@ use std::fs;
 use std::process::Command;
 
 use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
+use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD};
 use serde_json::{Value, json};
 
 use super::Client;
@@ -501,7 +501,7 @@ fn files_are_read_up_to_a_limit() {
 #[test]
 fn lists_come_in_pages_that_survive_changes() {
     let mut test = Test::new();
-    for number in 0..300 {
+    for number in 0..75 {
         let name = format!("s{number:03}");
         test = test.skill(&name, &document(&name));
         for file in 0..4 {
@@ -511,17 +511,17 @@ fn lists_come_in_pages_that_survive_changes() {
     let mut client = Client::modern(&test);
     let first = client.ask("resources/list", json!({}));
     let cursor = first["nextCursor"].clone();
-    assert_eq!(first["resources"].as_array().unwrap().len(), 1000);
-    assert_eq!(first["resources"][999]["uri"], "skill://s199/SKILL.md");
+    assert_eq!(first["resources"].as_array().unwrap().len(), 250);
+    assert_eq!(first["resources"][249]["uri"], "skill://s049/SKILL.md");
     // The skill at the end of the page goes, and so does one that is still to come.
-    for gone in ["s199", "s250"] {
+    for gone in ["s049", "s062"] {
         fs::remove_dir_all(test.path(format!("skills/{gone}"))).unwrap();
     }
     let test = test.skill("s000-new", &document("s000-new"));
     let second = client.ask("resources/list", json!({ "cursor": cursor }));
     let rest = second["resources"].as_array().unwrap();
-    assert_eq!(rest.len(), 99 * 5);
-    assert_eq!(rest[0]["uri"], "skill://s200/0.md");
+    assert_eq!(rest.len(), 24 * 5);
+    assert_eq!(rest[0]["uri"], "skill://s050/0.md");
     assert_eq!(second["nextCursor"], Value::Null);
     assert!(test.exists("skills/s000-new"));
     for method in ["resources/list", "skills/list", "resources/directory/read"] {
@@ -540,4 +540,46 @@ fn lists_come_in_pages_that_survive_changes() {
         let params = json!({"uri": "skill://s001", "cursor": null});
         client.ask(method, params);
     }
+}
+
+/// What stands behind it in one list means nothing in another.
+#[test]
+fn a_cursor_belongs_to_its_list() {
+    let mut test = Test::new();
+    for number in 0..251 {
+        let name = format!("s{number:03}");
+        test = test.skill(&name, &document(&name));
+        test = test.file(&format!("skills/s000/{number}.md"), "x");
+    }
+    let lists = [
+        "tools/list",
+        "prompts/list",
+        "resources/list",
+        "resources/templates/list",
+        "resources/directory/read",
+        "skills/list",
+    ];
+    let mut client = Client::modern_with(&test, &["--skills-as-tools"]);
+    let mut followed = 0;
+    for method in lists {
+        let mut params = json!({"uri": "skill://s000"});
+        let first = client.ask(method, params.clone());
+        params["cursor"] = first["nextCursor"].clone();
+        if params["cursor"].is_null() {
+            continue;
+        }
+        for other in lists {
+            if other == method {
+                client.ask(method, params.clone());
+                followed += 1;
+            } else {
+                let error = client.ask_in_vain(other, params.clone());
+                assert_eq!(error["code"], -32602, "{method} in {other}: {error}");
+            }
+        }
+    }
+    assert_eq!(followed, 5);
+    let empty = BASE64_URL_SAFE_NO_PAD.encode("skills/list after ");
+    let error = client.ask_in_vain("skills/list", json!({"cursor": empty}));
+    assert_eq!(error["code"], -32602, "{error}");
 }
