@@ -48,6 +48,12 @@ pub enum Readiness {
     Write,
 }
 
+/// Whether this descriptor is ready now; nobody waits.
+pub fn is_ready(what: (BorrowedFd<'_>, Readiness)) -> bool {
+    let [is_ready, _] = poll([Some(what), None], None, Some(Duration::ZERO));
+    is_ready
+}
+
 impl Patience {
     /// No deadline and no signals: for library users and tests.
     pub const fn endless() -> Patience {

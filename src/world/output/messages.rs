@@ -6,7 +6,8 @@ use std::os::fd::AsFd;
 
 use super::Output;
 use crate::limits;
-use crate::world::patience::{Patience, Readiness};
+use crate::text::counted;
+use crate::world::patience::{self, Patience, Readiness};
 
 impl Output {
     /// From now on standard output carries a protocol's messages: should their
@@ -25,15 +26,38 @@ impl Output {
     }
 
     /// Lines for standard error. Nobody is told, if this fails.
-    pub(super) fn write_error(&self, lines: &str) {
-        let mut stderr = io::stderr();
-        for piece in lines.as_bytes().chunks(limits::STDOUT_PIECE_BYTES) {
-            let room = Some((stderr.as_fd(), Readiness::Write));
-            let patience = Patience::endless();
-            if self.serves && patience.wait(room, Some(limits::STDERR_ROOM)).is_err() {
-                return;
+    pub(super) fn write_error(&mut self, lines: &str) {
+        for line in lines.split_inclusive('\n') {
+            if !self.has_room() {
+                self.left_out = self.left_out.saturating_add(1);
+                continue;
             }
-            let _ = stderr.write_all(piece);
+            let mut text = line.to_string();
+            if self.left_out > 0 {
+                let count = counted(std::mem::take(&mut self.left_out), "line");
+                text.insert_str(0, &format!("… {count} left out here\n"));
+            }
+            for piece in text.as_bytes().chunks(limits::STDOUT_PIECE_BYTES) {
+                if !self.has_room() {
+                    break;
+                }
+                let _ = io::stderr().write_all(piece);
+            }
         }
+    }
+
+    /// Whether standard error takes a piece. After a line that found no room it
+    /// is not waited for: who reads nothing would hold up each answer a little.
+    fn has_room(&self) -> bool {
+        let stderr = io::stderr();
+        let room = (stderr.as_fd(), Readiness::Write);
+        if !self.serves {
+            return true;
+        }
+        if self.left_out > 0 {
+            return patience::is_ready(room);
+        }
+        let patience = Patience::endless();
+        patience.wait(Some(room), Some(limits::STDERR_ROOM)).is_ok()
     }
 }

@@ -92,6 +92,8 @@ pub struct Output {
     converses: bool,
     /// Standard error belongs to a client that may never read it.
     serves: bool,
+    /// Lines that found no room there since the last one that did.
+    left_out: usize,
     text: Veil,
     thought: Veil,
     report: Report,
@@ -120,6 +122,7 @@ impl Output {
             is_thinking: false,
             converses: false,
             serves: false,
+            left_out: 0,
             text: Veil::default(),
             thought: Veil::default(),
             report: Report::new(format),

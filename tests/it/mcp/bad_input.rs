@@ -384,6 +384,40 @@ fn a_log_that_nobody_reads_holds_nothing_up() {
     test.shell(line).run().success().stdout("500\n");
 }
 
+/// Nor is each answer held up a little; whoever reads later is told what is missing.
+#[test]
+fn a_log_that_nobody_reads_costs_nothing() {
+    // A wait shows as a switch to another process.
+    let source = "import os, subprocess, threading\n\
+                  request = open('request', 'rb').read()\n\
+                  p = subprocess.Popen(['skills-runner', 'mcp'], stdin=-1, stdout=-1, stderr=-1)\n\
+                  def ask(times):\n    \
+                  p.stdin.write(request * times); p.stdin.flush()\n\
+                  threading.Thread(target=ask, args=[3000]).start()\n\
+                  for _ in range(3000): p.stdout.readline()\n\
+                  status = open(f'/proc/{p.pid}/status').read().split()\n\
+                  waits = int(status[status.index('voluntary_ctxt_switches:') + 1])\n\
+                  assert waits < 2000, waits\n\
+                  os.set_blocking(p.stderr.fileno(), False)\n\
+                  log = p.stderr.read()\nask(1); p.stdout.readline()\n\
+                  p.stdin.close(); p.wait(); log += p.stderr.read()\n\
+                  lines = log.decode().splitlines()\n\
+                  note, = [line for line in lines if 'left out' in line]\n\
+                  assert note.endswith(' lines left out here'), note\n\
+                  assert lines.index(note) == len(lines) - 3, lines[-3:]\n\
+                  print(int(note.split()[1]) + len(lines) - 1)";
+    let test = Test::new()
+        .skill(
+            "echo",
+            "---\nname: echo\ndescription: Says things again.\n---\n",
+        )
+        .file("client.py", source)
+        .file("request", expanded_text("CALL{}}}\n"));
+    // Two lines for each call.
+    let outcome = test.shell("python3 client.py").run();
+    outcome.success().stdout("6002\n");
+}
+
 /// Who asks and never reads is not waited for beyond a signal, and what he asks
 /// stays where it is.
 #[test]
