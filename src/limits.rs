@@ -197,6 +197,9 @@ pub const STDERR_ROOM: Duration = Duration::from_millis(1);
 pub const STDOUT_PIECE_BYTES: usize = 4 << 10;
 /// After a signal: how long a reader that does not read is waited for.
 pub const STDOUT_LAST: Duration = Duration::from_millis(500);
+/// After the end of standard input: how long at least a reader that takes no
+/// answers is waited for.
+pub const STDOUT_UNREAD: Duration = Duration::from_secs(1);
 /// The help's width.
 pub const HELP_COLUMNS: usize = 90;
 /// The width of a report on a terminal.

@@ -46,6 +46,9 @@ pub enum Readiness {
     Read,
     /// It can be written.
     Write,
+    /// Whoever wrote to it has gone. Something may be left to read; a file never
+    /// tells.
+    Abandoned,
 }
 
 /// Whether this descriptor is ready now; nobody waits.
@@ -156,6 +159,8 @@ fn poll(
         fd: what.map_or(-1, |(fd, _)| fd.as_raw_fd()),
         events: match what {
             Some((_, Readiness::Write)) => libc::POLLOUT,
+            // The end of a pipe is told unasked.
+            Some((_, Readiness::Abandoned)) => libc::POLLRDHUP,
             _ => libc::POLLIN,
         },
         revents: 0,

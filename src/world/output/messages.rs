@@ -16,7 +16,7 @@ impl Output {
     pub fn serve(&mut self) {
         self.streams = false;
         self.serves = true;
-        self.stdout.watch();
+        self.stdout.serve();
     }
 
     /// One message: a line of JSON, which has no line end within. It goes out as it

@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use crate::error::{Error, Kind, Result};
 use crate::limits;
-use crate::world::patience::{Patience, Readiness, Stop};
+use crate::world::patience::{self, Patience, Readiness, Stop};
 use crate::world::signal::{Interrupt, Signal};
 
 /// Where the answer goes.
@@ -19,6 +19,8 @@ pub struct Stdout {
     interrupt: Interrupt,
     /// The end of the run: nobody waits for a reader any longer.
     deadline: Option<Instant>,
+    /// A reader that takes nothing goes with whoever asks on standard input.
+    serves: bool,
     failure: Option<io::Error>,
     is_told: bool,
 }
@@ -30,6 +32,7 @@ impl Stdout {
         let stdout = Stdout {
             interrupt,
             deadline: None,
+            serves: false,
             failure: None,
             is_told: false,
         };
@@ -39,8 +42,15 @@ impl Stdout {
         stdout
     }
 
+    /// From now on the reader belongs to whoever asks on standard input, and is
+    /// not waited for long once nobody can ask any more.
+    pub fn serve(&mut self) {
+        self.serves = true;
+        self.watch();
+    }
+
     /// From now on the reader is missed as soon as it goes.
-    pub fn watch(&self) {
+    fn watch(&self) {
         self.interrupt.watch(io::stdout().as_fd());
     }
 
@@ -91,12 +101,27 @@ impl Stdout {
             deadline: self.deadline,
         };
         let room = Some((stdout.as_fd(), Readiness::Write));
-        if let Err(stop) = patience.wait(room, None) {
-            // The last words still go out, if somebody takes them.
-            let last = Patience::endless().wait(room, Some(limits::STDOUT_LAST));
-            last.map_err(|_| stop)?;
+        let round = self.serves.then_some(limits::STDOUT_UNREAD);
+        loop {
+            let is_over = self.serves && is_abandoned();
+            match patience.wait(room, round) {
+                Ok(()) => break,
+                Err(Stop::Silence(_)) if is_over => return Err(io::ErrorKind::BrokenPipe.into()),
+                Err(Stop::Silence(_)) => {}
+                Err(stop) => {
+                    // The last words still go out, if somebody takes them.
+                    let last = Patience::endless().wait(room, Some(limits::STDOUT_LAST));
+                    last.map_err(|_| stop)?;
+                    break;
+                }
+            }
         }
         stdout.write_all(piece)?;
         stdout.flush()
     }
+}
+
+/// Whether nobody can write to standard input any more.
+fn is_abandoned() -> bool {
+    patience::is_ready((io::stdin().as_fd(), Readiness::Abandoned))
 }

@@ -265,6 +265,50 @@ fn a_client_that_is_gone_ends_the_server() {
         .status(0);
 }
 
+/// A client that is gone without a word left its output open to somebody who does
+/// not read: neither the server nor its script outlives that.
+#[test]
+fn answers_that_nobody_takes_are_not_waited_for_for_ever() {
+    let source = "import json, os, subprocess, sys, time\n\
+                  first, then = open('call').read(), open('request').read()\n\
+                  r, w = os.pipe()\n\
+                  p = subprocess.Popen(['skills-runner', 'mcp', '-q'], stdin=-1, stdout=w, stderr=2)\n\
+                  if first:\n    \
+                  p.stdin.write(first.encode() + b'\\n'); p.stdin.flush()\n    \
+                  while not os.path.exists('skills/echo/started'): time.sleep(0.02)\n\
+                  p.stdin.write((then + '\\n').encode() * 300); p.stdin.flush()\n\
+                  time.sleep(1)\nassert p.poll() is None\n\
+                  since = time.monotonic()\np.stdin.close()\n\
+                  print(p.wait(timeout=20), time.monotonic() - since < 3)";
+    let mut call: Value = serde_json::from_str(DISCOVER).unwrap();
+    call["method"] = "tools/call".into();
+    call["params"]["name"] = "run_python_script".into();
+    call["params"]["arguments"] = script(ENDLESS)["arguments"].clone();
+    for first in [String::new(), call.to_string()] {
+        let test = skilled()
+            .file("client.py", source)
+            .file("call", first)
+            .file("request", DISCOVER);
+        let outcome = test.again().shell("python3 client.py").run();
+        outcome.success().stdout("0 True\n").stderr("");
+        assert!(test.processes().is_empty());
+    }
+}
+
+/// Whoever takes his time gets all there is, also after the last question.
+#[test]
+fn a_slow_reader_loses_nothing() {
+    let source = "import sys, time\ncount = 0\n\
+                  while part := sys.stdin.buffer.read1(1 << 18):\n    \
+                  count += part.count(b'\\n'); time.sleep(0.2)\nprint(count)";
+    let requests = format!("{DISCOVER}\n").repeat(1_200);
+    let test = skilled()
+        .file("reader.py", source)
+        .file("requests", requests);
+    let line = "cat requests | skills-runner mcp | python3 reader.py";
+    test.shell(line).run().success().stdout("1200\n");
+}
+
 #[test]
 fn an_output_that_is_full_is_told() {
     let test = skilled().args(["mcp"]).stdin(DISCOVER);
