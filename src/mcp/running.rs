@@ -101,7 +101,8 @@ impl Running {
         let line = secrets.mask(&String::from_utf8_lossy(&line)).into_owned();
         if !line.is_empty() {
             message.push_str(": ");
-            message.push_str(&text::one_line(&line, limits::SUMMARY_CHARS));
+            let line = text::one_line(&line, limits::SUMMARY_CHARS);
+            message.push_str(&text::printable(&line));
         }
         let tenths = (seconds * 10.0).round() / 10.0;
         let params = json!({"progress": tenths, "message": message}).to_string();

@@ -185,7 +185,7 @@ fn the_end_of_input_ends_a_script_at_once() {
 #[test]
 fn progress_is_told_where_it_is_wanted() {
     let mut client = Client::modern(&skilled());
-    let slow = "import time\nprint('warming up', flush=True)\ntime.sleep(2.3)";
+    let slow = "import time\nprint('warming\\x07\\x1b[2K\\r up', flush=True)\ntime.sleep(2.3)";
     let mut asked = script(slow);
     asked["_meta"]["progressToken"] = "t-1".into();
     let id = client.request("tools/call", asked);
@@ -202,7 +202,7 @@ fn progress_is_told_where_it_is_wanted() {
         last = progress;
         let told = message["params"]["message"].as_str().unwrap();
         assert!(
-            told.starts_with("running for ") && told.ends_with(" s: warming up"),
+            told.starts_with("running for ") && told.ends_with(" s: warming\u{fffd}\u{fffd}[2K up"),
             "{told}"
         );
     }
