@@ -33,6 +33,7 @@ impl Lines {
     /// Takes the next bytes of the stream.
     pub fn push(&mut self, bytes: &[u8]) {
         self.forget();
+        self.make_room(bytes.len());
         self.bytes.extend_from_slice(bytes);
     }
 
@@ -40,6 +41,7 @@ impl Lines {
     pub fn fill(&mut self, reader: &mut impl Read) -> io::Result<usize> {
         self.forget();
         let length = self.bytes.len();
+        self.make_room(limits::READ_BYTES);
         self.bytes.resize(length + limits::READ_BYTES, 0);
         let read = reader.read(&mut self.bytes[length..]);
         self.bytes.truncate(length + *read.as_ref().unwrap_or(&0));
@@ -107,7 +109,16 @@ impl Lines {
         Piece::Whole(line.strip_suffix(b"\r").unwrap_or(line))
     }
 
-    /// Makes room: what was given out goes, and the memory of a line that was large.
+    /// Makes room for the next bytes. By itself a `Vec` would double, and twice a
+    /// large line is a lot.
+    fn make_room(&mut self, bytes: usize) {
+        let length = self.bytes.len();
+        if self.bytes.capacity() - length < bytes {
+            self.bytes.reserve_exact(bytes.max(length / 8));
+        }
+    }
+
+    /// Gives back room: what was given out goes, and the memory of a line that was large.
     fn forget(&mut self) {
         if self.start > 0 {
             self.bytes.drain(..self.start);
@@ -172,5 +183,16 @@ mod tests {
         assert!(matches!(lines.next(1 << 20), Some(Piece::Whole(_))));
         lines.push(b"a\n");
         assert!(lines.bytes.capacity() <= limits::READ_BYTES);
+    }
+
+    #[test]
+    fn a_large_line_takes_little_more_than_its_length() {
+        let length = (17 << 20) + 1;
+        let mut lines = Lines::default();
+        let mut reader = io::repeat(b'x').take(length);
+        while lines.fill(&mut reader).unwrap() > 0 {}
+        let (held, least) = (lines.bytes.capacity(), lines.bytes.len());
+        assert_eq!(least as u64, length);
+        assert!(held <= least / 8 * 9 + limits::READ_BYTES, "{held}");
     }
 }

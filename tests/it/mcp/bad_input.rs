@@ -244,22 +244,22 @@ fn long() -> Vec<Large> {
     let long = |text: &str| text.repeat((16 << 20) / text.len());
     let version = r#"{"_meta":{"io.modelcontextprotocol/protocolVersion":"#;
     let rows = [
-        ("letters", long("x"), Unanswered, 36),
-        ("NUL", long("\0"), Unanswered, 36),
-        ("brackets", long("["), Unanswered, 36),
+        ("letters", long("x"), Unanswered, 30),
+        ("NUL", long("\0"), Unanswered, 30),
+        ("brackets", long("["), Unanswered, 30),
         (
             "brackets in params",
             format!("{PING}{}", long("[")),
             Error(-32600),
-            56,
+            48,
         ),
         // What the parser would quote, each byte as six.
-        ("a string", format!("\"{}\"", long("\x7f")), Unanswered, 36),
+        ("a string", format!("\"{}\"", long("\x7f")), Unanswered, 30),
         (
             "a string as _meta",
             format!("{PING}{{\"_meta\":\"{}\"}}}}", long("\x7f")),
             Error(-32602),
-            36,
+            30,
         ),
         (
             "an id",
@@ -268,31 +268,31 @@ fn long() -> Vec<Large> {
                 long("x")
             ),
             Unanswered,
-            36,
+            30,
         ),
         (
             "digits as id",
             format!(r#"{{"jsonrpc":"2.0","id":{},"method":"ping"}}"#, long("1")),
             Unanswered,
-            36,
+            30,
         ),
         (
             "digits",
             format!("{PING}{{\"a\":{}}}}}", long("1")),
             Result,
-            36,
+            30,
         ),
         (
             "a method",
             format!("{HEAD}\"method\":\"{}\"}}", long("x")),
             Error(-32601),
-            56,
+            48,
         ),
         (
             "a version",
             format!("{PING}{version}\"{}\"}}}}}}", long("x")),
             Error(-32022),
-            56,
+            48,
         ),
         (
             "an argument",
@@ -306,23 +306,23 @@ fn long() -> Vec<Large> {
             Result,
             110,
         ),
-        ("33 MB", "x".repeat(33_000_000), Unanswered, 56),
+        ("33 MB", "x".repeat(33_000_000), Unanswered, 48),
     ];
     let mut rows: Vec<Large> = rows
         .map(|(name, line, due, mib)| (name, line.into(), due, mib))
         .into();
     let most = 32 << 20;
     rows.extend([
-        ("no UTF-8", vec![0xff; most / 2], Unanswered, 56),
+        ("no UTF-8", vec![0xff; most / 2], Unanswered, 48),
         (
             "no UTF-8 in params",
             [PING.as_bytes(), b"\"", &vec![0xff; most / 2], b"\"}"].concat(),
             Error(-32600),
-            56,
+            48,
         ),
-        ("16 MiB", filled(most / 2), Result, 36),
-        ("32 MiB", filled(most), Result, 56),
-        ("a byte more", filled(most + 1), Unanswered, 56),
+        ("16 MiB", filled(most / 2), Result, 30),
+        ("32 MiB", filled(most), Result, 48),
+        ("a byte more", filled(most + 1), Unanswered, 48),
     ]);
     rows
 }
