@@ -75,6 +75,68 @@ fn both_eras_list_and_call_the_same_tools() {
     }
 }
 
+/// What a client may let its user decide by.
+#[test]
+fn annotations_say_what_a_tool_may_do() {
+    let test = skilled()
+        .env("MEMORY_PATH", "facts.md")
+        .env("NOTES_FOLDER_PATH", "notes");
+    let hints = |options: &[&str]| -> Vec<(String, [bool; 4])> {
+        let tools = Client::modern_with(&test, options).ask("tools/list", json!({}));
+        let tools = tools["tools"].as_array().unwrap().iter();
+        let of = |tool: &Value| {
+            let hint = |name: &str| tool["annotations"][name].as_bool().unwrap();
+            let name = tool["name"].as_str().unwrap().to_owned();
+            let hints = [
+                "readOnlyHint",
+                "destructiveHint",
+                "idempotentHint",
+                "openWorldHint",
+            ];
+            (name, hints.map(hint))
+        };
+        tools.map(of).collect()
+    };
+    let reads = [true, false, true, false];
+    let mut due = [
+        ("list_skills", reads),
+        ("get_skill", reads),
+        ("read_file_in_skill", reads),
+        ("run_python_script", [false, true, false, true]),
+        ("remember_fact", [false, true, true, false]),
+        ("write_daily_note", [false, false, false, false]),
+    ]
+    .map(|(name, hints)| (name.to_owned(), hints));
+    assert_eq!(hints(&[]), due);
+    // Without the network it reaches nothing that nobody has named.
+    due[3].1[3] = false;
+    assert_eq!(hints(&["--sandbox"]), due);
+}
+
+/// An error quotes what was asked, but no secret of the user's.
+#[test]
+fn errors_hold_no_secrets() {
+    let key = "sk-canary-of-somebody";
+    let test = skilled().env("LLM_API_KEY", key);
+    let mut client = Client::modern(&test);
+    for (method, params) in [
+        ("tools/call", json!({ "name": key })),
+        ("prompts/get", json!({ "name": key })),
+        (
+            "resources/read",
+            json!({"uri": format!("skill://{key}/SKILL.md")}),
+        ),
+        (key, json!({})),
+    ] {
+        let error = client.ask_in_vain(method, params);
+        let message = error["message"].as_str().unwrap();
+        assert!(
+            message.contains("[secret]") && !message.contains(key),
+            "{message}"
+        );
+    }
+}
+
 /// `isError` is `ok` reversed, and what has no such form has no structure.
 #[test]
 fn what_fails_is_a_result_that_says_so() {
