@@ -388,7 +388,7 @@ fn a_log_that_nobody_reads_holds_nothing_up() {
 /// Nor is each answer held up a little; whoever reads later is told what is missing.
 #[test]
 fn a_log_that_nobody_reads_costs_nothing() {
-    // A wait shows as a switch to another process.
+    // A wait shows as a switch to another process: some 1,600 lines find no room.
     let source = "import os, subprocess, threading\n\
                   request = open('request', 'rb').read()\n\
                   p = subprocess.Popen(['skills-runner', 'mcp'], stdin=-1, stdout=-1, stderr=-1)\n\
@@ -398,7 +398,7 @@ fn a_log_that_nobody_reads_costs_nothing() {
                   for _ in range(3000): p.stdout.readline()\n\
                   status = open(f'/proc/{p.pid}/status').read().split()\n\
                   waits = int(status[status.index('voluntary_ctxt_switches:') + 1])\n\
-                  assert waits < 2000, waits\n\
+                  assert waits < 500, waits\n\
                   os.set_blocking(p.stderr.fileno(), False)\n\
                   log = p.stderr.read()\nask(1); p.stdout.readline()\n\
                   p.stdin.close(); p.wait(); log += p.stderr.read()\n\
