@@ -306,6 +306,7 @@ pub mod media;
 pub mod memory;
 pub mod message;
 pub mod model;
+mod percent;
 pub mod secret;
 pub mod session;
 pub mod settings;

@@ -12,6 +12,7 @@ use std::ops::Range;
 use serde_json::Value;
 
 use crate::limits;
+use crate::percent;
 
 /// A credential. Empty ones cannot be made.
 #[derive(Clone, PartialEq, Eq)]
@@ -85,10 +86,10 @@ fn forms(value: &str) -> Vec<String> {
     for form in [
         escaped.to_string(),
         escaped.replace('/', "\\/"),
-        percent_encoded(value, ""),
+        percent::encoded(value.as_bytes(), b""),
         // Programs differ in whether they encode a slash, and in the digits.
-        percent_encoded(value, "/"),
-        lower_codes(&percent_encoded(value, "")),
+        percent::encoded(value.as_bytes(), b"/"),
+        lower_codes(&percent::encoded(value.as_bytes(), b"")),
     ] {
         if !forms.contains(&form) {
             forms.push(form);
@@ -97,23 +98,7 @@ fn forms(value: &str) -> Vec<String> {
     forms
 }
 
-/// Percent-encoded (RFC 3986), but for the characters that are `kept`.
-fn percent_encoded(text: &str, kept: &str) -> String {
-    let mut encoded = String::with_capacity(text.len());
-    for &byte in text.as_bytes() {
-        if byte.is_ascii_alphanumeric()
-            || b"-._~".contains(&byte)
-            || kept.as_bytes().contains(&byte)
-        {
-            encoded.push(char::from(byte));
-        } else {
-            encoded.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    encoded
-}
-
-/// The same with its codes in lower case: `%2f`.
+/// A percent-encoded text with its codes in lower case: `%2f`.
 fn lower_codes(encoded: &str) -> String {
     let mut parts = encoded.split('%');
     let mut lower = parts.next().unwrap_or_default().to_string();

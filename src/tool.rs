@@ -168,7 +168,7 @@ pub fn parse_arguments(text: &str) -> Result<Map<String, Value>, String> {
         if inner.trim().is_empty() {
             return Ok(Map::new());
         }
-        value = read(&inner.clone())?;
+        value = read(inner)?;
     }
     match value {
         Value::Object(fields) => Ok(fields),

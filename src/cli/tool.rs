@@ -1,7 +1,6 @@
 //! `tool NAME [JSON|-]`: one tool by hand, without a model.
 
 use std::ffi::OsString;
-use std::time::Instant;
 
 use crate::cli::args::{Typed, usage};
 use crate::cli::setup::{Run, Start, start_log};
@@ -65,17 +64,15 @@ fn recorded(
     if run.typed.log.is_some() {
         start_log(&run.skills.catalogue(), output);
     }
-    output.record(&Event::ToolCall { call, summary: "" });
-    // What cannot be written down must not run.
-    run.patience.check()?;
-    let start = Instant::now();
-    let result = Tools::by_hand(run.bench()).call(call);
-    let stopped = run.patience.check();
-    output.record(&Event::ToolResult {
-        call,
-        result: &result,
-        duration: start.elapsed(),
-    });
+    let tools = Tools::by_hand(run.bench());
+    let mut stopped = Ok(());
+    let result = tools.call_told(call, &mut |event| {
+        if matches!(event, Event::ToolResult { .. }) {
+            // A log that takes the result no more does not take it from the person.
+            stopped = run.patience.check();
+        }
+        output.record(&event);
+    })?;
     output.spend(Tally {
         tool_calls: 1,
         ..Tally::default()

@@ -11,6 +11,7 @@ use base64::prelude::BASE64_STANDARD;
 
 use crate::config::network::{Proxy, ProxyScheme};
 use crate::limits;
+use crate::percent;
 use crate::secret::Secret;
 
 /// Ports that are meant where none is written; curl's choice.
@@ -105,21 +106,8 @@ fn login_of(text: &str, scheme: ProxyScheme) -> Result<Option<(String, Option<Se
 
 /// Percent-decoded, once; a `%` that begins no code stands for itself.
 pub(super) fn decoded(text: &str) -> Result<String, String> {
-    let digit = |byte: Option<&u8>| char::from(*byte?).to_digit(16);
-    let bytes = text.as_bytes();
-    let mut plain = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while let Some(&byte) = bytes.get(at) {
-        let code = (digit(bytes.get(at + 1)), digit(bytes.get(at + 2)));
-        if let (b'%', (Some(high), Some(low))) = (byte, code) {
-            plain.extend(u8::try_from(high * 16 + low));
-            at += 3;
-        } else {
-            plain.push(byte);
-            at += 1;
-        }
-    }
-    let plain = String::from_utf8(plain).map_err(|_| "its login is no UTF-8 text")?;
+    let plain =
+        String::from_utf8(percent::decoded(text)).map_err(|_| "its login is no UTF-8 text")?;
     if plain.chars().any(char::is_control) {
         return Err("its login holds a control character".into());
     }

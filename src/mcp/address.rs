@@ -9,6 +9,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
 use crate::limits;
+use crate::percent;
 
 const SCHEME: &str = "skill://";
 const TOO_LONG: &str = "it is too long";
@@ -24,9 +25,7 @@ pub struct Place {
 
 /// The address of a skill's folder: without a slash at its end.
 pub fn of_skill(skill: &str) -> String {
-    let mut address = SCHEME.to_string();
-    encode(skill.as_bytes(), &mut address);
-    address
+    SCHEME.to_string() + &percent::encoded(skill.as_bytes(), b"")
 }
 
 /// The address of what lies at this path below the folder with that address.
@@ -34,19 +33,9 @@ pub fn below(folder: &str, path: &Path) -> String {
     let mut address = folder.trim_end_matches('/').to_string();
     for name in path {
         address.push('/');
-        encode(name.as_bytes(), &mut address);
+        address.push_str(&percent::encoded(name.as_bytes(), b""));
     }
     address
-}
-
-fn encode(bytes: &[u8], address: &mut String) {
-    for &byte in bytes {
-        match byte {
-            b'-' | b'.' | b'_' | b'~' => address.push(byte.into()),
-            _ if byte.is_ascii_alphanumeric() => address.push(byte.into()),
-            _ => address.push_str(&format!("%{byte:02X}")),
-        }
-    }
 }
 
 /// Reads an address, or says why it is none of ours.
@@ -82,19 +71,10 @@ pub fn parse(address: &str) -> Result<Place, &'static str> {
 
 /// What stands between two slashes.
 fn segment(text: &str) -> Result<Vec<u8>, &'static str> {
-    let mut name = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        if byte != b'%' {
-            name.push(byte);
-            continue;
-        }
-        let mut half = || char::from(rest.next()?).to_digit(16);
-        let (high, low) = (half(), half());
-        let decoded = high.zip(low).map(|(high, low)| high << 4 | low);
-        let decoded = decoded.and_then(|byte| u8::try_from(byte).ok());
-        name.push(decoded.ok_or("a `%` in it does not stand before two hexadecimal digits")?);
+    if !percent::is_whole(text) {
+        return Err("a `%` in it does not stand before two hexadecimal digits");
     }
+    let name = percent::decoded(text);
     match name.as_slice() {
         b"" => Err("it has an empty part: two slashes in a row, or one at its end"),
         b"." | b".." => Err("it has a part `.` or `..`"),

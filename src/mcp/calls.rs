@@ -4,7 +4,6 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -165,23 +164,11 @@ impl Server<'_> {
             ..self.bench.clone()
         };
         let tools = Tools::by_hand(bench);
-        let summary = tools.summary(call);
-        let show = |event: &Event<'_>| self.output.borrow_mut().show(event);
-        show(&Event::ToolCall {
-            call,
-            summary: &summary,
-        });
-        let start = Instant::now();
-        // What cannot be written down must not run.
-        let result = match self.bench.patience.check() {
-            Ok(()) => tools.call(call),
+        let show = &mut |event: Event<'_>| self.output.borrow_mut().show(&event);
+        let result = match tools.call_told(call, show) {
+            Ok(result) => result,
             Err(stop) => ToolResult::failure(stop.to_string()),
         };
-        show(&Event::ToolResult {
-            call,
-            result: &result,
-            duration: start.elapsed(),
-        });
         let tool_calls = self.called.get().saturating_add(1);
         self.called.set(tool_calls);
         self.output.borrow_mut().spend(Tally {

@@ -7,10 +7,12 @@
 
 use std::borrow::Cow;
 use std::rc::Rc;
+use std::time::Instant;
 
 use serde_json::{Map, Value};
 
 use crate::config::{Config, Scripts, Storage};
+use crate::event::{Event, Listener};
 use crate::limits;
 use crate::secret::Secrets;
 use crate::skills::shim::Shims;
@@ -18,7 +20,7 @@ use crate::skills::{Catalogue, Fault, Skills};
 use crate::text;
 use crate::tool::{Effects, ToolCall, ToolDefinition, ToolResult, parse_arguments};
 use crate::world::attendant::Attendant;
-use crate::world::patience::Patience;
+use crate::world::patience::{Patience, Stop};
 
 mod get_skill;
 mod list_skills;
@@ -233,6 +235,26 @@ impl<'w> Tools<'w> {
             Err(message) => ToolResult::failure(message),
         };
         self.masked(result)
+    }
+
+    /// The same between the events that tell of it. What nobody can write down,
+    /// or nobody waits for, does not run.
+    pub fn call_told(
+        &self,
+        call: &ToolCall,
+        listener: &mut Listener<'_>,
+    ) -> Result<ToolResult, Stop> {
+        let summary = &self.summary(call);
+        listener(Event::ToolCall { call, summary });
+        self.bench.patience.check()?;
+        let start = Instant::now();
+        let result = self.call(call);
+        listener(Event::ToolResult {
+            call,
+            result: &result,
+            duration: start.elapsed(),
+        });
+        Ok(result)
     }
 
     /// What the model reads when a person invokes a skill: its instructions

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use super::mentions::{Mention, is_of_system, mentions};
 use super::{Findings, Page};
 use crate::limits;
+use crate::percent;
 use crate::skills::Skill;
 use crate::text;
 use crate::world::confined::{Kind, Refusal};
@@ -145,20 +146,5 @@ fn normal(path: &str) -> Option<String> {
 
 /// The path with `%20` and its like as the characters they stand for.
 fn decoded(path: &str) -> String {
-    let mut bytes = Vec::with_capacity(path.len());
-    let mut rest = path.as_bytes();
-    while let Some((&first, behind)) = rest.split_first() {
-        let digit = |at: usize| behind.get(at).and_then(|&b| char::from(b).to_digit(16));
-        match (first, digit(0), digit(1)) {
-            (b'%', Some(high), Some(low)) => {
-                bytes.extend(u8::try_from(high * 16 + low));
-                rest = &behind[2..];
-            }
-            _ => {
-                bytes.push(first);
-                rest = behind;
-            }
-        }
-    }
-    String::from_utf8(bytes).unwrap_or_else(|_| path.to_owned())
+    String::from_utf8(percent::decoded(path)).unwrap_or_else(|_| path.to_owned())
 }

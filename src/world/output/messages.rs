@@ -15,7 +15,6 @@ impl Output {
     /// error is left out.
     pub fn serve(&mut self) {
         self.streams = false;
-        self.serves = true;
         self.stdout.serve();
     }
 
@@ -51,7 +50,7 @@ impl Output {
     fn has_room(&self) -> bool {
         let stderr = io::stderr();
         let room = (stderr.as_fd(), Readiness::Write);
-        if !self.serves {
+        if !self.stdout.serves() {
             return true;
         }
         if self.left_out > 0 {

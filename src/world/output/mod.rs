@@ -90,8 +90,6 @@ pub struct Output {
     is_thinking: bool,
     /// Notes answer a person: they are told also with `--quiet`.
     converses: bool,
-    /// Standard error belongs to a client that may never read it.
-    serves: bool,
     /// Lines that found no room there since the last one that did.
     left_out: usize,
     text: Veil,
@@ -121,7 +119,6 @@ impl Output {
             is_line_open: false,
             is_thinking: false,
             converses: false,
-            serves: false,
             left_out: 0,
             text: Veil::default(),
             thought: Veil::default(),

@@ -49,6 +49,11 @@ impl Stdout {
         self.watch();
     }
 
+    /// Whether it does; standard error then belongs to the same client.
+    pub fn serves(&self) -> bool {
+        self.serves
+    }
+
     /// From now on the reader is missed as soon as it goes.
     fn watch(&self) {
         self.interrupt.watch(io::stdout().as_fd());
