@@ -306,6 +306,7 @@ pub mod media;
 pub mod memory;
 pub mod message;
 pub mod model;
+mod order;
 mod percent;
 pub mod secret;
 pub mod session;

@@ -12,6 +12,7 @@ use std::ops::Range;
 use serde_json::Value;
 
 use crate::limits;
+use crate::order;
 use crate::percent;
 
 /// A credential. Empty ones cannot be made.
@@ -237,7 +238,7 @@ fn covered(text: &str, mut spans: Vec<Range<usize>>) -> Cow<'_, str> {
     if spans.is_empty() {
         return Cow::Borrowed(text);
     }
-    spans.sort_unstable_by_key(|span| (span.start, span.end));
+    order::sort_by_key(&mut spans, |span| (span.start, span.end));
     let mut masked = String::with_capacity(text.len());
     let mut done = 0;
     for (index, span) in spans.iter().enumerate() {

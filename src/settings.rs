@@ -11,6 +11,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use crate::dotenv::Dotenv;
+use crate::order;
 use crate::secret::Names;
 
 mod hiding;
@@ -207,7 +208,7 @@ impl Settings {
             found.extend(names().filter_map(|name| file.value(name)));
         }
         if row.is_some_and(|row| row.guards) {
-            found.sort_by_key(|(_, source)| source.is_foreign());
+            order::sort_by_key(&mut found, |(_, source)| source.is_foreign());
         }
         found
     }

@@ -1,6 +1,7 @@
 //! Text made fit to be shown: one line of it, a bounded part of it, without
 //! the characters that command a terminal.
 
+use crate::order;
 use std::borrow::Cow;
 use std::path::Path;
 
@@ -173,7 +174,7 @@ pub fn nearest<'n>(
             (distance <= 1 + wanted.chars().count() / 3).then_some((distance, name))
         })
         .collect();
-    found.sort_unstable();
+    order::sort(&mut found);
     found.into_iter().map(|(_, name)| name).take(most).collect()
 }
 

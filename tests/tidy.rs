@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 /// Layers, bottom to top; a module imports from its own layer and those below.
 const LAYERS: [&[&str]; 6] = [
     &[
-        "address", "bounded", "digest", "error", "event", "limits", "media", "message", "percent",
-        "secret", "text", "tool",
+        "address", "bounded", "digest", "error", "event", "limits", "media", "message", "order",
+        "percent", "secret", "text", "tool",
     ],
     &["world"],
     &["config", "dotenv", "memory", "settings", "skills"],

@@ -9,6 +9,7 @@ use crate::cli::setup::Start;
 use crate::dotenv::{self, Fault, Variable};
 use crate::error::{Error, Kind, Result};
 use crate::limits;
+use crate::order;
 use crate::settings::{EnvFile, Settings};
 use crate::world::files;
 use crate::world::output::Output;
@@ -130,7 +131,7 @@ fn read_env_file(
             message: "no `=` after the name",
         });
         contents.faults.extend(bare);
-        contents.faults.sort_by_key(|fault| fault.line);
+        order::sort_by_key(&mut contents.faults, |fault| fault.line);
     }
     // The same without the environment: what differs holds something of it.
     let alone = dotenv::parse_bytes(&bytes, &|_| None)

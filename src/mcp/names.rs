@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::{Server, address};
+use crate::order;
 use crate::skills::{Catalogue, Skill, Summary, frontmatter, is_valid_name};
 
 /// A skill with its name here.
@@ -60,6 +61,6 @@ pub fn named(catalogue: &Catalogue) -> Vec<Named<'_>> {
             Named { name, root, skill }
         })
         .collect();
-    named.sort_unstable_by(|a, b| a.root.cmp(&b.root));
+    order::sort_by(&mut named, &|a, b| a.root.cmp(&b.root));
     named
 }

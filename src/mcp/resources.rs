@@ -24,6 +24,7 @@ use super::names::{self, named};
 use super::pages::Page;
 use super::rpc::{Fault, INVALID_PARAMS};
 use crate::limits;
+use crate::order;
 use crate::skills::{Catalogue, Skill, Summary};
 use crate::text;
 use crate::world::confined::{self, Kind, Node, OpenFile, Refusal, WalkLimits};
@@ -60,7 +61,7 @@ impl Files {
         let address = |path: PathBuf| (address::below(root, known_as(&path, &document)), path);
         let files = tree.unwrap_or_default().files.into_iter();
         let mut list: Vec<_> = files.map(address).collect();
-        list.sort_unstable();
+        order::sort(&mut list);
         Files { list, is_whole }
     }
 }
@@ -393,6 +394,6 @@ fn children(found: &Found) -> Result<Vec<(String, PathBuf)>, String> {
         let address = address::below(&found.root, known_as(&path, &document));
         children.push((address, path));
     }
-    children.sort_unstable();
+    order::sort(&mut children);
     Ok(children)
 }

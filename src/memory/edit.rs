@@ -6,6 +6,7 @@ use std::ops::Range;
 use crate::limits;
 use crate::memory::facts::{Facts, is_date};
 use crate::memory::scan::text;
+use crate::order;
 
 /// Where a new line may stand, what is preferred first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -171,8 +172,7 @@ impl Edit<'_> {
     /// The bytes of the changed file.
     pub fn done(mut self) -> Vec<u8> {
         self.touch();
-        self.changes
-            .sort_by_key(|(lines, _)| (lines.start, lines.end));
+        order::sort_by_key(&mut self.changes, |(lines, _)| (lines.start, lines.end));
         let (bytes, lines) = (&self.facts.bytes, &self.facts.scan.lines);
         let start = |line: usize| lines.get(line).map_or(bytes.len(), |line| line.start);
         let mut done = Vec::with_capacity(bytes.len() + limits::FACT_BYTES);

@@ -17,6 +17,7 @@ use crate::limits;
 use crate::memory::edit::{Edit, PLACES, Place};
 use crate::memory::overlap::Words;
 use crate::memory::scan::{Scan, marker, scan, text};
+use crate::order;
 use crate::text::{counted, cut, sendable};
 
 /// What makes a fact an important one.
@@ -130,7 +131,7 @@ impl Facts {
             .iter()
             .filter_map(|item| fact(&bytes, &scan, item))
             .collect();
-        all.sort_by_key(|fact| !fact.important);
+        order::sort_by_key(&mut all, |fact| !fact.important);
         Ok(Facts { bytes, scan, all })
     }
 
@@ -206,8 +207,8 @@ impl Facts {
         let mut wanted: Vec<_> = self.all.iter().filter(is_left).map(Fact::essence).collect();
         wanted.push((&content, important, created));
         let mut there: Vec<_> = after.all.iter().map(Fact::essence).collect();
-        wanted.sort_unstable();
-        there.sort_unstable();
+        order::sort(&mut wanted);
+        order::sort(&mut there);
         (wanted == there).then_some(after.bytes)
     }
 
@@ -240,7 +241,7 @@ impl Facts {
         let lines = |facts: &[Fact]| -> Vec<String> {
             // Of one day the last is the newest.
             let mut facts: Vec<&Fact> = facts.iter().rev().collect();
-            facts.sort_by(|one, other| other.created.cmp(&one.created));
+            order::sort_by(&mut facts, &|one, other| other.created.cmp(&one.created));
             facts.into_iter().map(|fact| fact.told(most / 4)).collect()
         };
         let (important, others) = (lines(&self.all[..important]), lines(&self.all[important..]));

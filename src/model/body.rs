@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 use crate::message::{Assistant, Message};
 use crate::model::dialect::{Dialect, EmptyContent, Sent};
 use crate::model::pictures::{Parts, Shown, without_image};
+use crate::order;
 use crate::text::sendable;
 use crate::tool::{ToolCall, ToolDefinition};
 
@@ -61,7 +62,7 @@ impl Body<'_> {
             }
         }
         names.retain(|name| self.dialect.takes(name));
-        names.sort_unstable();
+        order::sort(&mut names);
         names.dedup();
         names
     }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use crate::limits;
+use crate::order;
 use crate::session::record::Header;
 use crate::world::files::user;
 use crate::world::lock;
@@ -68,7 +69,9 @@ pub fn found(folder: &Path) -> io::Result<Vec<Found>> {
             });
         }
     }
-    all.sort_unstable_by(|one, other| (other.changed, &other.name).cmp(&(one.changed, &one.name)));
+    order::sort_by(&mut all, &|one, other| {
+        (other.changed, &other.name).cmp(&(one.changed, &one.name))
+    });
     Ok(all)
 }
 

@@ -6,6 +6,7 @@
 //! rules (lengths, characters, the folder's name) belong to the linter. Nothing
 //! here opens a file: [`parse_head`] serves a caller who has only its start.
 
+use crate::order;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -54,7 +55,7 @@ pub fn parse(document: &str) -> Frontmatter {
     front.body_start = block.body_start;
     front.source = block.start..block.end;
     front.check(&document[block.start..block.end], first_line);
-    front.diagnostics.sort_by_key(|finding| finding.line);
+    order::sort_by_key(&mut front.diagnostics, |finding| finding.line);
     front
 }
 
@@ -228,7 +229,7 @@ impl Frontmatter {
                 message,
             },
         );
-        self.diagnostics.sort_by_key(|finding| finding.line);
+        order::sort_by_key(&mut self.diagnostics, |finding| finding.line);
         self
     }
 

@@ -11,6 +11,7 @@ use crate::cli::skills::view::{ProblemView, status, unopened};
 use crate::cli::skills::{Place, cause, gone, near, print_json, shown_folders, unusable_folder};
 use crate::error::{Error, Kind, Result};
 use crate::limits;
+use crate::order;
 use crate::skills::check::{self, Fixed};
 use crate::skills::{Catalogue, Problem, Severity, Skill, Skills, Summary};
 use crate::text;
@@ -124,7 +125,7 @@ fn chosen(run: &Run, names: &[&str]) -> Result<Chosen> {
         }
     }
     let checked = &mut chosen.checked;
-    checked.sort_unstable_by(|a, b| a.summary.path.cmp(&b.summary.path));
+    order::sort_by(checked, &|a, b| a.summary.path.cmp(&b.summary.path));
     checked.dedup_by(|a, b| a.summary.path == b.summary.path);
     Ok(chosen)
 }

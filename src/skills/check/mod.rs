@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::limits;
+use crate::order;
 use crate::skills::frontmatter::{self, Frontmatter};
 use crate::skills::nested;
 use crate::skills::yaml::fence::line_number;
@@ -236,8 +237,9 @@ impl Findings {
     }
 
     fn into_sorted(mut self) -> Vec<Problem> {
-        let key = |problem: &Problem| (problem.file.clone(), problem.line);
-        self.problems.sort_by_cached_key(key);
+        order::sort_by(&mut self.problems, &|one, other| {
+            (&one.file, one.line).cmp(&(&other.file, other.line))
+        });
         self.problems
     }
 }

@@ -11,6 +11,7 @@ use std::time::Instant;
 use super::Findings;
 use crate::config::Scripts;
 use crate::limits;
+use crate::order;
 use crate::skills::packages::{normalized, project};
 use crate::skills::probe::{self, Declared, Import, Probed, is_material};
 use crate::skills::python::{Interpreter, remedy, setup_command};
@@ -133,7 +134,7 @@ fn undeclared(
     };
     let modules = imports.iter().map(|it| format!("`{}`", it.module));
     let mut modules: Vec<String> = modules.collect();
-    modules.sort_unstable();
+    order::sort(&mut modules);
     modules.dedup();
     let last = modules.pop().unwrap_or_default();
     let (what, whose) = match modules.as_slice() {
@@ -159,7 +160,7 @@ fn declare(skill: &Skill, probed: &Probed, interpreter: &Interpreter) -> String 
         .iter()
         .filter(|import| !import.is_optional && probed.declares(import) == Declares::No);
     let mut packages: Vec<&str> = undeclared.filter_map(|import| import.package).collect();
-    packages.sort_unstable();
+    order::sort(&mut packages);
     packages.dedup();
     let command = setup_command(&skill.address, &packages);
     if interpreter.venv.is_some() {
@@ -183,7 +184,7 @@ fn by_module(probed: &Probed) -> BTreeMap<(&str, bool), Vec<&Import>> {
         found.entry(key).or_default().push(import);
     }
     for imports in found.values_mut() {
-        imports.sort_by_key(|import| import.is_optional);
+        order::sort_by_key(imports, |import| import.is_optional);
     }
     found
 }
@@ -197,7 +198,7 @@ fn missing(
 ) {
     let first = imports[0];
     let mut files: Vec<_> = imports.iter().map(|import| &import.file).collect();
-    files.sort_unstable();
+    order::sort(&mut files);
     files.dedup();
     let elsewhere = match files.len() - 1 {
         0 => String::new(),

@@ -291,7 +291,7 @@ impl Setup<'_> {
                 tell(Progress::Undeclared(found));
                 undeclared.push(found.requirement.clone());
             }
-            undeclared.sort_unstable();
+            crate::order::sort(&mut undeclared);
             undeclared.dedup();
             // All of them again, so that one does not undo the other.
             wanted.extend(undeclared.iter().cloned());
@@ -325,7 +325,7 @@ impl Setup<'_> {
         for line in &mut declared {
             *line = without_logins(line).into_owned();
         }
-        declared.sort_unstable();
+        crate::order::sort(&mut declared);
         declared.dedup();
         declared
     }

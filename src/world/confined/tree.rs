@@ -14,6 +14,7 @@ use super::open::{Found, status};
 use super::path::Below;
 use super::{Entries, Kind, Node, Refusal, Root};
 use crate::limits;
+use crate::order;
 
 /// How far a walk goes.
 #[derive(Clone, Copy, Debug)]
@@ -84,7 +85,7 @@ pub(super) fn walk(root: &Root, limits: WalkLimits) -> Result<Tree, Refusal> {
             }
         }
     }
-    tree.files.sort_unstable();
+    order::sort(&mut tree.files);
     Ok(tree)
 }
 

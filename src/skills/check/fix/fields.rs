@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::entry::{Entry, entries};
 use super::mend::Work;
 use crate::limits;
+use crate::order;
 use crate::skills::check::fields::{has_commas, is_name, is_slip};
 use crate::skills::frontmatter::Frontmatter;
 use crate::skills::yaml;
@@ -87,7 +88,7 @@ impl Work<'_> {
             };
             twins.extend(others.into_iter().filter(is_twin));
         }
-        twins.sort_unstable_by_key(|entry| entry.line);
+        order::sort_by_key(&mut twins, |entry| entry.line);
         twins.truncate(limits::MENDED_VALUES);
         twins
     }

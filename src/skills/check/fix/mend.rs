@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::limits;
+use crate::order;
 use crate::skills::frontmatter::{self, Frontmatter, Severity};
 use crate::skills::yaml;
 use crate::skills::yaml::fence::{find_fence, find_opening, line_number, trim_start};
@@ -51,7 +52,7 @@ pub(in crate::skills::check) fn mend(document: &str, folder: &str) -> Option<Men
             break;
         }
     }
-    work.fixed.sort_unstable();
+    order::sort(&mut work.fixed);
     work.fixed.dedup();
     let is_changed = work.text != document && !work.fixed.is_empty();
     let new = work.fields.get("name").and_then(Value::as_str);
