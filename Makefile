@@ -8,7 +8,7 @@ CARGO ?= cargo
 BINARY = target/release/skills-runner
 STATIC = target/$(TARGET)/release/skills-runner
 
-.PHONY: build static demo test check oracle fuzz replay torture torture-sessions torture-memory clients install uninstall clean
+.PHONY: build static demo test check oracle fuzz replay torture torture-sessions torture-memory clients bench bench-baseline install uninstall clean
 
 build:
 	@$(CARGO) build --release
@@ -81,6 +81,21 @@ torture-memory: build
 CLIENTS ?=
 clients: build
 	python3 tests/clients/clients.py $(BINARY) target/clients $(CLIENTS)
+
+# Measures speed, size and cost against the goals, in turns with curl, and says what
+# changed since benches/baseline.json; bench-baseline writes that file anew. 2 minutes.
+# BENCH="start stream" chooses rows; more words: --quick, --strict, --json FILE.
+# BINARY=... measures another binary; else it is the static one, where that can be built.
+# The benchmark itself is built as the tests are: it waits, and another build for speed
+# would take a minute.
+BENCH ?=
+bench-baseline: SAVE = --save
+bench bench-baseline: BINARY = $(if $(CAN_STATIC),$(STATIC),target/release/skills-runner)
+bench bench-baseline:
+	@$(if $(findstring command,$(origin BINARY)),,$(MAKE) --no-print-directory $(if $(CAN_STATIC),static,build))
+	@$(CARGO) bench --quiet --profile dev --bench goals -- --binary $(BINARY) $(BENCH) $(SAVE)
+
+CAN_STATIC = $(shell command -v musl-gcc >/dev/null && ls -d "$$(rustc --print sysroot)/lib/rustlib/$(TARGET)" 2>/dev/null)
 
 install: build
 	install -D -m 755 $(BINARY) $(DESTDIR)$(PREFIX)/bin/skills-runner

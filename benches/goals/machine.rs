@@ -1,0 +1,60 @@
+//! Where and on what was measured: a ratio without it says little.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+/// Cores, kernel, the binary's version and the checkout's commit. No name of the machine, no path.
+pub fn about(binary: &Path) -> Value {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let processors = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let processor = processors
+        .lines()
+        .find_map(|line| line.strip_prefix("model name"));
+    let processor = processor.unwrap_or_default().trim_matches([' ', '\t', ':']);
+    let size = fs::metadata(binary).map_or(0, |metadata| metadata.len());
+    json!({
+        "machine": format!("{cores} cores, {processor}, Linux {}", kernel.trim()),
+        "version": said(Command::new(binary).arg("--version")),
+        "commit": said(Command::new("git").args(["describe", "--always", "--dirty"])),
+        "bytes": size,
+        "curl": said(Command::new("curl").args(["-q", "--version"])),
+    })
+}
+
+/// The lines for people.
+pub fn tell(about: &Value) {
+    let word = |name: &str| about[name].as_str().unwrap_or_default();
+    println!("machine   {}", word("machine"));
+    println!(
+        "binary    {}, {} bytes, checkout {}",
+        word("version"),
+        about["bytes"],
+        word("commit")
+    );
+    println!("against   {}", word("curl"));
+    let cores = std::thread::available_parallelism().map_or(1.0, |cores| {
+        u32::try_from(cores.get()).map_or(1.0, f64::from)
+    });
+    let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let load = load
+        .split(' ')
+        .next()
+        .and_then(|load| load.parse::<f64>().ok());
+    if let Some(load) = load.filter(|load| *load > cores / 2.0) {
+        println!("busy      load {load}: only the ratios mean something, and less than usual");
+    }
+}
+
+/// The first two words of the first line that it prints.
+fn said(command: &mut Command) -> String {
+    let Ok(output) = command.current_dir(env!("CARGO_MANIFEST_DIR")).output() else {
+        return String::new();
+    };
+    let text = String::from_utf8_lossy(&output.stdout);
+    let words: Vec<&str> = text.split_whitespace().take(2).collect();
+    words.join(" ")
+}

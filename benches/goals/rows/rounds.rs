@@ -1,0 +1,138 @@
+//! What a round with a tool costs: by itself, and with a script in it.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use super::Contest;
+use crate::block::{Block, Run, wall};
+use crate::child::Contender;
+use crate::replies::{ROUNDS, Reply, SKILL};
+use crate::report::{Line, Unit};
+use crate::world::{World, on_path};
+
+/// What a round of a run with many costs by itself: the run's time without that of a run
+/// with a single answer. The server tells how long it worked, and that is taken off; waking
+/// each other up is not.
+fn own(runs: &[Run]) -> f64 {
+    let [many, one] = [0, 1].map(|place| runs[place].cost.wall - runs[place].tally.served_ms);
+    (many - one) / u32::try_from(ROUNDS).map_or(1.0, f64::from)
+}
+
+/// Rounds with the cheapest tool.
+pub fn tool_loop(world: &mut World) -> Result<Vec<Line>, String> {
+    let said = format!("{}\n", Reply::short().text);
+    let contenders = [
+        world.ours("loop", 10)?.demand(said.as_bytes())?,
+        world.ours("short", 10)?.demand(said.as_bytes())?,
+        world.no_op(),
+    ];
+    let block = Block::run(&contenders, world.turns(60), &mut world.server)?;
+    let most = |of: fn(&Run) -> u64| block.most(|runs| of(&runs[0]));
+    let requests = most(|run| run.tally.requests);
+    if requests != ROUNDS as u64 + 1 {
+        return Err(format!("a run of {ROUNDS} rounds made {requests} requests"));
+    }
+    let connections = u32::try_from(most(|run| run.tally.connections));
+    let connections = connections.map_or(f64::INFINITY, f64::from);
+    let ratio = block.median(|runs| own(runs) / runs[2].cost.wall);
+    let line = Line::new(
+        "loop",
+        "own time a round, of 20",
+        Unit::Milliseconds,
+        Ok(block.median(own)),
+    );
+    Ok(vec![
+        line.against("no-op", block.typical(2, wall), ratio)
+            .at_most(0.3),
+        Line::new(
+            "loop",
+            "connections for 21 requests",
+            Unit::Count,
+            Ok(connections),
+        )
+        .at_most(1.0),
+    ])
+}
+
+/// Scripts, beside the interpreter with the same script, environment and folder: in the rounds
+/// of a conversation, and by hand, where a whole start of ours comes on top.
+pub fn python(world: &mut World) -> Result<Vec<Line>, String> {
+    let rounds = "a round with run_python_script, beyond the interpreter";
+    let by_hand = "tool run_python_script, beyond the interpreter";
+    let Some(python) = interpreter(world) else {
+        let why = "there is no python3 on PATH that makes a venv";
+        let lacking =
+            |name| Line::new("python", name, Unit::Milliseconds, Err(why.into())).at_most(1.5);
+        return Ok(vec![lacking(rounds), lacking(by_hand)]);
+    };
+    let skills = world.skills(10)?;
+    let call = |script: &str| {
+        let json = json!({"skill_name": SKILL, "script": script});
+        let ours = world.bare(&world.binary).env("SKILLS_FOLDER_PATH", &skills);
+        let ours = ours.env("SCRIPT_PYTHON", &python);
+        ours.args([
+            "--no-env-file",
+            "tool",
+            "run_python_script",
+            &json.to_string(),
+        ])
+    };
+    let environment = printed(&call(
+        "import json, os; print(json.dumps(dict(os.environ)))",
+    ))?;
+    let environment: Value =
+        serde_json::from_str(&environment).map_err(|error| error.to_string())?;
+    let script = world.new_folder("scripts")?.join("script.py");
+    std::fs::write(&script, "print(7)").map_err(|error| error.to_string())?;
+    let mut alone = Contender::new("python3", &python, &skills.join(SKILL)).args([script]);
+    for (name, value) in environment.as_object().into_iter().flatten() {
+        alone = alone.env(name, value.as_str().unwrap_or_default());
+    }
+    let alone = alone.demand(b"7\n")?;
+    let ours = call("print(7)");
+    if printed(&ours)? != "7\n" {
+        return Err("the script did not print what it should".into());
+    }
+    let line = |name, block: &Block, place: usize, beyond: &dyn Fn(&[Run]) -> f64| {
+        let ratio = block.median(|runs| beyond(runs) / runs[place].cost.wall + 1.0);
+        Line::new("python", name, Unit::Milliseconds, Ok(block.median(beyond)))
+            .against("python3", block.typical(place, wall), ratio)
+            .at_most(1.5)
+    };
+    let scripts = world.ours("scripts", 10)?.env("SCRIPT_PYTHON", &python);
+    let said = format!("{}\n", Reply::short().text);
+    let contenders = [
+        scripts.demand(said.as_bytes())?,
+        world.ours("short", 10)?,
+        alone.clone(),
+    ];
+    let block = Block::run(&contenders, world.turns(10), &mut world.server)?;
+    let contest = Contest::run(world, ours, Ok(alone), 60)?;
+    Ok(vec![
+        line(rounds, &block, 2, &|runs| own(runs) - runs[2].cost.wall),
+        line(by_hand, &contest.block, 1, &|runs| {
+            runs[0].cost.wall - runs[1].cost.wall
+        }),
+    ])
+}
+
+/// What the script of a call printed.
+fn printed(call: &Contender) -> Result<String, String> {
+    let result: Value =
+        serde_json::from_slice(&call.output()?).map_err(|error| error.to_string())?;
+    let printed = result["stdout"].as_str();
+    Ok(printed
+        .ok_or_else(|| format!("no result of a script: {result}"))?
+        .to_string())
+}
+
+/// A venv's, as skills have it: what others installed, and what of that is loaded at every
+/// start, is not in it. Not `python3` itself, which may be a version manager's shim.
+fn interpreter(world: &World) -> Option<PathBuf> {
+    let python = on_path("python3")?;
+    let venv = world.new_folder("venv").ok()?;
+    let made = world.bare(&python).args(["-m", "venv", "--without-pip"]);
+    made.args([&venv]).output().ok()?;
+    Some(venv.join("bin/python3"))
+}

@@ -1,0 +1,252 @@
+//! What the contenders find: a folder with an empty home and generated skills, the
+//! server, and how each program is called.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::child::Contender;
+use crate::replies::{READ_FILE, SKILL};
+use crate::server::{Server, certificate_file};
+
+/// How often: full, or once and quickly to see that all of it works.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Effort {
+    /// As many turns as a steady median needs.
+    Full,
+    /// Two turns of everything.
+    Quick,
+}
+
+/// Everything that the rows use.
+pub struct World {
+    /// The program that is measured.
+    pub binary: PathBuf,
+    /// Answers everybody.
+    pub server: Server,
+    /// How long each row may take.
+    pub effort: Effort,
+    /// A program that does nothing, and is as small and static as programs are.
+    pub no_op: PathBuf,
+    curl: Option<PathBuf>,
+    folder: PathBuf,
+}
+
+impl World {
+    /// Makes the folder, and the program that does nothing; starts the server.
+    pub fn new(binary: PathBuf, effort: Effort) -> Result<World, String> {
+        let root = Path::new(env!("CARGO_TARGET_TMPDIR"));
+        remove_what_is_left(root);
+        let folder = root.join(format!("goals-{}", std::process::id()));
+        let failed = |error| format!("failed to make the benchmark's folder: {error}");
+        fs::create_dir_all(folder.join("home")).map_err(failed)?;
+        let no_op = compile_no_op(&folder)?;
+        Ok(World {
+            binary,
+            server: Server::start()
+                .map_err(|error| format!("failed to start the server: {error}"))?,
+            effort,
+            no_op,
+            curl: on_path("curl"),
+            folder,
+        })
+    }
+
+    /// The number of turns where so many make a steady median.
+    pub fn turns(&self, full: usize) -> usize {
+        match self.effort {
+            Effort::Full => full,
+            Effort::Quick => 2,
+        }
+    }
+
+    /// Where the contenders run: an empty folder.
+    pub fn home(&self) -> PathBuf {
+        self.folder.join("home")
+    }
+
+    /// A new, empty folder.
+    pub fn new_folder(&self, name: &str) -> Result<PathBuf, String> {
+        let folder = self.folder.join(name);
+        let made = fs::create_dir_all(&folder);
+        made.map_err(|error| format!("failed to make a folder: {error}"))?;
+        Ok(folder)
+    }
+
+    /// A folder of so many skills, each with a document of 4 KB; one has a file to read.
+    pub fn skills(&self, count: usize) -> Result<PathBuf, String> {
+        let root = self.folder.join(format!("skills-{count}"));
+        if root.exists() {
+            return Ok(root);
+        }
+        let write = |number: usize| {
+            let folder = root.join(format!("skill-{number:05}"));
+            fs::create_dir_all(&folder)?;
+            fs::write(folder.join("SKILL.md"), document(number))
+        };
+        let note = root.join(SKILL).join(READ_FILE);
+        let made = (0..count).try_for_each(write);
+        let made = made.and_then(|()| fs::write(note, "One line of a note.\n".repeat(40)));
+        made.map_err(|error| format!("failed to write skills: {error}"))?;
+        Ok(root)
+    }
+
+    /// The program as a script calls it: no standard input, no lines about tools, no `.env`.
+    /// It has an empty home, an endpoint, a key and this many skills; and `PATH`, as without
+    /// a Python it would offer fewer tools.
+    pub fn ours(&self, scenario: &str, skills: usize) -> Result<Contender, String> {
+        self.ours_at(
+            &format!("http://127.0.0.1:{}", self.server.http_port),
+            scenario,
+            skills,
+        )
+    }
+
+    /// The same over https; the certificate's issuer is named in a file.
+    pub fn ours_by_tls(&self, skills: usize) -> Result<Contender, String> {
+        let address = format!("https://127.0.0.1:{}", self.server.https_port);
+        let ours = self.ours_at(&address, "short", skills)?;
+        Ok(ours.env("SSL_CERT_FILE", certificate_file("ca.pem")))
+    }
+
+    fn ours_at(&self, address: &str, scenario: &str, skills: usize) -> Result<Contender, String> {
+        Ok(self
+            .bare(&self.binary)
+            .env("SKILLS_FOLDER_PATH", self.skills(skills)?)
+            .env("LLM_API_BASE_URL", format!("{address}/{scenario}/v1"))
+            .env("LLM_MODEL_NAME", "bench")
+            .env("LLM_API_KEY", "sk-bench")
+            .args(["-n", "-q", "--no-env-file", "hi"]))
+    }
+
+    /// The program with nothing but its home and `PATH`.
+    pub fn bare(&self, binary: &Path) -> Contender {
+        Contender::new("ours", binary, &self.home())
+            .env("HOME", self.home())
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+    }
+
+    /// curl with the smallest request that gets the same reply, without its own
+    /// configuration. `-N`: it writes what it has, as we do on a terminal.
+    pub fn curl(&self, scenario: &str) -> Result<Contender, String> {
+        self.curl_at(&format!(
+            "http://127.0.0.1:{}/{scenario}",
+            self.server.http_port
+        ))
+    }
+
+    /// The same over https. It reads one certificate, not the system's bundle, which alone
+    /// would take it several milliseconds.
+    pub fn curl_by_tls(&self) -> Result<Contender, String> {
+        let curl = self.curl_at(&format!(
+            "https://127.0.0.1:{}/short",
+            self.server.https_port
+        ))?;
+        Ok(curl.args(["--cacert"]).args([certificate_file("ca.pem")]))
+    }
+
+    fn curl_at(&self, address: &str) -> Result<Contender, String> {
+        let curl = self.curl.as_ref().ok_or("there is no curl on PATH")?;
+        let body = r#"{"model":"bench","stream":true,"messages":[{"role":"user","content":"hi"}]}"#;
+        Ok(Contender::new("curl", curl, &self.home())
+            .env("HOME", self.home())
+            .args(["-q", "-sS", "-N", "--fail", "--data-raw", body])
+            .args(["-H", "Content-Type: application/json"])
+            .args(["-H", "Authorization: Bearer sk-bench"])
+            .args([format!("{address}/v1/chat/completions")]))
+    }
+
+    /// What it costs to run any program at all.
+    pub fn no_op(&self) -> Contender {
+        Contender::new("no-op", &self.no_op, &self.home())
+    }
+
+    /// What it costs to read the first 4 KB of every document: this program, in another part.
+    pub fn reader(&self, skills: &Path) -> Result<Contender, String> {
+        let this = std::env::current_exe().map_err(|error| error.to_string())?;
+        let reader = Contender::new("read 4 KB", &this, &self.home());
+        Ok(reader.args(["--read"]).args([skills]))
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// Folders of runs that were interrupted: large, and of no use to anybody.
+fn remove_what_is_left(root: &Path) {
+    for entry in fs::read_dir(root).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let process = name.to_str().and_then(|name| name.strip_prefix("goals-"));
+        if process.is_some_and(|process| !Path::new("/proc").join(process).exists()) {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+/// A document as they are: a description of some 100 characters, and 4 KB in all.
+fn document(number: usize) -> String {
+    let description = format!(
+        "Converts measurements of kind {number} between metric and imperial units. \
+         Use when a question names two units."
+    );
+    let head = format!("---\nname: skill-{number:05}\ndescription: {description}\n---\n");
+    head + &"Take the factor from the table, multiply once, round at the end.\n".repeat(60)
+}
+
+/// Reads the first 4 KB of every document in the folder.
+pub fn read_all(folder: &Path) -> std::io::Result<()> {
+    use std::io::Read;
+    let mut buffer = vec![0; 4 << 10];
+    let mut total = 0;
+    for entry in fs::read_dir(folder)? {
+        let mut file = fs::File::open(entry?.path().join("SKILL.md"))?;
+        total += file.read(&mut buffer)?;
+    }
+    println!("{total}");
+    Ok(())
+}
+
+/// The program of this name that a shell would run.
+pub fn on_path(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    let mut places = std::env::split_paths(&path).map(|folder| folder.join(name));
+    places.find(|place| place.is_file())
+}
+
+/// Static: with musl where that target is installed, else with the usual libc.
+fn compile_no_op(folder: &Path) -> Result<PathBuf, String> {
+    let source = folder.join("no_op.rs");
+    let program = folder.join("no_op");
+    fs::write(&source, "fn main() {}\n").map_err(|error| error.to_string())?;
+    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let target = format!("{}-unknown-linux-musl", std::env::consts::ARCH);
+    let mut last = String::new();
+    for target in [Some(target), None] {
+        let mut command = Command::new(&rustc);
+        command.args([
+            "--edition",
+            "2024",
+            "-O",
+            "-C",
+            "panic=abort",
+            "-C",
+            "strip=symbols",
+        ]);
+        command.args(["-C", "target-feature=+crt-static"]);
+        if let Some(target) = target {
+            command.args(["--target", &target]);
+        }
+        let output = command.arg("-o").arg(&program).arg(&source).output();
+        let output = output.map_err(|error| format!("failed to start rustc: {error}"))?;
+        if output.status.success() {
+            return Ok(program);
+        }
+        last = String::from_utf8_lossy(&output.stderr).into_owned();
+    }
+    Err(format!(
+        "failed to compile the program that does nothing: {last}"
+    ))
+}
