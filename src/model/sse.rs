@@ -123,7 +123,7 @@ impl Splitter {
 }
 
 fn line_end(bytes: &[u8]) -> Option<usize> {
-    bytes.iter().position(|&byte| matches!(byte, b'\n' | b'\r'))
+    memchr::memchr2(b'\n', b'\r', bytes)
 }
 
 #[cfg(test)]
