@@ -9,6 +9,7 @@ use crate::event::Listener;
 use crate::message::{Assistant, Message};
 use crate::tool::{ToolDefinition, Usage};
 
+mod alike;
 mod body;
 mod calls;
 mod dialect;

@@ -10,6 +10,7 @@ use crate::bounded;
 use crate::event::{Event, Listener};
 use crate::limits;
 use crate::message::Assistant;
+use crate::model::alike::Form;
 use crate::model::calls::Calls;
 use crate::model::finish::judge;
 use crate::model::mend::mend;
@@ -61,6 +62,8 @@ pub struct Assembler {
     elsewhere: Calls,
     elsewhere_choice: Option<u64>,
     pieces: Pieces,
+    /// The form of the events that bring text alone.
+    form: Form,
     /// The index of the choice that is read.
     choice: Option<u64>,
     finish: Option<String>,
@@ -132,13 +135,22 @@ impl Assembler {
         if self.done || data.is_empty() || data.starts_with(b":") || is_beat(data) {
             return Ok(None);
         }
+        if let Some(text) = self.form.text(data) {
+            self.take_text_alone(&text.text(), listener)?;
+            return Ok(None);
+        }
         // Several values in one event come from gateways that glue frames.
         let mut chunks = serde_json::Deserializer::from_slice(data).into_iter::<Chunk<'_>>();
         loop {
             let start = chunks.byte_offset();
             match chunks.next() {
                 None => return Ok(None),
-                Some(Ok(chunk)) => self.take_chunk(chunk, listener)?,
+                Some(Ok(chunk)) => {
+                    if start == 0 && chunks.byte_offset() == data.len() {
+                        self.form.learn(data, &chunk);
+                    }
+                    self.take_chunk(chunk, listener)?;
+                }
                 Some(Err(error)) => return self.take_mended(&data[start..], &error, listener),
             }
         }
@@ -197,16 +209,17 @@ impl Assembler {
         }
         self.usage = chunk.usage.usage().or(self.usage);
         // One answer was asked for; of several only the first to come counts.
-        let is_ours = |choice: &Choice<'_>| match (self.choice, choice.index.number()) {
-            (Some(known), Some(index)) => known == index,
-            _ => true,
-        };
-        let (mut ours, others): (Vec<_>, Vec<_>) =
-            chunk.choices.items.into_iter().partition(is_ours);
-        let mut ours = ours.drain(..);
-        let choice = ours.next();
-        for other in ours.chain(others) {
-            self.take_elsewhere(&other)?;
+        let mut choice = None;
+        for candidate in chunk.choices.items {
+            let is_ours = match (self.choice, candidate.index.number()) {
+                (Some(known), Some(index)) => known == index,
+                _ => true,
+            };
+            if choice.is_none() && is_ours {
+                choice = Some(candidate);
+            } else {
+                self.take_elsewhere(&candidate)?;
+            }
         }
         let Some(choice) = choice else {
             return Ok(());
@@ -248,7 +261,7 @@ impl Assembler {
         if *self.elsewhere_choice.get_or_insert(index) != index {
             return Ok(());
         }
-        let message = choice.message.as_ref().unwrap_or(&choice.delta);
+        let message = choice.message.as_deref().unwrap_or(&choice.delta);
         let calls = &message.tool_calls.items;
         for (position, call) in calls.iter().enumerate() {
             self.elsewhere.take(call, position, calls.len())?;
@@ -274,17 +287,8 @@ impl Assembler {
         if let Loose::Other(extra) = &delta.extra_content {
             self.extra_content = Some(extra.clone());
         }
-        let mut resent = std::mem::take(&mut self.resent);
-        let mut result = Ok(());
-        let mut take = |text: &str| {
-            if result.is_ok() && !text.is_empty() {
-                result = self.take_text(text, listener);
-            }
-        };
-        resent.feed(&delta.content.text(), &mut take);
-        take(&delta.refusal.text());
-        self.resent = resent;
-        result?;
+        self.take_content(&delta.content.text(), listener)?;
+        self.take_text(&delta.refusal.text(), listener)?;
         let calls = &delta.tool_calls;
         if calls.is_cut {
             return Err(Fault::TooMany("calls"));
@@ -329,7 +333,30 @@ impl Assembler {
         Ok(())
     }
 
+    /// What an event of the known form brings.
+    fn take_text_alone(&mut self, text: &str, listener: &mut Listener<'_>) -> Result<(), Fault> {
+        self.pieces.text |= !text.is_empty();
+        self.take_content(text, listener)?;
+        self.take_finish("", !text.is_empty());
+        Ok(())
+    }
+
+    fn take_content(&mut self, text: &str, listener: &mut Listener<'_>) -> Result<(), Fault> {
+        let mut resent = std::mem::take(&mut self.resent);
+        let mut result = Ok(());
+        resent.feed(text, &mut |text| {
+            if result.is_ok() {
+                result = self.take_text(text, listener);
+            }
+        });
+        self.resent = resent;
+        result
+    }
+
     fn take_text(&mut self, text: &str, listener: &mut Listener<'_>) -> Result<(), Fault> {
+        if text.is_empty() {
+            return Ok(());
+        }
         let mut think = std::mem::take(&mut self.think);
         let mut result = Ok(());
         think.feed(text, &mut |piece| {
@@ -491,6 +518,31 @@ mod tests {
         assert!(assemble(&[half, length]).unwrap().message.calls.is_empty());
         assert!(assemble(&[half, stop]).unwrap().message.calls.is_empty());
         assert!(assemble(&[half]).unwrap().message.calls.is_empty());
+    }
+
+    #[test]
+    fn a_piece_of_the_known_form_counts_as_any_other() {
+        let piece = |text: &str| format!(r#"{{"choices":[{{"delta":{{"content":"{text}"}}}}]}}"#);
+        let (empty, text) = (piece(""), piece("b"));
+        let stop = r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#;
+        let whole = r#"{"choices":[{"message":{"content":"b"},"finish_reason":"stop"}]}"#;
+        let table: &[(&[&str], Finish, &str)] = &[
+            (&[&empty, &text, stop], Finish::Complete, "b"),
+            (&[&empty, &text, whole], Finish::Complete, "b"),
+            (&[&empty, stop, &text], Finish::Cut, "b"),
+            (&[&empty, stop, &empty], Finish::Complete, ""),
+            (&[&empty, "[DONE]", &text], Finish::Complete, ""),
+            (
+                &[&empty, &text, &piece("bc"), &piece("bcd")],
+                Finish::Cut,
+                "bcd",
+            ),
+        ];
+        for (chunks, finish, content) in table {
+            let reply = assemble(chunks).unwrap();
+            let got = (reply.finish, reply.message.content.as_str());
+            assert_eq!(got, (*finish, *content), "{chunks:?}");
+        }
     }
 
     #[test]

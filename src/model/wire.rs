@@ -37,6 +37,38 @@ pub struct Chunk<'c> {
     pub r#type: Loose<'c>,
 }
 
+impl Chunk<'_> {
+    /// The text that it brings, as it stands in the event, if it brings nothing
+    /// else.
+    pub fn only_text(&self) -> Option<&str> {
+        let [choice] = self.choices.items.as_slice() else {
+            return None;
+        };
+        let delta = &choice.delta;
+        let Loose::Text(Cow::Borrowed(text)) = delta.content else {
+            return None;
+        };
+        let others = [
+            &self.usage,
+            &self.error,
+            &choice.finish_reason,
+            &choice.usage,
+            &choice.error,
+            &delta.refusal,
+            &delta.reasoning_content,
+            &delta.reasoning,
+            &delta.reasoning_text,
+            &delta.reasoning_details,
+            &delta.extra_content,
+        ];
+        let is_alone = others.into_iter().all(Loose::is_empty)
+            && self.object.text() != "error"
+            && choice.message.is_none()
+            && delta.tool_calls.items.is_empty();
+        is_alone.then_some(text)
+    }
+}
+
 #[derive(Debug, Default, serde::Deserialize)]
 #[serde(default)]
 pub struct Choice<'c> {
@@ -45,7 +77,7 @@ pub struct Choice<'c> {
     #[serde(borrow, deserialize_with = "null_is_default")]
     pub delta: Delta<'c>,
     #[serde(borrow)]
-    pub message: Option<Delta<'c>>,
+    pub message: Option<Box<Delta<'c>>>,
     #[serde(borrow)]
     pub finish_reason: Loose<'c>,
     #[serde(borrow)]
@@ -141,10 +173,12 @@ impl<'de, T: Deserialize<'de>, const MOST: usize> Deserialize<'de> for Few<T, MO
             fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Few<T, MOST>, A::Error> {
                 let mut few = Few::default();
                 while few.items.len() < MOST {
-                    match list.next_element()? {
-                        Some(item) => few.items.push(item),
-                        None => return Ok(few),
-                    }
+                    let Some(item) = list.next_element()? else {
+                        return Ok(few);
+                    };
+                    // Most lists have one: room for four would be pages for each event.
+                    few.items.reserve_exact(usize::from(few.items.is_empty()));
+                    few.items.push(item);
                 }
                 while list.next_element::<IgnoredAny>()?.is_some() {
                     few.is_cut = true;
@@ -224,6 +258,15 @@ impl Loose<'_> {
             Loose::Other(Value::Object(fields)) => !fields.is_empty(),
             Loose::Other(Value::Array(items)) => !items.is_empty(),
             Loose::Other(_) => true,
+        }
+    }
+
+    /// Whether nothing stands there.
+    pub fn is_empty(&self) -> bool {
+        match self {
+            Loose::Null => true,
+            Loose::Text(text) => text.is_empty(),
+            Loose::Other(_) => false,
         }
     }
 
