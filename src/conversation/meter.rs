@@ -1,6 +1,8 @@
 //! How many tokens a conversation has, as far as that can be known without
 //! the model's own tokenizer: bytes, corrected by what the endpoint reports.
 
+use serde_json::Value;
+
 use crate::limits;
 use crate::message::{Image, Message};
 use crate::model::is_thought;
@@ -35,8 +37,8 @@ impl Meter {
     /// From now on these tools go with every request.
     pub fn offer(&mut self, tools: &[ToolDefinition]) {
         let bytes = |tool: &ToolDefinition| {
-            let parameters = tool.parameters.to_string().len();
-            CALL_BYTES + length(&tool.name) + length(&tool.description) + parameters as u64
+            let words = length(&tool.name) + length(&tool.description);
+            CALL_BYTES + words + json(&tool.parameters)
         };
         self.tools = tools.iter().map(bytes).sum();
     }
@@ -255,7 +257,7 @@ pub fn of_message(message: &Message, is_of_turn: bool) -> u64 {
                     .opaque
                     .iter()
                     .filter(|(name, _)| is_of_turn || !is_thought(name))
-                    .map(|(_, value)| value.to_string().len() as u64);
+                    .map(|(_, value)| json(value));
                 let calls = said.calls.iter().map(|call| {
                     CALL_BYTES + length(&call.id) + length(&call.name) + length(&call.arguments)
                 });
@@ -268,6 +270,23 @@ pub fn of_message(message: &Message, is_of_turn: bool) -> u64 {
                 ..
             } => length(call_id) + length(content) + images(image.as_slice()),
         }
+}
+
+/// What a value is as JSON, but for what is escaped in it: nothing is written to be
+/// measured.
+fn json(value: &Value) -> u64 {
+    match value {
+        Value::Null | Value::Bool(_) => 4,
+        Value::Number(number) => length(&number.to_string()),
+        Value::String(text) => length(text) + 2,
+        Value::Array(items) => 1 + items.iter().map(|item| json(item) + 1).sum::<u64>(),
+        Value::Object(fields) => {
+            let fields = fields.iter();
+            1 + fields
+                .map(|(name, value)| length(name) + 4 + json(value))
+                .sum::<u64>()
+        }
+    }
 }
 
 fn length(text: &str) -> u64 {
