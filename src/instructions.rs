@@ -177,32 +177,31 @@ fn about_paths(parts: &Parts<'_>) -> String {
 
 /// One line a skill, within the budget.
 fn list(skills: &[&Summary], budget: usize) -> String {
-    let lines = |most: usize| -> String { skills.iter().map(|skill| line(skill, most)).collect() };
-    let all_fit = |most: usize| {
-        let mut bytes = 0;
-        skills.iter().all(|skill| {
-            bytes += line(skill, most).len();
-            bytes <= budget
-        })
+    let fitting = |most: usize, budget: usize| {
+        let mut lines = String::new();
+        let all_fit = skills.iter().all(|skill| {
+            lines += &line(skill, most);
+            lines.len() <= budget
+        });
+        all_fit.then_some(lines)
     };
-    if all_fit(limits::DESCRIPTION_BYTES) {
-        return lines(limits::DESCRIPTION_BYTES);
+    if let Some(lines) = fitting(limits::DESCRIPTION_BYTES, budget) {
+        return lines;
     }
     let budget = budget.saturating_sub(SHORTENED.len());
-    if !all_fit(limits::DESCRIPTION_BYTES_LEAST) {
+    let Some(mut lines) = fitting(limits::DESCRIPTION_BYTES_LEAST, budget) else {
         return names(skills, budget);
-    }
+    };
     // The longest descriptions that let all of them in: `fits` does, `beyond` does not.
     let (mut fits, mut beyond) = (limits::DESCRIPTION_BYTES_LEAST, limits::DESCRIPTION_BYTES);
     while beyond - fits > 1 {
         let middle = usize::midpoint(fits, beyond);
-        if all_fit(middle) {
-            fits = middle;
-        } else {
-            beyond = middle;
+        match fitting(middle, budget) {
+            Some(longer) => (fits, lines) = (middle, longer),
+            None => beyond = middle,
         }
     }
-    SHORTENED.to_string() + &lines(fits)
+    SHORTENED.to_string() + &lines
 }
 
 const SHORTENED: &str = "(shortened; list_skills gives whole descriptions)\n";
