@@ -230,13 +230,12 @@ impl Output {
     /// The answer is complete. On a terminal it is there already, and records
     /// bring it with the turn's result.
     pub fn answer(&mut self, text: &str) {
-        let text = self.masked(text).into_owned();
+        let text = self.secrets.mask(text);
         self.reports().for_each(|report| report.answer(&text));
         if self.streams {
             self.close_line();
         } else if self.format == Format::Text {
-            self.stdout.write(&text);
-            self.stdout.write("\n");
+            self.stdout.write_line(&text);
         }
     }
 

@@ -77,6 +77,14 @@ impl Stdout {
         }
     }
 
+    /// Writes it as a line, a short one at once.
+    pub fn write_line(&mut self, text: &str) {
+        let rest = text.len() % limits::STDOUT_PIECE_BYTES;
+        let (pieces, rest) = text.split_at(text.floor_char_boundary(text.len() - rest));
+        self.write(pieces);
+        self.write(&format!("{rest}\n"));
+    }
+
     /// Whether the reader went away.
     pub fn is_unread(&self) -> bool {
         let kind = self.failure.as_ref().map(io::Error::kind);
