@@ -84,17 +84,19 @@ fn section(help: &mut String, title: &str, rows: impl Iterator<Item = (String, S
 
 /// Lines of whole words, each at most `room` characters if its words are.
 fn wrap(text: &str, room: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
+    let (mut lines, mut width) = (vec![String::new()], 0);
     for word in text.split(' ') {
-        let line = lines.len() - 1;
-        let is_full = lines[line].chars().count() + 1 + word.chars().count() > room;
-        match lines[line].is_empty() {
-            true => lines[line].push_str(word),
-            false if is_full => lines.push(word.to_string()),
-            false => {
-                lines[line].push(' ');
-                lines[line].push_str(word);
-            }
+        let more = word.chars().count();
+        let last = lines.len() - 1;
+        if lines[last].is_empty() {
+            (lines[last], width) = (word.to_string(), more);
+        } else if width + 1 + more > room {
+            lines.push(word.to_string());
+            width = more;
+        } else {
+            lines[last].push(' ');
+            lines[last].push_str(word);
+            width += 1 + more;
         }
     }
     lines
