@@ -157,9 +157,21 @@ impl Frontmatter {
         is_prose.then_some(inner.trim_end())
     }
 
+    /// Whether a field as text is not empty.
+    fn says(&self, key: &str) -> bool {
+        match self.fields.get(key) {
+            Some(Value::String(text)) => !text.trim().is_empty(),
+            Some(Value::Number(_) | Value::Bool(_)) => true,
+            _ => false,
+        }
+    }
+
     /// The skill's name for itself, if it has one.
     pub fn name(&self) -> Option<String> {
-        self.text("name").and_then(|text| non_empty(&text))
+        match self.fields.get("name") {
+            Some(Value::String(name)) => non_empty(name),
+            _ => self.text("name"),
+        }
     }
 
     /// What the skill does and when to use it. A list is taken as one text: as it
@@ -236,7 +248,7 @@ impl Frontmatter {
     /// Judges the fields that every skill needs.
     fn check(&mut self, source: &str, first_line: usize) {
         let line_of = |front: &Self, key: &str| front.line_of(key, source, first_line);
-        if self.name().is_none() {
+        if !self.says("name") {
             self.find(
                 line_of(self, "name"),
                 Severity::Error,
@@ -244,7 +256,7 @@ impl Frontmatter {
                 "missing field 'name'",
             );
         }
-        if self.description().is_none() {
+        if !self.says("description") && self.description().is_none() {
             let message = "missing field 'description'";
             self.find(
                 line_of(self, "description"),

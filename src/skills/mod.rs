@@ -171,5 +171,6 @@ impl Skills {
 
 /// Whether a name can be that of a skill's folder.
 fn is_skill_name(name: &str) -> bool {
-    !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\0']) && name.len() <= 255
+    let is_part = !name.bytes().any(|byte| matches!(byte, b'/' | 0));
+    !name.is_empty() && !name.starts_with('.') && is_part && name.len() <= 255
 }

@@ -26,9 +26,9 @@ pub fn trim_start(document: &str) -> &str {
 /// What stands in a code fence that begins with frontmatter: documents that
 /// were copied out of a chat, fence and all.
 pub fn in_code_fence(text: &str) -> Option<&str> {
-    let (fence, inside) = text.split_once('\n')?;
+    let (_, inside) = text.strip_prefix("```")?.split_once('\n')?;
     let (dashes, source) = inside.split_once('\n')?;
-    let is_it = fence.starts_with("```") && dashes.trim_end() == "---" && begins_with_key(source);
+    let is_it = dashes.trim_end() == "---" && begins_with_key(source);
     is_it.then_some(inside)
 }
 
@@ -42,7 +42,8 @@ pub fn find_fence(
 ) -> Option<(usize, usize)> {
     let mut at = start;
     for line in document[start..].split_inclusive('\n') {
-        if line.trim_end() == marks && (is_whole || line.ends_with('\n')) {
+        if line.starts_with(marks) && line.trim_end() == marks && (is_whole || line.ends_with('\n'))
+        {
             let before = &document[start..at];
             let source = before.strip_suffix('\n').unwrap_or(before);
             let source = source.strip_suffix('\r').unwrap_or(source);

@@ -127,6 +127,11 @@ pub fn normalize(text: &str) -> Cow<'_, str> {
 /// The first character that YAML does not allow, or takes for a line end where
 /// people see none; with its line.
 pub fn find_odd_character(text: &str) -> Option<(usize, char)> {
+    // Nearly all text is made of these, and bytes are looked at faster.
+    let is_usual = |byte| matches!(byte, b' '..=b'~' | b'\n');
+    if text.bytes().all(is_usual) {
+        return None;
+    }
     let odd = |c: char| match c {
         '\t' | '\n' | '\r' | ' '..='~' => false,
         '\u{2028}' | '\u{2029}' | '\u{fffe}' | '\u{ffff}' => true,

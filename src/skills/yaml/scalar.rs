@@ -20,7 +20,7 @@ pub(super) fn typed(text: &str) -> Option<Value> {
         }
         _ => {}
     }
-    if !text.starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c)) {
+    if !text.starts_with(['+', '-', '.']) && !text.starts_with(|c: char| c.is_ascii_digit()) {
         return None;
     }
     integer(text).or_else(|| float(text)).map(Value::Number)
@@ -57,6 +57,10 @@ pub(super) fn core(text: &str) -> Option<Value> {
 
 /// Why readers such as `PyYAML` stop at this plain text, if they do.
 pub(super) fn objection(text: &str) -> Option<&'static str> {
+    // What begins with a letter, as most texts do, means nothing else anywhere.
+    if text.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        return None;
+    }
     let (_, digits) = split_sign(text);
     match text {
         "=" | "<<" => Some("`=` and `<<` without quotes have a meaning of their own"),

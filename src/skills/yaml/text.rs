@@ -40,9 +40,17 @@ impl Reader<'_> {
 
     /// Reads plain text up to what ends it on this line.
     fn plain_line(&mut self, in_flow: bool) -> Result<&str, Fault> {
+        let is_usual = |byte: &u8| byte.is_ascii_alphanumeric() || *byte >= 0x80;
         let start = self.mark.at;
         let mut end = start;
         loop {
+            // Most of it is words, which end nothing.
+            let rest = &self.bytes[self.mark.at..];
+            let word = rest.iter().take_while(|byte| is_usual(byte)).count();
+            if word > 0 {
+                self.advance(word);
+                end = self.mark.at;
+            }
             match self.peek() {
                 None | Some(b'\n') => break,
                 Some(b' ') => {
