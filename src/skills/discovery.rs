@@ -6,7 +6,7 @@
 //! frontmatter is read.
 
 use std::collections::{HashMap, HashSet};
-use std::ffi::CString;
+use std::ffi::CStr;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -90,7 +90,7 @@ impl Reading {
         };
         self.problems.extend(listing.problems);
         let root = Root::open(folder);
-        let mut fresh = Vec::new();
+        let mut fresh = Vec::with_capacity(listing.names.len());
         for name in listing.names {
             if self.is_taken(folder, &name) {
                 self.tell_hidden(folder, &name);
@@ -121,7 +121,8 @@ impl Reading {
         };
         self.skills
             .retain(|found| found.state == State::Full || !is_fresh(found.name()));
-        self.skills.append(&mut fresh);
+        fresh.append(&mut self.skills);
+        self.skills = fresh;
         self.skills.sort_unstable_by(|a, b| a.name().cmp(b.name()));
     }
 
@@ -190,8 +191,9 @@ impl Reading {
     /// None: the folder has gone since its name was read.
     fn look_into(&mut self, root: &Root, folder: &Path, name: &str) -> Option<Found> {
         // The usual case at the least cost; what is unusual is looked at closely.
-        let usual = CString::new(format!("{name}/{DOCUMENT}")).ok();
-        if let Some(open) = usual.and_then(|usual| root.plain_file(&usual)) {
+        let usual = [name, "/", DOCUMENT, "\0"].concat();
+        let usual = CStr::from_bytes_with_nul(usual.as_bytes()).ok();
+        if let Some(open) = usual.and_then(|usual| root.plain_file(usual)) {
             return Some(Found::full(self.summary(folder, name, DOCUMENT, &open)));
         }
         let skill = match root.linked_folder(name) {

@@ -60,6 +60,7 @@ pub(super) fn refused(
 
 /// What the beginning of a document says.
 pub(super) struct Metadata {
+    /// Without its description.
     pub matter: Frontmatter,
     pub description: String,
     /// Nothing in what was read is other than UTF-8.
@@ -88,17 +89,17 @@ fn is_text(bytes: &[u8], is_whole: bool) -> bool {
 }
 
 /// The description in the frontmatter, or the document's first line of text.
-fn described(matter: Frontmatter, document: &[u8], is_whole: bool) -> Metadata {
-    let written = matter.fields.get("description").and_then(Value::as_str);
-    let written = written.filter(|text| !text.trim().is_empty());
-    let description = written
-        .map(str::to_string)
-        .or_else(|| matter.description())
-        .or_else(|| {
-            let body = document.get(matter.body_start..).unwrap_or_default();
-            let body = String::from_utf8_lossy(body);
-            frontmatter::first_line_of_text(&body).map(str::to_string)
-        });
+fn described(mut matter: Frontmatter, document: &[u8], is_whole: bool) -> Metadata {
+    // Taken, not copied: there are thousands, and nobody asks the fields again.
+    let written = match matter.fields.get_mut("description") {
+        Some(Value::String(text)) if !text.trim().is_empty() => Some(std::mem::take(text)),
+        _ => None,
+    };
+    let description = written.or_else(|| matter.description()).or_else(|| {
+        let body = document.get(matter.body_start..).unwrap_or_default();
+        let body = String::from_utf8_lossy(body);
+        frontmatter::first_line_of_text(&body).map(str::to_string)
+    });
     let mut description = description.unwrap_or_default();
     if description.len() > limits::DESCRIPTION_KEPT_BYTES {
         let cut = text::cut_words(&description, limits::DESCRIPTION_KEPT_BYTES);

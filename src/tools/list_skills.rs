@@ -90,8 +90,10 @@ impl Tool for ListSkills {
                     description: describe(skill),
                     invoked_by: (!skill.is_for_model).then_some("the user alone"),
                 };
-                // As it is sent: a control character takes six bytes.
-                bytes += serde_json::to_string(&entry).map_or(0, |text| text.len());
+                // As it is sent: a control character takes six bytes. A structure
+                // of strings always has a JSON form.
+                let entry = serde_json::to_string(&entry).unwrap_or_default();
+                bytes += entry.len();
                 if bytes <= limits::LIST_BYTES {
                     listed.push(entry);
                 }
@@ -99,12 +101,11 @@ impl Tool for ListSkills {
         }
         let shown = listed.len();
         let note = note(shown, found, is_loose, &catalogue);
-        // A structure of strings always has a JSON form.
-        let result = serde_json::to_string(&List {
-            skills: listed,
-            note,
-        })
-        .unwrap_or_default();
+        let mut result = format!(r#"{{"skills":[{}]"#, listed.join(","));
+        if let Some(note) = note {
+            result.push_str(&format!(r#","note":{}"#, Value::from(note)));
+        }
+        result.push('}');
         let summary = match found {
             1 => "1 skill".to_string(),
             _ => format!("{found} skills"),
@@ -113,14 +114,7 @@ impl Tool for ListSkills {
     }
 }
 
-/// The result, in this order of its fields.
-#[derive(Serialize)]
-struct List<'l> {
-    skills: Vec<Listed<'l>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    note: Option<String>,
-}
-
+/// A skill, in this order of its fields.
 #[derive(Serialize)]
 struct Listed<'l> {
     name: &'l str,
