@@ -196,7 +196,8 @@ fn in_prose(line: &str, above: &str, folders: &[String], note: &mut dyn FnMut(bo
     if let Some(path) = definition(line) {
         return note(true, path);
     }
-    let is_example = is_example(line);
+    // Only code is asked about.
+    let is_example = line.contains('`') && is_example(line);
     let mut before = above;
     let spans = spans(line);
     for (at, (is_code, text)) in spans.iter().enumerate() {

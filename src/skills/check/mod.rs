@@ -112,6 +112,9 @@ fn no_skills(catalogue: &Catalogue) -> Vec<Problem> {
 /// Names the command that mends what can be mended: the rules that are broken
 /// no longer in the document as it would be written.
 fn promise(skill: &Skill, page: &Page, findings: &mut Findings) {
+    if findings.problems.is_empty() {
+        return;
+    }
     let mut after = Findings::default();
     // What is not UTF-8 was replaced to be read, and a link is not written through.
     let is_as_read = findings.problems.iter().all(|it| it.rule != "not-utf8");
