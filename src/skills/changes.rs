@@ -5,7 +5,7 @@
 //! which no program can set. On a file system of another machine, with another clock,
 //! and for what was written through memory on a `tmpfs`, it may say nothing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -70,28 +70,23 @@ impl Before {
     /// What has changed since, as paths in the skill; of a folder what is found first.
     pub fn changed(&self, skill: &Skill) -> Vec<String> {
         let after = watched(&skill.path);
-        let names: Vec<&PathBuf> = self.watched.keys().chain(after.keys()).collect();
-        let mut found: Vec<PathBuf> = names
-            .into_iter()
-            .filter_map(|name| match (self.watched.get(name), after.get(name)) {
-                (Some(State::Other(Some(before))), Some(State::Other(Some(now))))
-                    if before == now =>
-                {
-                    let inner = first_changed(now, self.moment)?;
-                    match inner.strip_prefix(now) {
-                        Ok(rest) if !rest.as_os_str().is_empty() => Some(name.join(rest)),
-                        _ => Some(name.clone()),
+        let names: BTreeSet<&PathBuf> = self.watched.keys().chain(after.keys()).collect();
+        let found =
+            names
+                .into_iter()
+                .filter_map(|name| match (self.watched.get(name), after.get(name)) {
+                    (Some(State::Other(Some(before))), Some(State::Other(Some(now))))
+                        if before == now =>
+                    {
+                        let inner = first_changed(now, self.moment)?;
+                        match inner.strip_prefix(now) {
+                            Ok(rest) if !rest.as_os_str().is_empty() => Some(name.join(rest)),
+                            _ => Some(name.clone()),
+                        }
                     }
-                }
-                (before, now) => (before != now).then(|| name.clone()),
-            })
-            .collect();
-        found.sort_unstable();
-        found.dedup();
-        found
-            .iter()
-            .map(|path| path.display().to_string())
-            .collect()
+                    (before, now) => (before != now).then(|| name.clone()),
+                });
+        found.map(|path| path.display().to_string()).collect()
     }
 }
 
