@@ -5,15 +5,16 @@ use std::ffi::OsString;
 
 use lexopt::Arg;
 
+use crate::cli::generate::{Generator, KINDS};
 use crate::cli::table::{Action, COMMANDS, Command, OPTIONS, OptionRow};
 pub use crate::cli::values::usage;
-use crate::cli::values::{filled, format, max_steps, seconds, text_value, whole_seconds};
+use crate::cli::values::{filled, max_steps, one_of, seconds, text_value, whole_seconds};
 use crate::error::{Error, Result};
 use crate::limits;
 use crate::session::check_name;
 use crate::settings;
 use crate::text;
-use crate::world::output::{Format, Verbosity};
+use crate::world::output::{FORMATS, Format, Verbosity};
 
 /// Which environment files are read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -78,7 +79,7 @@ pub struct Typed {
     pub skills_as_tools: bool,
 }
 
-/// Help and version leave before anything else can fail.
+/// Help, version and what is generated leave before anything else can fail.
 #[derive(Debug)]
 pub enum Request {
     /// Do it.
@@ -87,6 +88,8 @@ pub enum Request {
     Help,
     /// Show the version.
     Version,
+    /// Show what this writes.
+    Generate(Generator),
 }
 
 /// Takes the arguments apart; the program's name is not among them.
@@ -148,6 +151,9 @@ pub fn parse(arguments: Vec<OsString>) -> Result<Request> {
         match row.action {
             Action::Help => return Ok(Request::Help),
             Action::Version => return Ok(Request::Version),
+            Action::Generate => {
+                return one_of(row.long, value, &KINDS).map(Request::Generate);
+            }
             _ => apply(&mut typed, row, value)?,
         }
     }
@@ -183,7 +189,7 @@ fn apply(typed: &mut Typed, row: &OptionRow, value: OsString) -> Result<()> {
             typed.session = Some(name);
         }
         Action::Continue => typed.goes_on = true,
-        Action::Output => typed.format = format(row.long, value)?,
+        Action::Output => typed.format = one_of(row.long, value, &FORMATS)?,
         Action::Verbosity(verbosity) => typed.verbosity = verbosity,
         Action::NoStream => typed.stream = false,
         Action::MaxSteps => typed.max_steps = max_steps(row.long, value)?,
@@ -202,7 +208,7 @@ fn apply(typed: &mut Typed, row: &OptionRow, value: OsString) -> Result<()> {
         Action::Fix => typed.fix = true,
         Action::SkillsAsTools => typed.skills_as_tools = true,
         Action::Json => typed.format = Format::Json,
-        Action::Help | Action::Version => {}
+        Action::Generate | Action::Help | Action::Version => {}
     }
     Ok(())
 }

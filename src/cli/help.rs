@@ -4,32 +4,46 @@ use std::fmt::Write as _;
 
 use crate::cli::table::{COMMANDS, OPTIONS};
 use crate::limits;
-use crate::settings::SETTINGS;
+use crate::settings::{SETTINGS, Setting};
 
 /// The version line.
 pub const VERSION: &str = concat!("skills-runner ", env!("CARGO_PKG_VERSION"), "\n");
 
-const USAGE: &str = "\
-Give any OpenAI-compatible language model skills.
+/// What the program is for.
+pub const SUMMARY: &str = "Give any OpenAI-compatible language model skills.";
 
-Usage:
-  skills-runner [OPTIONS] [PROMPT]...         one question, one answer
-  command | skills-runner [OPTIONS] [PROMPT]  standard input is or joins the question
-  skills-runner                               on a terminal: a conversation
-";
+/// The ways to call it, and what each does.
+pub static USAGES: [(&str, &str); 3] = [
+    (
+        "skills-runner [OPTIONS] [PROMPT]...",
+        "one question, one answer",
+    ),
+    (
+        "command | skills-runner [OPTIONS] [PROMPT]",
+        "standard input is or joins the question",
+    ),
+    ("skills-runner", "on a terminal: a conversation"),
+];
 
-const STATUSES: &str = "
-Exit status:
-  0 answered, 1 failed, 2 wrong usage, 3 stopped by --max-steps or --timeout,
-  4 the answer was cut off, 75 temporary (try again later), 77 credentials refused,
-  78 configuration missing or invalid
-
-The first command to try, without any account: skills-runner demo
-";
+/// The exit statuses.
+pub static STATUSES: [(&str, &str); 8] = [
+    ("0", "answered"),
+    ("1", "failed"),
+    ("2", "wrong usage"),
+    ("3", "stopped by --max-steps or --timeout"),
+    ("4", "the answer was cut off"),
+    ("75", "temporary (try again later)"),
+    ("77", "credentials refused"),
+    ("78", "configuration missing or invalid"),
+];
 
 /// The whole help.
 pub fn text() -> String {
-    let mut help = String::from(USAGE);
+    let mut help = format!("{SUMMARY}\n");
+    let usages = USAGES
+        .iter()
+        .map(|(usage, about)| (usage.to_string(), about.to_string()));
+    section(&mut help, "Usage", usages);
     let commands = COMMANDS
         .iter()
         .map(|row| (row.usage.to_string(), row.about.to_string()));
@@ -46,21 +60,29 @@ pub fn text() -> String {
         (format!("{short}{}{value}", row.long), row.about.to_string())
     });
     section(&mut help, "Options", options);
-    let settings = SETTINGS.iter().map(|row| {
-        let default = if row.default.is_empty() {
-            String::new()
-        } else {
-            format!(" [{}]", row.default)
-        };
-        (row.name.to_string(), format!("{}{default}", row.about))
-    });
+    let settings = SETTINGS
+        .iter()
+        .map(|row| (row.name.to_string(), meaning(row)));
     section(
         &mut help,
         "Settings, from the environment or .env",
         settings,
     );
-    help.push_str(STATUSES);
+    help += "\nExit status:\n";
+    let statuses = STATUSES.map(|(status, about)| [status, about].join(" "));
+    for line in wrap(&statuses.join(", "), limits::HELP_COLUMNS - 2) {
+        let _ = writeln!(help, "  {line}");
+    }
+    help += "\nThe first command to try, without any account: skills-runner demo\n";
     help
+}
+
+/// What a setting does, and its default.
+pub fn meaning(row: &Setting) -> String {
+    match row.default {
+        "" => row.about.to_string(),
+        default => format!("{} [{default}]", row.about),
+    }
 }
 
 /// A table of two columns; what does not fit into a line goes on below.
@@ -83,7 +105,7 @@ fn section(help: &mut String, title: &str, rows: impl Iterator<Item = (String, S
 }
 
 /// Lines of whole words, each at most `room` characters if its words are.
-fn wrap(text: &str, room: usize) -> Vec<String> {
+pub fn wrap(text: &str, room: usize) -> Vec<String> {
     let (mut lines, mut width) = (vec![String::new()], 0);
     for word in text.split(' ') {
         let more = word.chars().count();

@@ -17,6 +17,7 @@ mod demo;
 mod doctor;
 mod env_files;
 mod facts;
+pub mod generate;
 pub mod help;
 mod listed;
 mod resume;
@@ -57,6 +58,7 @@ pub fn run(mut start: Start) -> Ending {
     let (result, output) = match args::parse(std::mem::take(&mut start.arguments)) {
         Err(error) => (Err(error), plain()),
         Ok(Request::Help) => show(&help::text(), plain()),
+        Ok(Request::Generate(write)) => show(&write(), plain()),
         Ok(Request::Version) => show(help::VERSION, plain()),
         Ok(Request::Run(typed)) => {
             let mut output = output(format(&typed), typed.verbosity);

@@ -181,6 +181,7 @@ pub enum Action {
     Json,
     Fix,
     SkillsAsTools,
+    Generate,
     Help,
     Version,
 }
@@ -364,6 +365,13 @@ pub static OPTIONS: &[OptionRow] = &[
         None,
         "with `mcp`: each skill is a tool of its own, too",
         Action::SkillsAsTools,
+    ),
+    option(
+        None,
+        "--generate",
+        Some("KIND"),
+        "print the man page or a completion: man, complete-bash, complete-zsh, complete-fish",
+        Action::Generate,
     ),
     option(Some('h'), "--help", None, "this help", Action::Help),
     option(Some('V'), "--version", None, "the version", Action::Version),

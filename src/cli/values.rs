@@ -5,21 +5,19 @@ use std::ffi::{OsStr, OsString};
 use crate::error::{Error, Kind, Result};
 use crate::limits;
 use crate::text;
-use crate::world::output::{FORMATS, Format};
 
-/// One of the formats.
-pub fn format(option: &str, value: OsString) -> Result<Format> {
+/// What the one of these names that was typed stands for.
+pub fn one_of<T: Copy>(option: &str, value: OsString, choices: &[(&str, T)]) -> Result<T> {
     let text = text_value(option, value)?;
-    match FORMATS.iter().find(|(name, _)| *name == text) {
-        Some((_, format)) => Ok(*format),
-        None => {
-            let names = FORMATS.map(|(name, _)| name).join(", ");
-            let shown = text::one_line(&text, limits::SUMMARY_CHARS);
-            Err(usage(format!(
-                "{option} takes one of {names}, not `{shown}`"
-            )))
-        }
+    if let Some((_, choice)) = choices.iter().find(|(name, _)| *name == text) {
+        return Ok(*choice);
     }
+    let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
+    Err(usage(format!(
+        "{option} takes one of {}, not `{}`",
+        names.join(", "),
+        text::one_line(&text, limits::SUMMARY_CHARS)
+    )))
 }
 
 /// A command's own words.

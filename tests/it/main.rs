@@ -28,6 +28,7 @@ mod documents;
 mod doors;
 mod endpoint;
 mod faults;
+mod generate;
 mod harness;
 mod images;
 mod interrupts;

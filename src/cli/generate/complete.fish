@@ -1,0 +1,31 @@
+# Completion for fish, written by `skills-runner --generate complete-fish`.
+
+# Names that the program tells; what a shell would expand is left out.
+function __skills_runner_names
+    set -l program (commandline -opc)[1]
+    $program $argv 2>/dev/null </dev/null | grep -o '"name":"[A-Za-z0-9._-]*"' | cut -d '"' -f 4
+end
+
+# Whether these words stand before the cursor, options aside.
+function __skills_runner_at
+    set -l words
+    set -l option
+    for word in (commandline -opc)[2..-1]
+        if set -q option[1]
+            set option
+            continue
+        end
+        switch $word
+            case --
+                return 1
+            case @TAKING@
+                set option $word
+            case '-*'
+            case '*'
+                set -a words $word
+        end
+    end
+    string match -q -- "$argv" "$words"
+end
+
+@OPTIONS@@WORDS@

@@ -1,0 +1,26 @@
+#compdef skills-runner
+# Completion for zsh, written by `skills-runner --generate complete-zsh`.
+
+# Names that the program tells; what a shell would expand is left out.
+_skills_runner_names() {
+    compadd -- ${(f)"$($program "$@" 2>/dev/null </dev/null |
+        grep -o '"name":"[A-Za-z0-9._-]*"' | cut -d '"' -f 4)"}
+}
+
+_skills_runner_words() {
+    local before=${words[1,CURRENT-1]}
+    local -a rows
+@WORDS@    (( $#rows )) && _describe word rows || _files
+}
+
+_skills_runner() {
+    local program=$words[1]
+    _arguments -s -S : \
+@OPTIONS@        '*:: :_skills_runner_words'
+}
+
+if [[ $funcstack[1] == _skills-runner ]]; then
+    _skills_runner
+else
+    compdef _skills_runner skills-runner
+fi

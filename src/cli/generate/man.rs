@@ -1,0 +1,165 @@
+//! The manual page, in the `man` macros. It is ASCII, so that it looks the
+//! same in every locale.
+
+use std::fmt::Write as _;
+
+use crate::cli::help::{STATUSES, SUMMARY, USAGES, meaning, wrap};
+use crate::cli::table::{COMMANDS, OPTIONS};
+use crate::limits;
+use crate::settings::SETTINGS;
+
+const DESCRIPTION: &str = "\
+A skill is a folder of instructions, reference files and Python scripts for a particular task. The model \
+discovers, reads and runs what it needs. Standard output carries the answer and nothing else; standard \
+error shows each call of a tool. Whatever does not work, `skills-runner doctor` says why and what to do.";
+
+const COMMANDS_ABOUT: &str = "The first word may be a command; words after `--` are never one.";
+
+const ENVIRONMENT: &str = "Options win over the environment, the environment over files.";
+
+static FILES: [(&str, &str); 2] = [
+    ("./.env", "settings of the folder where it runs"),
+    (
+        "$XDG_CONFIG_HOME/skills-runner/.env",
+        "settings of the user; without the variable, in ~/.config",
+    ),
+];
+
+static EXAMPLES: [(&str, &str); 4] = [
+    (
+        "skills-runner demo",
+        "the first command to try, without any account",
+    ),
+    (
+        "tail -n 500 app.log | skills-runner \"what fails here?\"",
+        "standard input joins the question",
+    ),
+    (
+        "skills-runner -o json \"question\" | jq -r .answer",
+        "one object for programs",
+    ),
+    (
+        "skills-runner skills check",
+        "what is wrong with the skills",
+    ),
+];
+
+/// The page.
+pub fn page() -> String {
+    let mut page = concat!(
+        ".\\\" Written by `skills-runner --generate man`.\n",
+        ".TH SKILLS\\-RUNNER 1 \"\" \"skills\\-runner ",
+        env!("CARGO_PKG_VERSION"),
+        "\" \"User Commands\"\n.SH NAME\nskills\\-runner \\- "
+    )
+    .to_string();
+    page += &text(SUMMARY.trim_end_matches('.'));
+    page += "\n.SH SYNOPSIS";
+    for (index, (usage, _)) in USAGES.iter().enumerate() {
+        page += if index == 0 { "\n" } else { "\n.br\n" };
+        words(&mut page, usage);
+    }
+    section(
+        &mut page,
+        "DESCRIPTION",
+        DESCRIPTION,
+        &mut USAGES.iter().map(owned),
+    );
+    let mut commands = COMMANDS
+        .iter()
+        .map(|row| (row.usage.to_string(), row.about.to_string()));
+    section(&mut page, "COMMANDS", COMMANDS_ABOUT, &mut commands);
+    let mut options = OPTIONS.iter().map(|row| {
+        let mut typed = row
+            .short
+            .map_or(String::new(), |letter| format!("-{letter}, "));
+        typed += row.long;
+        if let Some(part) = row.value {
+            typed = typed + " " + part;
+        }
+        (typed, row.about.to_string())
+    });
+    section(&mut page, "OPTIONS", "", &mut options);
+    let mut settings = SETTINGS
+        .iter()
+        .map(|row| (row.name.to_string(), meaning(row)));
+    section(&mut page, "ENVIRONMENT", ENVIRONMENT, &mut settings);
+    section(&mut page, "FILES", "", &mut FILES.iter().map(owned));
+    section(
+        &mut page,
+        "EXIT STATUS",
+        "",
+        &mut STATUSES.iter().map(owned),
+    );
+    section(&mut page, "EXAMPLES", "", &mut EXAMPLES.iter().map(owned));
+    page += "\n.SH SEE ALSO\n.BR env (1),\n.BR xargs (1)\n";
+    page
+}
+
+fn owned((name, about): &(&str, &str)) -> (String, String) {
+    ((*name).to_string(), (*about).to_string())
+}
+
+/// A section: a paragraph, and rows of names with what they are about.
+fn section(
+    page: &mut String,
+    title: &str,
+    paragraph: &str,
+    rows: &mut dyn Iterator<Item = (String, String)>,
+) {
+    let _ = write!(page, "\n.SH \"{title}\"");
+    if !paragraph.is_empty() {
+        lines(page, paragraph);
+    }
+    for (name, about) in rows {
+        page.push_str("\n.TP\n");
+        words(page, &name);
+        lines(page, &about);
+    }
+}
+
+/// A paragraph in lines.
+fn lines(page: &mut String, paragraph: &str) {
+    for line in wrap(&text(paragraph), limits::REPORT_COLUMNS) {
+        page.push('\n');
+        page.push_str(&line);
+    }
+}
+
+/// What is typed: bold as it stands, and in italics what stands for something.
+fn words(page: &mut String, typed: &str) {
+    for (index, word) in typed.split(' ').enumerate() {
+        let stands_for =
+            word.contains(|c: char| c.is_ascii_uppercase()) && !word.contains(['_', '-']);
+        page.push_str(if index == 0 { "" } else { " " });
+        page.push_str(if stands_for { "\\fI" } else { "\\fB" });
+        page.push_str(&text(word));
+        page.push_str("\\fR");
+    }
+}
+
+/// Text as it is, but for what is between backquotes: that is bold.
+fn text(text: &str) -> String {
+    let mut page = String::new();
+    let mut is_code = false;
+    for character in text.chars() {
+        match character {
+            '`' => {
+                is_code = !is_code;
+                page.push_str(if is_code { "\\fB" } else { "\\fR" });
+            }
+            '\\' => page.push_str("\\e"),
+            '-' => page.push_str("\\-"),
+            '\'' => page.push_str("\\(aq"),
+            '~' => page.push_str("\\(ti"),
+            '^' => page.push_str("\\(ha"),
+            // Where a line begins it would be a request.
+            '.' if page.is_empty() || page.ends_with(' ') => page.push_str("\\&."),
+            ' '..='\u{7e}' => page.push(character),
+            _ => {
+                let _ = write!(page, "\\[u{:04X}]", u32::from(character));
+            }
+        }
+    }
+    page
+}

@@ -1,0 +1,79 @@
+//! What `--generate` prints: the man page and the completions of shells, made
+//! from the same tables as the help. Nothing here reads anything.
+
+use crate::cli::table::{Action, Command, CommandRow, OptionRow};
+use crate::tools;
+use crate::world::output::FORMATS;
+
+mod complete;
+mod man;
+
+/// A writer of one of them.
+pub type Generator = fn() -> String;
+
+/// Everything that can be generated, by its name.
+pub static KINDS: [(&str, Generator); 4] = [
+    ("man", man::page),
+    ("complete-bash", complete::bash),
+    ("complete-zsh", complete::zsh),
+    ("complete-fish", complete::fish),
+];
+
+/// What is likely to be typed in a place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Guess {
+    /// Nobody can know.
+    Unknown,
+    File,
+    Folder,
+    /// The name of a skill.
+    Skill,
+    /// The name of a saved conversation.
+    Session,
+    /// One of these words.
+    Word(String),
+}
+
+fn word<'n>(names: impl Iterator<Item = &'n str>) -> Guess {
+    Guess::Word(names.collect::<Vec<_>>().join(" "))
+}
+
+/// The value of an option.
+fn value(row: &OptionRow) -> Guess {
+    match (row.action, row.value) {
+        (Action::Output, _) => word(FORMATS.iter().map(|(name, _)| *name)),
+        (Action::Generate, _) => word(KINDS.iter().map(|(name, _)| *name)),
+        (Action::Session, _) => Guess::Session,
+        (_, Some("FILE")) => Guess::File,
+        (_, Some("DIR")) => Guess::Folder,
+        _ => Guess::Unknown,
+    }
+}
+
+/// The words of a command before the name that it takes, whether it takes more
+/// than one, and whose name it is.
+fn named(row: &CommandRow) -> Option<(&'static str, bool, Guess)> {
+    let (before, rest) = row.usage.split_once("NAME")?;
+    let guess = match row.which {
+        Command::Tool => word(tools::TABLE.iter().map(|tool| tool.name())),
+        Command::Sessions => Guess::Session,
+        // Its name is still to be found.
+        Command::Skills if !before.contains(" new ") => Guess::Skill,
+        _ => return None,
+    };
+    Some((before.trim_end_matches([' ', '[']), rest == "]...", guess))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::cli::table::{COMMANDS, OPTIONS};
+
+    /// What a script would have to escape, and does not.
+    #[test]
+    fn rows_hold_no_signs_that_end_an_explanation() {
+        let options = OPTIONS.iter().map(|row| row.about);
+        for about in options.chain(COMMANDS.iter().map(|row| row.about)) {
+            assert!(!about.contains([']', '\\']), "{about}");
+        }
+    }
+}

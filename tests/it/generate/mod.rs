@@ -1,0 +1,294 @@
+//! `--generate`: the man page and the completions, put to work where the
+//! programs are that they are for.
+
+use crate::harness::{Outcome, Test};
+
+const KINDS: [&str; 4] = ["man", "complete-bash", "complete-zsh", "complete-fish"];
+
+/// What is generated.
+fn generated(kind: &str) -> String {
+    let run = Test::new().args(["--generate", kind]).run();
+    run.success().stderr_is_empty().stdout
+}
+
+/// A script for the program, run where its name is found; `None` where it is not there.
+fn under(program: &str, test: &Test, line: &str) -> Option<Outcome> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    if !std::env::split_paths(&path).any(|folder| folder.join(program).is_file()) {
+        println!("skipped: no {program} on this machine");
+        return None;
+    }
+    Some(test.again().shell(line).run())
+}
+
+/// A folder with two skills, and what is generated under this name.
+fn folder(name: &str, kind: &str) -> Test {
+    let skill = |name| format!("---\nname: {name}\ndescription: Does {name}.\n---\nDo it.\n");
+    Test::new()
+        .skill("alpha", &skill("alpha"))
+        .skill("beta", &skill("beta"))
+        .skill("$(touch evil)", "What a shell must not expand.\n")
+        .file("notes.txt", "")
+        .file(name, generated(kind))
+}
+
+/// The help is made from the tables; so is the rest, and nothing is forgotten.
+#[test]
+fn everything_in_the_help_is_in_each() {
+    let help = Test::new().args(["--help"]).run().success().stdout;
+    let section = |title: &str| {
+        let (_, rest) = help.split_once(&format!("\n{title}")).unwrap();
+        let (rows, _) = rest.split_once("\n\n").unwrap();
+        // A row begins with two blanks; what goes on below has more, an option without a letter six.
+        let lines = rows.lines().skip(1).map(|line| line[2..].to_string());
+        lines
+            .filter(|line| !line.starts_with("     "))
+            .collect::<Vec<_>>()
+    };
+    let options: Vec<String> = section("Options")
+        .iter()
+        .map(|row| {
+            row.split_whitespace()
+                .find(|word| word.starts_with("--"))
+                .unwrap()
+                .to_string()
+        })
+        .collect();
+    assert!(
+        options.len() > 25 && options.contains(&"--generate".to_string()),
+        "{options:?}"
+    );
+    let commands: Vec<String> = section("Commands")
+        .iter()
+        .flat_map(|row| {
+            let words = row.split("  ").next().unwrap().split(' ');
+            words
+                .filter(|word| word.chars().all(|c| c.is_ascii_lowercase()))
+                .map(str::to_string)
+                .collect::<Vec<_>>()
+        })
+        .collect();
+    assert!(
+        commands.len() > 20 && commands.contains(&"setup".to_string()),
+        "{commands:?}"
+    );
+    let settings: Vec<String> = section("Settings")
+        .iter()
+        .map(|row| row.split(' ').next().unwrap().to_string())
+        .collect();
+    assert!(settings.len() > 20, "{settings:?}");
+    for kind in KINDS {
+        let text = generated(kind).replace("\\-", "-");
+        let has = |word: &str| {
+            text.split(|c: char| c.is_whitespace() || "'\"|*[]=+:\\,".contains(c))
+                .any(|found| found.trim_start_matches("fB").trim_start_matches("fR") == word)
+        };
+        for option in &options {
+            let name = match kind {
+                "complete-fish" => option.trim_start_matches('-'),
+                _ => option,
+            };
+            assert!(has(name), "{kind} lacks {option}");
+        }
+        for word in &commands {
+            assert!(has(word), "{kind} lacks {word}");
+        }
+        if kind == "man" {
+            for name in &settings {
+                assert!(has(name), "{kind} lacks {name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_unknown_kind_is_wrong_usage_that_names_the_known_ones() {
+    Test::new()
+        .args(["--generate", "powershell"])
+        .run()
+        .status(2)
+        .stdout_is_empty()
+        .stderr_has("--generate takes one of man, complete-bash, complete-zsh, complete-fish, not `powershell`");
+    Test::new().args(["--generate"]).run().status(2);
+}
+
+/// As the help, it leaves before anything can fail.
+#[test]
+fn it_needs_nothing_and_nobody_to_read_it() {
+    let broken = Test::new().dotenv("\0").env("LLM_API_BASE_URL", "ftp://x");
+    for kind in KINDS {
+        let args = ["--generate", kind];
+        let run = broken.again().args(args).run().success().stderr_is_empty();
+        run.demand(
+            run.stdout.ends_with('\n') && !run.stdout.ends_with("\n\n"),
+            "it ends a line",
+        );
+        broken
+            .again()
+            .args(args)
+            .stdout_closed()
+            .run()
+            .success()
+            .stderr_is_empty();
+        let run = broken
+            .again()
+            .shell(&format!("skills-runner --generate {kind} | head -n 1"))
+            .run();
+        run.success().stderr_is_empty();
+        let run = broken
+            .again()
+            .shell(&format!("skills-runner --generate {kind} >&-"))
+            .run();
+        run.success().stderr_is_empty();
+    }
+}
+
+#[test]
+fn bash_completes_by_it() {
+    let test = folder("complete.bash", "complete-bash").file(
+        "type.bash",
+        "source ./complete.bash\n\
+         compopt() { printf '%s ' compopt \"$@\"; }\n\
+         try() { COMP_WORDS=(skills-runner \"$@\") COMP_CWORD=$#; _skills_runner skills-runner; echo \"${COMPREPLY[*]}\"; }\n\
+         try --scr\n\
+         try skills l\n\
+         try -m x -q skills ''\n\
+         try --output ''\n\
+         try --output =\n\
+         try --output = te\n\
+         try --generate complete-b\n\
+         try skills show ''\n\
+         try skills check alpha b\n\
+         try skills new ''\n\
+         try tool run\n\
+         try --skills ''\n\
+         try -a ''\n\
+         try -m ''\n\
+         try -- sk\n\
+         try what\n\
+         complete -p skills-runner\n",
+    );
+    let Some(run) = under("bash", &test, "exec bash --norc --noprofile type.bash") else {
+        return;
+    };
+    run.success().stderr_is_empty().stdout(
+        "--script-timeout\n\
+         list\n\
+         list show check new setup\n\
+         text json jsonl\n\
+         text json jsonl\n\
+         text\n\
+         complete-bash\n\
+         alpha beta\n\
+         beta\n\
+         compopt -o default \n\
+         run_python_script\n\
+         compopt -o dirnames \n\
+         compopt -o default \n\
+         \n\
+         compopt -o default \n\
+         \n\
+         complete -F _skills_runner skills-runner\n",
+    );
+    assert!(!test.path("evil").exists());
+}
+
+#[test]
+fn zsh_completes_by_it() {
+    let test = folder("functions/_skills-runner", "complete-zsh")
+        .file("type.zsh", include_str!("type.zsh"));
+    let line = "exec zsh -f type.zsh 'skills-runner --scr' 'skills-runner skills l' \
+        'skills-runner -m x -q skills se' 'skills-runner --output=t' 'skills-runner -o t' \
+        'skills-runner --generate complete-z' 'skills-runner skills show b' \
+        'skills-runner skills check alpha b' 'skills-runner tool run' 'skills-runner --log no' \
+        'skills-runner -- no' 'skills-runner --skills sk'";
+    let Some(run) = under("zsh", &test, line) else {
+        return;
+    };
+    run.success().stdout(
+        "skills-runner --script-timeout=\n\
+         skills-runner skills list \n\
+         skills-runner -m x -q skills setup \n\
+         skills-runner --output=text \n\
+         skills-runner -o text \n\
+         skills-runner --generate complete-zsh \n\
+         skills-runner skills show beta \n\
+         skills-runner skills check alpha beta \n\
+         skills-runner tool run_python_script \n\
+         skills-runner --log notes.txt \n\
+         skills-runner -- notes.txt \n\
+         skills-runner --skills skills/\n",
+    );
+    assert!(!test.path("evil").exists());
+}
+
+#[test]
+fn fish_completes_by_it() {
+    let test = folder("complete.fish", "complete-fish").file(
+        "type.fish",
+        "source ./complete.fish\n\
+         for line in '--scr' 'skills l' '-m x -q skills ' '--output ' '--output=t' '--generate complete-f' \
+         'skills show ' 'skills check alpha b' 'tool run' '--log no' '-- no' '-m '\n\
+         echo (complete -C \"skills-runner $line\" | cut -f 1 | sort)\n\
+         end\n",
+    );
+    let line = "exec fish --no-config type.fish";
+    let Some(run) = under("fish", &test, line) else {
+        return;
+    };
+    run.success().stderr_is_empty().stdout(
+        "--script-timeout\n\
+         list\n\
+         check list new setup show\n\
+         json jsonl text\n\
+         --output=text\n\
+         complete-fish\n\
+         alpha beta\n\
+         beta\n\
+         run_python_script\n\
+         notes.txt\n\
+         notes.txt\n\
+         \n",
+    );
+    assert!(!test.path("evil").exists());
+}
+
+/// The page is ASCII, so that no locale changes it, and groff has nothing to say.
+#[test]
+fn the_page_reads_well() {
+    let test = Test::new().file("skills-runner.1", generated("man"));
+    let page = std::fs::read_to_string(test.path("skills-runner.1")).unwrap();
+    assert!(page.is_ascii());
+    assert!(page.lines().all(|line| line.len() <= 120), "{page}");
+    for title in [
+        "NAME",
+        "SYNOPSIS",
+        "DESCRIPTION",
+        "COMMANDS",
+        "OPTIONS",
+        "ENVIRONMENT",
+        "FILES",
+        "EXIT STATUS",
+        "EXAMPLES",
+        "SEE ALSO",
+    ] {
+        assert!(
+            page.lines().any(|line| line
+                .strip_prefix(".SH ")
+                .is_some_and(|rest| rest.trim_matches('"') == title)),
+            "there is no {title}"
+        );
+    }
+    let line = "GROFF_NO_SGR=1 groff -man -Tutf8 -ww -rLL=200n skills-runner.1 | sed 's/.\\x08//g'";
+    let Some(run) = under("groff", &test, line) else {
+        return;
+    };
+    run.success()
+        .stderr_is_empty()
+        .stdout_has("skills-runner - Give any OpenAI-compatible language model skills\n")
+        .stdout_has("-a, --attach FILE\n")
+        .stdout_has("(also http://…, https://…)")
+        .stdout_has("{\"temperature\": 0}")
+        .stdout_has("./.env")
+        .stdout_has("make the skill's venv");
+}
