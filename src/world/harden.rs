@@ -12,6 +12,35 @@ use std::os::unix::ffi::OsStrExt;
 
 use libc::c_char;
 
+/// Runs before `main`: std aborts a program that was started without one of
+/// the three standard streams where there is no `/dev/null` to take its place,
+/// as in an empty `chroot`. Left closed, its number would go to the next file
+/// that is opened, and the answer into that.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static BEFORE_MAIN: extern "C" fn() = fill_streams;
+
+extern "C" fn fill_streams() {
+    for stream in 0..=2 {
+        // SAFETY: plain numbers, a constant, and two descriptors of this stack;
+        // what is closed or replaced was made here. The lowest free number is
+        // always the one that is given.
+        unsafe {
+            let mut ends = [-1; 2];
+            if libc::fcntl(stream, libc::F_GETFD) < 0
+                && libc::open(c"/dev/null".as_ptr(), libc::O_RDWR) < 0
+                && libc::pipe(ends.as_mut_ptr()) == 0
+            {
+                // An input that is at its end, an output that nobody reads.
+                if stream > 0 {
+                    libc::dup2(ends[1], stream);
+                }
+                libc::close(ends[1]);
+            }
+        }
+    }
+}
+
 /// Makes the memory and the environment of this process unreadable for other
 /// processes of the same user (`/proc/PID/mem`, `/proc/PID/environ`, core
 /// dumps, debuggers). The key is in its memory, and scripts run as the same

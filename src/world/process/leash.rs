@@ -4,6 +4,7 @@
 //! What is read and reported meanwhile is `process`'s concern. Nothing here waits
 //! without a bound.
 
+use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::net::Shutdown;
 use std::os::fd::AsRawFd;
@@ -87,10 +88,10 @@ impl Guardian {
         let mut command = Command::new(job.program);
         command
             .current_dir(job.folder)
-            .stdin(if job.stdin.is_empty() {
-                Stdio::null()
-            } else {
-                Stdio::piped()
+            .stdin(match File::open("/dev/null") {
+                Ok(nothing) if job.stdin.is_empty() => nothing.into(),
+                // Without the device, a pipe that is at its end does.
+                _ => Stdio::piped(),
             })
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
