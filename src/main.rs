@@ -7,10 +7,16 @@ use skills_runner::cli::{Ending, Start, run};
 use skills_runner::settings;
 use skills_runner::world::{harden, process, signal};
 
+/// Where programs are looked for without a `PATH`, as shells do.
+const SEARCHED: &str = "/usr/local/bin:/usr/bin:/bin";
+
 fn main() -> ExitCode {
     harden::hide_memory();
     process::become_subreaper();
-    let environment = env::vars_os().collect();
+    let mut environment: Vec<_> = env::vars_os().collect();
+    if env::var_os("PATH").is_none() {
+        environment.push(("PATH".into(), SEARCHED.into()));
+    }
     harden::forget(&|name, _| settings::is_secret(name));
     let start = Start {
         arguments: env::args_os().skip(1).collect(),
