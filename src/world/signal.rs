@@ -130,7 +130,9 @@ impl Interrupt {
 
     /// Handles SIGINT, SIGTERM, SIGHUP and SIGQUIT for the whole process from now on.
     /// A signal that was ignored when the program started stays so: `nohup`, or
-    /// a job that a shell script put into the background.
+    /// a job that a shell script put into the background. One that was blocked
+    /// does not: nobody asks for that, it is what starting a program from a
+    /// thread leaves behind.
     pub fn install() -> io::Result<Interrupt> {
         let mut ends: [RawFd; 2] = [-1; 2];
         // SAFETY: `ends` has room for the two descriptors; both are owned below.
@@ -155,6 +157,12 @@ impl Interrupt {
                 libc::sigemptyset(&raw mut new.sa_mask);
                 // No SA_RESTART: a blocking read of the terminal has to return.
                 libc::sigaction(number, &raw const new, std::ptr::null_mut());
+                libc::sigaddset(&raw mut new.sa_mask, number);
+                libc::sigprocmask(
+                    libc::SIG_UNBLOCK,
+                    &raw const new.sa_mask,
+                    std::ptr::null_mut(),
+                );
             }
         }
         // SAFETY: the descriptor was just made and nobody else owns it.
