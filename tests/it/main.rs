@@ -27,6 +27,7 @@ mod doctor;
 mod documents;
 mod doors;
 mod endpoint;
+mod environments;
 mod faults;
 mod generate;
 mod harness;

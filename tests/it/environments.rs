@@ -1,0 +1,591 @@
+//! The environments that a program is started in: by a person, a shell's loop,
+//! cron, a service manager, a container. In each one every kind of use is
+//! tried: an answer, a script, a session, facts, a log. What an environment
+//! lacks costs what depends on it, and nothing else.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::harness::{
+    Outcome, Reply, Request, Server, Test, family_of, interpreter, seconds, wait_until,
+};
+use crate::paths::as_an_ordinary_user;
+
+const DOCUMENT: &str = "---\nname: calc\ndescription: Calculates.\n---\nUse Python.\n";
+const SCRIPT: &str = r#"{"skill_name": "calc", "script": "print(6 * 7)"}"#;
+const FACT: &str = "the sea is blue";
+/// Everything at once, in a session, with a log.
+const ALL: [&str; 5] = ["--session", "one", "--log", "log", "all"];
+
+/// A model that does what it is told: `all` is a script and a fact.
+fn model(request: &Request) -> Reply {
+    let message = request.last_message();
+    let said = message["content"].as_str().unwrap_or_default();
+    let fact = json!({"content": FACT}).to_string();
+    match message["role"].as_str() {
+        Some("tool") => {
+            let messages = request.messages().iter().rev();
+            let results = messages.take_while(|message| message["role"] == "tool");
+            let mut results: Vec<_> = results
+                .map(|result| result["content"].to_string())
+                .collect();
+            results.reverse();
+            Reply::text(&format!("done: {}", results.join(" ")))
+        }
+        _ if said.starts_with("all") => {
+            Reply::calls([("run_python_script", SCRIPT), ("remember_fact", &fact)])
+        }
+        _ => Reply::text(&format!("answer to {said}")),
+    }
+}
+
+/// A skill, a memory, sessions, all by whole paths: a working directory may be missing.
+fn bench() -> (Server, Test) {
+    let server = Server::always(model);
+    let test = Test::new().skill("calc", DOCUMENT).endpoint(&server);
+    let test = test.folder("tmp").mode("tmp", 0o777);
+    let (facts, sessions) = (test.path("facts.md"), test.path("sessions"));
+    let (skills, tmp) = (test.path("skills"), test.path("tmp"));
+    let test = test
+        .env("MEMORY_PATH", facts)
+        .env("SESSIONS_PATH", sessions);
+    let test = test.env("SKILLS_FOLDER_PATH", skills).env("TMPDIR", tmp);
+    (server, test.env("SCRIPT_PYTHON", interpreter()))
+}
+
+/// What a shell says before and behind the program.
+#[derive(Clone, Copy)]
+struct Line(&'static str, &'static str);
+
+impl Line {
+    fn run(self, test: &Test, args: &[&str]) -> Outcome {
+        let line = format!("{} skills-runner \"$@\" {}", self.0, self.1);
+        test.again().shell(&line).args(args).run()
+    }
+
+    /// Whether the program has a standard output, and a standard error.
+    fn has(self) -> (bool, bool) {
+        let has = |number: &str| !self.1.contains(&format!("{number}>"));
+        (has(" ") && !self.1.starts_with('>'), has("2"))
+    }
+}
+
+/// Every kind of use works, and nothing is anywhere but where it belongs.
+#[track_caller]
+fn all_work(name: &str, line: Line) {
+    let (_server, test) = bench();
+    all_work_in(name, &test, line);
+}
+
+#[track_caller]
+fn all_work_in(name: &str, test: &Test, line: Line) {
+    println!("{name}");
+    let (has_out, has_err) = line.has();
+    let said = |text: &str| {
+        if has_out {
+            text.to_owned()
+        } else {
+            String::new()
+        }
+    };
+    line.run(test, &["hi"])
+        .success()
+        .stdout(&said("answer to hi\n"))
+        .stderr_is_empty();
+
+    let log = test.path("log");
+    let mut args = ALL;
+    args[3] = log.to_str().unwrap();
+    let run = line.run(test, &args).success();
+    if has_out {
+        let run = run.stdout_has(r#"\"stdout\":\"42\\n\""#);
+        run.stdout_has("remembered").demand(true, "");
+    } else {
+        run.stdout_is_empty();
+    }
+    let run = line
+        .run(test, &["tool", "run_python_script", SCRIPT])
+        .success();
+    let run = if has_out {
+        run.stdout_has(r#""stdout":"42\n""#)
+    } else {
+        run.stdout_is_empty()
+    };
+    if has_err {
+        run.stderr_is_empty();
+    }
+
+    let facts = test.read("facts.md");
+    assert!(
+        facts.contains(&format!("] {FACT} <!-- source: one -->\n")),
+        "{name}: {facts}"
+    );
+    let session = whole_lines(&test.read("sessions/one.jsonl"));
+    assert_eq!(
+        session.last().unwrap()["add"]["role"],
+        "assistant",
+        "{name}: {session:?}"
+    );
+    let records = whole_lines(&test.read("log"));
+    assert_eq!(
+        records.last().unwrap()["type"],
+        "result",
+        "{name}: {records:?}"
+    );
+    nothing_is_left(name, test);
+}
+
+/// A file of records holds them and nothing else.
+#[track_caller]
+fn whole_lines(text: &str) -> Vec<Value> {
+    assert!(text.ends_with('\n'), "{text:?}");
+    let lines = text.lines().map(|line| {
+        serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line:?} in {text:?}"))
+    });
+    lines.collect()
+}
+
+/// No temporary folder, no process.
+#[track_caller]
+fn nothing_is_left(name: &str, test: &Test) {
+    let count = fs::read_dir(test.path("tmp")).unwrap().count();
+    assert_eq!(count, 0, "{name}: temporary folders");
+    assert!(
+        wait_until(seconds(2.0), || test.processes().is_empty()),
+        "{name}: processes"
+    );
+}
+
+/// Whether this user can have this: told where not.
+fn can(try_out: &str) -> bool {
+    let can = Test::new()
+        .shell(&format!("{try_out} >/dev/null 2>&1"))
+        .run()
+        .status
+        == 0;
+    if !can {
+        println!("skipped: `{try_out}` does not work here (it needs root)");
+    }
+    can
+}
+
+/// A program may be started without one of its streams. What it opens then must
+/// not become its standard output: a session, a log would hold the answer.
+#[test]
+fn without_standard_streams() {
+    let lines = [
+        ("no stdin", "<&-"),
+        ("no stdout", ">&-"),
+        ("no stderr", "2>&-"),
+        ("no stdin, no stdout", "<&- >&-"),
+        ("none", "<&- >&- 2>&-"),
+        ("stdin is a folder", "< ."),
+        ("full stderr", "2>/dev/full"),
+    ];
+    for (name, behind) in lines {
+        all_work(name, Line("exec", behind));
+    }
+}
+
+/// An answer that cannot be written has not been given.
+#[test]
+fn a_full_standard_output_is_a_failure() {
+    let (_server, test) = bench();
+    for behind in [">/dev/full", "<&- >/dev/full 2>&1", ">/dev/full 2>&-"] {
+        let args = ["--session", "one", "hi"];
+        Line("exec", behind).run(&test, &args).status(1);
+        let session = whole_lines(&test.read("sessions/one.jsonl"));
+        assert_eq!(session.last().unwrap()["add"]["text"], "answer to hi");
+    }
+    let run = Line("exec", ">/dev/full")
+        .run(&test, &["-o", "json", "hi"])
+        .status(1);
+    run.stderr_has("failed to write the answer: No space left on device");
+}
+
+/// As cron, a service manager, or `env -i` starts it.
+#[test]
+fn with_hardly_any_variable() {
+    for line in [
+        Line("unset HOME; exec", ""),
+        Line("HOME= exec", ""),
+        Line("HOME=/nonexistent exec", ""),
+        Line("HOME=/proc exec", ""),
+        Line("HOME=relative exec", ""),
+        Line("unset LANG TERM; exec", ""),
+        Line("TZ=Nowhere/Bogus LANG=C LC_ALL=C exec", ""),
+        Line("TZ= LANG=xx_XX.bogus exec", ""),
+    ] {
+        all_work(line.0, line);
+    }
+    let (_server, test) = bench();
+    let name = OsStr::from_bytes(b"/tmp/\xff\xfe");
+    let test = test.env("HOME", name).env("LANG", name).env("ODD", name);
+    all_work_in("values that are no text", &test, Line("exec", ""));
+    let (_server, test) = bench();
+    let long: Vec<_> = (0..6000)
+        .map(|number| format!("/nowhere/{number}"))
+        .collect();
+    let long = format!("{}:/usr/bin:/bin", long.join(":"));
+    all_work_in("a long PATH", &test.env("PATH", long), Line("exec", ""));
+}
+
+/// With no variable at all but the settings: programs are found where a shell
+/// finds them, and what needs a home says so.
+#[test]
+fn with_no_other_variable_than_the_settings() {
+    let (_server, test) = bench();
+    let bare = r#"exec env -i LLM_API_BASE_URL="$LLM_API_BASE_URL" LLM_MODEL_NAME=m LLM_API_KEY="$LLM_API_KEY" "$(command -v skills-runner)" "$@""#;
+    let run = |args: &[&str]| test.again().shell(bare).args(args).run();
+    run(&["hi"]).success().stdout("answer to hi\n");
+    run(&["skills", "list"]).success().stdout_has("calc");
+    let run = run(&["--session", "one", "hi"]).status(78);
+    run.stderr_has("no home to keep them in")
+        .stderr_has("hint: SESSIONS_PATH");
+    if !Path::new("/usr/bin/python3").exists() && !Path::new("/usr/local/bin/python3").exists() {
+        println!("skipped: no Python where shells look for it");
+        return;
+    }
+    let ran = test
+        .again()
+        .shell(bare)
+        .args(["tool", "run_python_script", SCRIPT])
+        .run();
+    ran.success().stdout_has(r#""stdout":"42\n""#);
+    // Also in a venv, what a script starts is found.
+    let (_server, test) = bench();
+    let test = test.venv("calc");
+    let call = json!({"skill_name": "calc", "script": "import os; print(os.environ['PATH'])"});
+    let ran = test
+        .again()
+        .shell(bare)
+        .args(["tool", "run_python_script", &call.to_string()]);
+    ran.run()
+        .success()
+        .stdout_has("/calc/venv/bin:/usr/local/bin:/usr/bin:/bin\\n");
+}
+
+/// What daemons and supervisors leave to those whom they start.
+#[test]
+fn whatever_the_parent_did_with_signals() {
+    let python = interpreter().to_str().unwrap();
+    for line in [
+        Line("trap '' CHLD; exec", ""),
+        Line("trap '' PIPE; exec", ""),
+        Line("trap '' INT TERM HUP QUIT USR1 USR2 ALRM; exec", ""),
+        Line("exec setsid -w", ""),
+    ] {
+        all_work(line.0, line);
+    }
+    let (_server, test) = bench();
+    let block = format!(
+        "#!{python}\nimport os, signal, sys\nall = signal.valid_signals()\n\
+        signal.pthread_sigmask(signal.SIG_BLOCK, all)\nos.execvp(sys.argv[1], sys.argv[1:])\n"
+    );
+    let test = test.executable("block", &block);
+    all_work_in("all signals blocked", &test, Line("exec ./block", ""));
+    // One that is blocked ends the program all the same.
+    let call =
+        json!({"skill_name": "calc", "script": "open('ready', 'w'); import time; time.sleep(60)"});
+    let run = test.again().shell("exec ./block skills-runner \"$@\"");
+    let run = run
+        .args(["tool", "run_python_script", &call.to_string()])
+        .spawn();
+    assert!(wait_until(seconds(15.0), || test.exists("skills/calc/ready")));
+    run.signal(libc::SIGTERM);
+    run.wait()
+        .status(-libc::SIGTERM)
+        .took_at_most(seconds(15.0));
+    nothing_is_left("terminated", &test);
+}
+
+/// A program's own name, its permissions' mask, its working directory.
+#[test]
+fn whatever_else_the_parent_did() {
+    for line in [Line("umask 077; exec", ""), Line("umask 000; exec", "")] {
+        let (_server, test) = bench();
+        all_work_in(line.0, &test, line);
+        for private in ["facts.md", "log", "sessions/one.jsonl"] {
+            use std::os::unix::fs::PermissionsExt;
+            let mode = fs::metadata(test.path(private))
+                .unwrap()
+                .permissions()
+                .mode();
+            assert_eq!(mode & 0o777, 0o600, "{private} under {}", line.0);
+        }
+    }
+    let gone = Line("mkdir gone; cd gone; rmdir ../gone; exec", "");
+    all_work("a working directory that is gone", gone);
+    if can("bash -c 'exec -a \"\" true'") {
+        let line = Line("exec bash -c 'exec -a \"\" \"$@\"' bash", "");
+        all_work("without a name", line);
+    }
+}
+
+/// Where a folder with a relative path would lie, there is none any more.
+#[test]
+fn a_deleted_working_directory_has_no_files() {
+    let (_server, test) = bench();
+    let line = Line("mkdir gone; cd gone; rmdir ../gone; exec", "");
+    let test = test
+        .env_unset("SKILLS_FOLDER_PATH")
+        .env("MEMORY_PATH", "facts.md");
+    line.run(&test, &["hi"])
+        .success()
+        .stdout("answer to hi\n")
+        .stderr_has("./skills does not exist");
+    line.run(&test, &["--log", "log", "hi"])
+        .status(2)
+        .stderr_has("failed to open the log");
+    line.run(&test, &["facts", "add", FACT])
+        .status(1)
+        .stderr_has("failed to change the facts");
+    assert!(!test.exists("log") && !test.exists("facts.md"));
+}
+
+/// Limits of the system: what they leave works, the rest says what it lacks.
+#[test]
+fn under_limits() {
+    for line in [
+        Line("ulimit -n 32; exec", ""),
+        Line("ulimit -v 400000; exec", ""),
+        Line("ulimit -f 1000; exec", ""),
+        Line("ulimit -s 256; exec", ""),
+        Line("ulimit -c 0; ulimit -t 20; exec", ""),
+    ] {
+        all_work(line.0, line);
+    }
+    // No file may grow: nothing is kept, and no signal ends the program.
+    let (_server, test) = bench();
+    let line = Line("ulimit -f 0; exec", "");
+    line.run(&test, &["hi"]).success().stdout("answer to hi\n");
+    line.run(&test, &["--session", "one", "hi"])
+        .success()
+        .stdout("answer to hi\n")
+        .stderr_has("File too large");
+    let run = line.run(&test, &["all"]).success();
+    run.stdout_has("its source could not be written: File too large")
+        .stdout_has("failed to change the facts");
+    line.run(&test, &["--log", "log", "hi"])
+        .status(1)
+        .stderr_has("failed to write the log")
+        .stdout_is_empty();
+    nothing_is_left(line.0, &test);
+    line_of_memory(&test);
+}
+
+/// Little memory is enough for an answer, and a script that cannot start is told.
+#[track_caller]
+fn line_of_memory(test: &Test) {
+    let line = Line("ulimit -v 24576; exec", "");
+    line.run(test, &["hi"]).success().stdout("answer to hi\n");
+    line.run(test, &["all"]).success().stdout_has("done: ");
+}
+
+/// However few descriptors there are: an answer, or an error that says why.
+#[test]
+fn with_few_descriptors() {
+    for count in [4, 5, 6, 7, 8, 9, 10, 11, 12, 14, 16, 18, 20] {
+        let (_server, test) = bench();
+        let before = format!("ulimit -n {count}; exec skills-runner \"$@\"");
+        let run = |args: &[&str]| test.again().shell(&before).args(args).run();
+        for args in [&["hi"][..], &ALL, &["tool", "run_python_script", SCRIPT]] {
+            let run = run(args);
+            let is_told = run.stderr.contains("file descriptors")
+                || run.stderr.contains("open files")
+                || run.stdout.contains("open files");
+            run.demand(
+                run.status == 0 || is_told,
+                format_args!("{count} descriptors: not told"),
+            );
+        }
+        run(&["--version"]).success();
+        if count >= 12 {
+            run(&["hi"]).success().stdout("answer to hi\n");
+        }
+        nothing_is_left(&before, &test);
+    }
+}
+
+/// Mounts of one's own, then the program.
+fn mounted(mounts: &str) -> String {
+    format!(
+        "exec unshare -m sh -c 'set -e; {mounts}; cd \"$PWD\"; exec skills-runner \"$@\"' sh \"$@\""
+    )
+}
+
+const READ_ONLY: &str = "mount -o remount,ro,bind / 2>/dev/null || true; for place in /tmp \"$PWD\"; do mount --bind $place $place; mount -o remount,ro,bind $place; done";
+
+/// On a file system that cannot be written scripts take what is in memory
+/// (`/dev/shm`), and what would be kept is told not to be.
+#[test]
+fn on_a_read_only_file_system() {
+    if !can("unshare -m sh -c 'mount --bind / /mnt && mount -o remount,ro,bind /mnt'") {
+        return;
+    }
+    let (_server, test) = bench();
+    let run = |mounts: &str, args: &[&str]| test.again().shell(&mounted(mounts)).args(args).run();
+    run(READ_ONLY, &["hi"])
+        .success()
+        .stdout("answer to hi\n")
+        .stderr_is_empty();
+    run(READ_ONLY, &["tool", "run_python_script", SCRIPT])
+        .success()
+        .stdout_has(r#""stdout":"42\n""#);
+    run(READ_ONLY, &["--session", "one", "hi"])
+        .success()
+        .stdout("answer to hi\n")
+        .stderr_has("Read-only file system (os error 30); the conversation is not saved");
+    run(READ_ONLY, &["all"])
+        .success()
+        .stdout_has("failed to change the facts")
+        .stdout_has("42");
+    run(READ_ONLY, &["--log", "log", "hi"])
+        .status(2)
+        .stderr_has("Read-only file system");
+    run(READ_ONLY, &["skills", "new", "new"])
+        .status(1)
+        .stderr_has("Read-only file system");
+    run(READ_ONLY, &["facts", "add", FACT])
+        .status(1)
+        .stderr_has("Read-only file system");
+    let all = format!("{READ_ONLY}; mount -t tmpfs -o ro none /dev/shm");
+    run(&all, &["hi"]).success().stdout("answer to hi\n");
+    let run = run(&all, &["tool", "run_python_script", SCRIPT]).status(1);
+    run.stdout_has("no temporary folder (set TMPDIR): Read-only file system");
+}
+
+/// A folder of the system that is not there costs what depends on it.
+#[test]
+fn without_what_a_system_has() {
+    if !can("unshare -m mount -t tmpfs none /mnt") {
+        return;
+    }
+    for mounts in [
+        "mount -t tmpfs none /dev",
+        "umount -l /proc",
+        "mount -t tmpfs none /etc",
+        "mount -t tmpfs none /run; mount -t tmpfs none /sys; mount -t tmpfs none /var",
+        "mount -t tmpfs none /dev; umount -l /proc; mount -t tmpfs none /etc",
+    ] {
+        let (server, test) = bench();
+        let test = test.env(
+            "LLM_API_BASE_URL",
+            format!("http://localhost:{}/v1", server.port()),
+        );
+        let run = |args: &[&str], streams: &str| {
+            let line = format!("{} {streams}", mounted(mounts));
+            test.again().shell(&line).args(args).run()
+        };
+        println!("{mounts}");
+        run(&["hi"], "")
+            .success()
+            .stdout("answer to hi\n")
+            .stderr_is_empty();
+        run(&ALL, "")
+            .success()
+            .stdout_has("42")
+            .stdout_has("remembered");
+        whole_lines(&test.read("sessions/one.jsonl"));
+        nothing_is_left(mounts, &test);
+        // What std would abort for where there is no /dev/null.
+        run(&["hi"], "<&-").success().stdout("answer to hi\n");
+        for streams in [">&-", "<&- >&-", "<&- >&- 2>&-"] {
+            run(&ALL, streams).success().stdout_is_empty();
+        }
+        run(&["hi"], "2>&-").success().stdout("answer to hi\n");
+        whole_lines(&test.read("sessions/one.jsonl"));
+        whole_lines(&test.read("log"));
+        nothing_is_left(mounts, &test);
+    }
+}
+
+/// As the first process of a container: it ends when it is told to, and whatever
+/// a script started goes.
+#[test]
+fn as_the_first_process() {
+    if !can("unshare --pid --fork --mount-proc true") {
+        return;
+    }
+    let line = Line("exec unshare --pid --fork --mount-proc", "");
+    all_work("as the first process", line);
+    let (_server, test) = bench();
+    let run = |script: &str| {
+        let call = json!({"skill_name": "calc", "script": script}).to_string();
+        let test = test
+            .again()
+            .shell("exec unshare --pid --fork --mount-proc skills-runner \"$@\"");
+        test.args(["tool", "run_python_script", &call]).spawn()
+    };
+    let daemon = "import os, subprocess, time\nif os.fork() == 0:\n    os.setsid()\n    subprocess.Popen(['sleep', '60'])\n    os._exit(0)\n";
+    let look = "import glob\nstates = [open(f).read().rsplit(')')[1].split()[0] for f in glob.glob('/proc/[0-9]*/stat')]\nprint(states.count('Z'))\n";
+    run(&format!("{daemon}time.sleep(0.3)\n{look}"))
+        .wait()
+        .success()
+        .stdout_has("1 process that the script left behind was ended")
+        .demand(true, "");
+    let running = run(&format!("{daemon}open('ready', 'w')\ntime.sleep(60)"));
+    assert!(wait_until(seconds(15.0), || test.exists("skills/calc/ready")));
+    let first = family_of(running.pid())[1];
+    // SAFETY: the child of a process that is ours and lives.
+    unsafe { libc::kill(first, libc::SIGTERM) };
+    // The kernel lets no signal end the first process: it does so itself.
+    running
+        .wait()
+        .status(128 + libc::SIGTERM)
+        .took_at_most(seconds(15.0));
+    nothing_is_left("terminated", &test);
+}
+
+/// A home that is somebody else's, and folders that may only be read.
+#[test]
+fn where_nothing_may_be_written() {
+    let (_server, test) = bench();
+    let line = as_an_ordinary_user(&test);
+    let test = test
+        .env("SCRIPT_PYTHON", "/usr/bin/python3")
+        .env_unset("SESSIONS_PATH");
+    if test
+        .again()
+        .shell(&line.replace("\"$@\"", "--version"))
+        .run()
+        .status
+        != 0
+    {
+        println!("skipped: no other user can be taken");
+        return;
+    }
+    let test = test
+        .mode("home", 0o555)
+        .mode("", 0o555)
+        .mode("skills/calc", 0o555);
+    let run = |args: &[&str]| test.again().shell(line).args(args).run();
+    run(&["hi"])
+        .success()
+        .stdout("answer to hi\n")
+        .stderr_is_empty();
+    let saved = run(&["--session", "one", "hi"])
+        .success()
+        .stdout("answer to hi\n");
+    saved.stderr_has("Permission denied (os error 13); the conversation is not saved");
+    run(&["--log", "log", "hi"])
+        .status(2)
+        .stderr_has("Permission denied");
+    run(&["facts", "add", FACT])
+        .status(1)
+        .stderr_has("it may not be written");
+    run(&["skills", "new", "new"])
+        .status(1)
+        .stderr_has("Permission denied");
+    if Path::new("/usr/bin/python3").exists() {
+        run(&["all"])
+            .success()
+            .stdout_has("42")
+            .stdout_has("failed to change the facts");
+    }
+    nothing_is_left("read only", &test);
+}
