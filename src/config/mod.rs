@@ -147,9 +147,9 @@ impl Config {
             sandbox,
             environment: script_environment(settings, &credentials),
             user_folder: user_folder.to_path_buf(),
-            temporary_folder: settings
-                .variable("TMPDIR")
-                .map_or_else(|| PathBuf::from("/tmp"), PathBuf::from),
+            // Absolute, since scripts start in another folder than the user.
+            temporary_folder: user_folder
+                .join(settings.variable("TMPDIR").unwrap_or("/tmp".as_ref())),
         };
         let config = Config {
             endpoint,

@@ -227,6 +227,12 @@ fn with_hardly_any_variable() {
     let test = test.env("HOME", name).env("LANG", name).env("ODD", name);
     all_work_in("values that are no text", &test, Line("exec", ""));
     let (_server, test) = bench();
+    all_work_in(
+        "a relative TMPDIR",
+        &test.env("TMPDIR", "tmp"),
+        Line("exec", ""),
+    );
+    let (_server, test) = bench();
     let long: Vec<_> = (0..6000)
         .map(|number| format!("/nowhere/{number}"))
         .collect();
