@@ -35,6 +35,7 @@ mod images;
 mod interrupts;
 mod invocation;
 mod log;
+mod many;
 mod masking;
 mod mcp;
 mod memory;

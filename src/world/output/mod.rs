@@ -241,16 +241,16 @@ impl Output {
 
     /// Text for standard output that is no model's answer: help, a tool's result.
     pub fn print(&mut self, text: &str) {
-        let text = self.masked(text).into_owned();
+        let mut text = self.masked(text).into_owned();
+        if !text.ends_with('\n') {
+            text.push('\n');
+        }
         let shown = if self.streams {
             printable(&text)
         } else {
             text.as_str().into()
         };
         self.stdout.write(&shown);
-        if !text.ends_with('\n') {
-            self.stdout.write("\n");
-        }
     }
 
     /// A failure as the one object that a program reads, beside the lines for
