@@ -47,6 +47,7 @@ mod paths;
 mod probe;
 mod prompt_file;
 mod questions;
+mod readme;
 mod sandbox;
 mod scripts;
 mod sessions;

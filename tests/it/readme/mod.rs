@@ -1,0 +1,89 @@
+//! Every command of the README and of `docs` is run, as its reader would run it.
+//!
+//! A block of the language `sh` is typed into a fresh machine, one command after
+//! the other, and each must end with 0 (`session`); what the text promises of a
+//! command beside that is a row of `promises`. Blocks of configuration are put
+//! where the text says and used (`configuration`), sample outputs are compared
+//! with real ones (`samples`). Links, options, commands, settings and make
+//! targets that the texts name are there (`named`).
+//!
+//! A new command needs nothing here, unless it calls another program: that
+//! needs a stand-in in `stand_ins/`, or, where it can do no harm, a row of
+//! `reader::PROGRAMS`. A sample output needs a rule in `samples`.
+//!
+//! Not proven: that other people's programs take our commands. The stand-ins do
+//! with them what the real ones do as far as it concerns this program.
+
+mod configuration;
+mod documents;
+mod named;
+mod promises;
+mod reader;
+mod samples;
+mod session;
+
+use std::thread;
+
+use documents::{Document, Faults, documents};
+use reader::Reader;
+
+/// A document is read from its beginning to its end, by a reader of its own.
+#[test]
+fn every_block_does_what_the_text_says() {
+    let documents = documents();
+    let readings: Vec<(Vec<&str>, Faults)> = thread::scope(|scope| {
+        let threads: Vec<_> = documents
+            .iter()
+            .map(|document| scope.spawn(|| read(document)))
+            .collect();
+        let ends = threads.into_iter().map(thread::ScopedJoinHandle::join);
+        ends.map(|end| end.expect("a command did not end, see above"))
+            .collect()
+    });
+    let mut faults: Faults = readings
+        .iter()
+        .flat_map(|(_, faults)| faults.clone())
+        .collect();
+    for promise in &promises::PROMISES {
+        if !readings
+            .iter()
+            .any(|(met, _)| met.contains(&promise.command))
+        {
+            faults.push(format!(
+                "promises.rs: no command has `{}` any more",
+                promise.command
+            ));
+        }
+    }
+    report(&faults);
+}
+
+fn read(document: &Document) -> (Vec<&'static str>, Faults) {
+    let reader = Reader::new();
+    let (mut met, mut faults) = (Vec::new(), Vec::new());
+    for block in document.blocks() {
+        match block.language.as_str() {
+            "sh" => session::run(&reader, &block, &mut met, &mut faults),
+            "text" => samples::check(&reader, &block, &mut faults),
+            _ => configuration::check(&reader, &block, &mut faults),
+        }
+    }
+    (met, faults)
+}
+
+#[test]
+fn what_the_texts_name_is_there() {
+    let mut faults = Faults::new();
+    named::check_links(&mut faults);
+    named::check_words(&mut faults);
+    report(&faults);
+}
+
+#[track_caller]
+fn report(faults: &Faults) {
+    assert!(
+        faults.is_empty(),
+        "the texts are wrong:\n{}",
+        faults.join("\n\n")
+    );
+}

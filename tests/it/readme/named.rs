@@ -1,0 +1,113 @@
+//! What the texts name without showing it in a block: links, options, commands,
+//! settings, make targets.
+
+use std::path::Path;
+
+use super::documents::{Document, Faults, documents, root};
+use crate::harness::Test;
+
+/// Options of other programs, with whose they are.
+const FOREIGN: [(&str, &str); 3] = [
+    ("--enable-auto-tool-choice", "vLLM"),
+    ("--tool-call-parser", "vLLM"),
+    ("--jinja", "llama.cpp"),
+];
+
+/// Programs whose options are no affair of ours.
+const OTHERS: [&str; 1] = ["env"];
+
+/// Every link into the repository leads to a file, and to a heading that is there.
+pub fn check_links(faults: &mut Faults) {
+    let mut texts = documents();
+    texts.push(Document::read(Path::new("ARCHITECTURE.md")));
+    for document in &texts {
+        let folder = Path::new(&document.name).parent().unwrap_or(Path::new(""));
+        for (place, target) in document.links() {
+            if target.starts_with("http://") || target.starts_with("https://") {
+                continue;
+            }
+            let (path, anchor) = target.split_once('#').unwrap_or((&target, ""));
+            let path = match path {
+                "" => Path::new(&document.name).to_owned(),
+                path => folder.join(path),
+            };
+            if !root().join(&path).exists() {
+                faults.push(format!("{place}: there is no file `{target}`"));
+            } else if !anchor.is_empty()
+                && !Document::read(&path)
+                    .anchors()
+                    .iter()
+                    .any(|known| known == anchor)
+            {
+                faults.push(format!("{place}: there is no heading `{target}`"));
+            }
+        }
+    }
+}
+
+/// Options and commands between backticks stand in the help, make's targets in
+/// the Makefile, settings in the table of settings.
+pub fn check_words(faults: &mut Faults) {
+    let help = Test::new().args(["--help"]).run().success().stdout;
+    let makefile = std::fs::read_to_string(root().join("Makefile")).unwrap();
+    for document in documents() {
+        for (place, span) in document.spans() {
+            let words: Vec<&str> = span.split_whitespace().collect();
+            for option in words
+                .iter()
+                .filter(|word| is_option(word) && !OTHERS.contains(&words[0]))
+            {
+                let option = option.split('=').next().unwrap_or_default();
+                let is_foreign = FOREIGN.iter().any(|(name, _)| *name == option);
+                let in_help = |word: &str| word.trim_end_matches(',') == option;
+                if !is_foreign && !help.split_whitespace().any(in_help) {
+                    faults.push(format!("{place}: there is no option `{option}`"));
+                }
+            }
+            match words.as_slice() {
+                ["make", target, ..] if !makefile.contains(&format!("\n{target}:")) => {
+                    faults.push(format!("{place}: there is no target `make {target}`"));
+                }
+                ["skills-runner", command, rest @ ..] => {
+                    let command = match (*command, rest) {
+                        ("skills" | "facts" | "sessions", [second, ..]) => {
+                            format!("  {command} {second}")
+                        }
+                        _ => format!("  {command}"),
+                    };
+                    let is_word = command.chars().all(|c| c.is_ascii_lowercase() || c == ' ');
+                    if is_word && !help.lines().any(|line| begins_with(line, &command)) {
+                        faults.push(format!("{place}: there is no command `{span}`"));
+                    }
+                }
+                _ => {}
+            }
+        }
+        check_settings(&document, faults);
+    }
+}
+
+fn begins_with(line: &str, words: &str) -> bool {
+    line.strip_prefix(words)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+}
+
+/// `-q`, `--quiet`; not `-`, `--`, `-1`.
+fn is_option(word: &str) -> bool {
+    let name = word.trim_start_matches('-');
+    (1..=2).contains(&(word.len() - name.len()))
+        && name.starts_with(|c: char| c.is_ascii_alphabetic())
+}
+
+fn check_settings(document: &Document, faults: &mut Faults) {
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let names = document.text.split(|c| !is_word(c));
+    for name in names.filter(|name| name.starts_with("LLM_") || name.starts_with("SCRIPT_")) {
+        if !skills_runner::settings::SETTINGS
+            .iter()
+            .any(|row| row.name == name)
+        {
+            faults.push(format!("{}: there is no setting `{name}`", document.name));
+        }
+    }
+}

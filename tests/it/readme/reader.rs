@@ -1,0 +1,255 @@
+//! The reader of a document: a fresh machine with the repository's skills, the
+//! files that the texts speak of, the program, and an endpoint that answers.
+//!
+//! `PATH` has the program, the stand-ins for other people's programs
+//! (`stand_ins/`), and the few real ones of [`PROGRAMS`]: whatever else a
+//! command wants is not found, and the test fails. Nothing leaves the folder:
+//! paths of the reader's machine are taken to be below `machine/`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+use super::documents::root;
+use crate::harness::{CANARY, MODEL, Reply, Request, Server, Test, interpreter, seconds};
+
+/// Real programs that commands may use. What could reach anything outside of
+/// the test's folder, or the network, is a stand-in instead.
+const PROGRAMS: [&str; 51] = [
+    "awk",
+    "basename",
+    "bash",
+    "cat",
+    "chmod",
+    "cmp",
+    "cp",
+    "cut",
+    "date",
+    "diff",
+    "dirname",
+    "echo",
+    "env",
+    "expr",
+    "false",
+    "find",
+    "flock",
+    "grep",
+    "head",
+    "id",
+    "install",
+    "jq",
+    "kill",
+    "ln",
+    "ls",
+    "mkdir",
+    "mktemp",
+    "mv",
+    "nproc",
+    "parallel",
+    "perl",
+    "printf",
+    "readlink",
+    "realpath",
+    "rm",
+    "sed",
+    "seq",
+    "sh",
+    "sha256sum",
+    "sleep",
+    "sort",
+    "tail",
+    "tar",
+    "tee",
+    "test",
+    "timeout",
+    "touch",
+    "tr",
+    "true",
+    "wc",
+    "xargs",
+];
+
+/// Folders of the reader's machine that are played by ones of the test.
+const PLAYED: [&str; 10] = [
+    "/etc/",
+    "/usr/local/",
+    "/usr/share/",
+    "/opt/",
+    "/srv/",
+    "/var/",
+    "/home/",
+    "/root/",
+    "/mnt/",
+    "/tmp/",
+];
+
+/// The questions of `questions.txt`.
+pub const QUESTIONS: [&str; 3] = ["what is a llama?", "what is an alpaca?", "what's a vicuña?"];
+
+/// A picture of one pixel.
+const PNG: [u8; 67] = *b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0\x1f\x15\xc4\x89\0\0\0\nIDATx\x9cc\0\x01\0\0\x05\0\x01\r\n-\xb4\0\0\0\0IEND\xaeB`\x82";
+
+/// Becomes the program with the test's endpoint. A reader's own endpoint is not
+/// asked: it must only be a whole configuration.
+const PROGRAM: &str = r#"#!/bin/sh
+if [ "${LLM_API_BASE_URL-}" != '@URL@' ]; then
+    case "${1-}" in
+    chat | demo | doctor | facts | mcp | sessions | skills | tool | --version | --help | --generate*) ;;
+    *) '@BINARY@' -n --dry-run "$@" hi >/dev/null || exit ;;
+    esac
+fi
+export LLM_API_BASE_URL='@URL@' LLM_MODEL_NAME='@MODEL@' LLM_API_KEY='@KEY@'
+exec '@BINARY@' "$@"
+"#;
+
+pub struct Reader {
+    pub test: Test,
+    pub server: Server,
+}
+
+impl Reader {
+    pub fn new() -> Reader {
+        let server = Server::always(answer);
+        let test = Test::new().endpoint(&server).timeout(seconds(60.0));
+        let reader = Reader {
+            test: test
+                .file("app.log", "09:00 started\n09:01 failed: the disk is full\n")
+                .file("question.txt", "How many llamas are there?\n")
+                .file(
+                    "questions.txt",
+                    QUESTIONS.map(|line| format!("{line}\n")).concat(),
+                )
+                .file("notes.txt", "the chart shows llamas\n")
+                .file("chart.png", PNG),
+            server,
+        };
+        for skills in ["skills", "home/skills", "machine/home/me/skills"] {
+            copy(&root().join("skills"), &reader.test.path(skills));
+        }
+        copy_file(&root().join("Makefile"), &reader.test.path("Makefile"));
+        reader.program_and_stand_ins();
+        reader
+    }
+
+    /// `PATH` of the reader's shell.
+    pub fn search_path(&self) -> String {
+        let place = |name: &str| self.test.path(name).display().to_string();
+        format!("{}:{}", place("bin"), place("programs"))
+    }
+
+    fn program_and_stand_ins(&self) {
+        let test = self.test.clone();
+        let program = self.filled_in(PROGRAM);
+        for place in [
+            "bin/skills-runner",
+            "skills-runner",
+            "target/release/skills-runner",
+            "machine/usr/local/bin/skills-runner",
+        ] {
+            test.clone().executable(place, &program);
+        }
+        for entry in fs::read_dir(root().join("tests/it/readme/stand_ins")).unwrap() {
+            let entry = entry.unwrap();
+            let text = self.filled_in(&fs::read_to_string(entry.path()).unwrap());
+            test.clone().executable(
+                &format!("bin/{}", entry.file_name().to_string_lossy()),
+                &text,
+            );
+        }
+        let test = test.link("programs/python3", interpreter());
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        for name in PROGRAMS {
+            let mut places = std::env::split_paths(&path).map(|folder| folder.join(name));
+            if let Some(found) = places.find(|place| place.is_file()) {
+                test.clone().link(&format!("programs/{name}"), found);
+            }
+        }
+    }
+
+    /// Stand-ins and the program know the test's endpoint and folders.
+    fn filled_in(&self, text: &str) -> String {
+        let workspace = self.test.path("");
+        let workspace = workspace.to_string_lossy();
+        text.replace("@BINARY@", env!("CARGO_BIN_EXE_skills-runner"))
+            .replace("@URL@", &self.server.url())
+            .replace("@MODEL@", MODEL)
+            .replace("@KEY@", CANARY)
+            .replace("@PYTHON@", &interpreter().to_string_lossy())
+            .replace("@REPOSITORY@", &root().to_string_lossy())
+            .replace("@WORKSPACE@", workspace.trim_end_matches('/'))
+    }
+
+    /// The text with the paths of the reader's machine in the test's folder.
+    pub fn played(&self, text: &str) -> String {
+        let mut played = String::new();
+        let mut rest = text;
+        while let Some(at) = rest.find('/') {
+            let (before, path) = rest.split_at(at);
+            played += before;
+            let is_absolute = !played.ends_with(|c: char| c.is_alphanumeric() || "/.~}*:_-)".contains(c))
+                // The second half of `-v FROM:TO` is a path, too, the `:` of an address is none.
+                || (played.ends_with(':') && !path.starts_with("//"));
+            if is_absolute
+                && PLAYED.iter().any(|folder| path.starts_with(folder))
+                && !path.starts_with("/etc/ssl/")
+            {
+                played += self.test.path("machine").to_string_lossy().as_ref();
+            }
+            played.push('/');
+            rest = &path[1..];
+        }
+        played + rest
+    }
+}
+
+/// The endpoint: it lists its models, and has one.
+pub fn answer(request: &Request) -> Reply {
+    match request.path.as_str() {
+        "/v1/models" => Reply::models([MODEL, "qwen3"]),
+        "/v1/chat/completions" => model(request).with_usage(110, 16),
+        _ => Reply::status(404),
+    }
+}
+
+/// A model that passes `doctor`'s trial, works out 2 ** 64 by the calculator,
+/// and says every other question again.
+fn model(request: &Request) -> Reply {
+    let last = request.last_message();
+    if last["role"] == "tool" {
+        let result = request.tool_json(last["tool_call_id"].as_str().unwrap_or_default());
+        return match result["stdout"].as_str() {
+            Some(printed) => Reply::text(printed.trim_end()),
+            None => Reply::text(&format!("The sum is {}.", result["sum"])),
+        };
+    }
+    if request.tool_names() == ["add"] {
+        return Reply::call("add", &json!({"a": 317, "b": 588}));
+    }
+    let content = &last["content"];
+    let question = content.as_str().or_else(|| content[0]["text"].as_str());
+    let question = question.unwrap_or_default();
+    let power = json!({"skill_name": "calculator", "script": "print(2 ** 64)"});
+    match question.contains("2 ** 64") {
+        true => Reply::call("run_python_script", &power),
+        false => Reply::text(&format!("(played) {question}")),
+    }
+}
+
+/// Copies a folder as a clone has it: without what running leaves there.
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let to: PathBuf = to.join(entry.file_name());
+        match entry.file_type().unwrap().is_dir() {
+            true if entry.file_name() == "venv" || entry.file_name() == "__pycache__" => {}
+            true => copy(&entry.path(), &to),
+            false => copy_file(&entry.path(), &to),
+        }
+    }
+}
+
+fn copy_file(from: &Path, to: &Path) {
+    fs::copy(from, to).unwrap_or_else(|error| panic!("failed to copy {}: {error}", from.display()));
+}

@@ -1,0 +1,126 @@
+//! Sample outputs: the real output has the same lines, but for numbers that
+//! no run repeats.
+
+use serde_json::json;
+
+use super::documents::{Block, Faults, root};
+use super::reader::{Reader, answer};
+use crate::harness::{Reply, Request, Server, Test};
+
+/// A sample's rule: a piece of its text, and what gives the real output.
+struct Sample {
+    has: &'static str,
+    real: fn(&Reader) -> String,
+}
+
+const SAMPLES: [Sample; 3] = [
+    Sample {
+        has: "← exit 0",
+        real: lines_of_a_call,
+    },
+    Sample {
+        has: "tool call: called",
+        real: doctors_report,
+    },
+    Sample {
+        has: "error[unquoted-colon]",
+        real: linters_findings,
+    },
+];
+
+pub fn check(reader: &Reader, block: &Block, faults: &mut Faults) {
+    if block.text.starts_with("skills/") && block.text.contains("/\n") {
+        return tree(block, faults);
+    }
+    let Some(sample) = SAMPLES
+        .iter()
+        .find(|sample| block.text.contains(sample.has))
+    else {
+        return faults.push(format!(
+            "{}: no rule for this sample (tests/it/readme/samples.rs)",
+            block.place
+        ));
+    };
+    let real = (sample.real)(reader);
+    let known: Vec<String> = real.lines().map(measured).collect();
+    for line in block.text.lines() {
+        if !known.contains(&measured(line)) {
+            faults.push(format!(
+                "{}: no output has the line `{line}`:\n{real}",
+                block.place
+            ));
+        }
+    }
+}
+
+/// The line with `N` for what is measured: times, counts of what a model says.
+fn measured(line: &str) -> String {
+    let mut words: Vec<&str> = line.split(' ').collect();
+    for index in 1..words.len() {
+        let unit = words[index].trim_end_matches([',', ':']);
+        if ["ms", "pieces", "tokens"].contains(&unit) && words[index] != "tokens:" {
+            words[index - 1] = "N";
+        }
+    }
+    words.join(" ")
+}
+
+/// A folder's files are there, but for those that are said to be optional.
+fn tree(block: &Block, faults: &mut Faults) {
+    let mut lines = block.text.lines();
+    let folder = lines.next().unwrap_or_default();
+    for line in lines.filter(|line| !line.contains("optional")) {
+        let path = line.split_whitespace().next().unwrap_or_default();
+        if !root().join(folder).join(path).is_file() {
+            faults.push(format!("{}: there is no {folder}{path}", block.place));
+        }
+    }
+}
+
+fn lines_of_a_call(reader: &Reader) -> String {
+    let call = json!({"skill_name": "calculator", "script": "print(2 + 2)"});
+    let server = Server::start([Reply::call("run_python_script", &call), Reply::text("4")]);
+    reader
+        .test
+        .again()
+        .endpoint(&server)
+        .args(["2 + 2?"])
+        .run()
+        .stderr
+}
+
+/// Ollama with a model that it cuts short.
+fn doctors_report(reader: &Reader) -> String {
+    let server = Server::always(|request: &Request| {
+        let body = match request.path.as_str() {
+            "/v1/models" => r#"{"data":[{"id":"qwen3:latest"},{"id":"other"}]}"#,
+            "/api/version" => r#"{"version":"0.11.0"}"#,
+            "/api/ps" => {
+                r#"{"models":[{"name":"qwen3:latest","model":"qwen3:latest","context_length":4096}]}"#
+            }
+            "/api/show" => {
+                r#"{"parameters":"temperature 1","model_info":{"qwen3.context_length":40960}}"#
+            }
+            "/" => "Ollama is running",
+            _ => return answer(request),
+        };
+        Reply::status(200).body(body)
+    });
+    let test = reader
+        .test
+        .again()
+        .endpoint(&server)
+        .env("LLM_MODEL_NAME", "qwen3:latest");
+    test.args(["doctor"]).run().stdout
+}
+
+/// A skill with the two faults that are shown.
+fn linters_findings(_: &Reader) -> String {
+    let document = "---\nname: forms\ndescription: Fills forms: PDF and Excel, whatever has fields.\n---\nRun scripts/fill.py.\n";
+    let test = Test::new().skill("forms", document);
+    let test = test.file(
+        "skills/forms/scripts/fill.py",
+        "import sys\n\nimport openpyxl\n",
+    );
+    test.args(["skills", "check"]).run().stdout
+}
