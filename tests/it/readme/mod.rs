@@ -62,7 +62,22 @@ fn read(document: &Document) -> (Vec<&'static str>, Faults) {
     let reader = Reader::new();
     let (mut met, mut faults) = (Vec::new(), Vec::new());
     for block in document.blocks() {
+        if let Some(program) = reader.lacks(&block.text) {
+            eprintln!(
+                "skipped: {}: there is no {program} on this machine",
+                block.place
+            );
+            met.extend(
+                promises::of(&block.text)
+                    .iter()
+                    .map(|promise| promise.command),
+            );
+            continue;
+        }
         match block.language.as_str() {
+            "sh" if block.text.starts_with("#!") => {
+                configuration::script(&reader, &block, &mut faults);
+            }
             "sh" => session::run(&reader, &block, &mut met, &mut faults),
             "text" => samples::check(&reader, &block, &mut faults),
             _ => configuration::check(&reader, &block, &mut faults),
@@ -76,6 +91,7 @@ fn what_the_texts_name_is_there() {
     let mut faults = Faults::new();
     named::check_links(&mut faults);
     named::check_words(&mut faults);
+    named::check_commands_of_conversations(&mut faults);
     report(&faults);
 }
 

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use super::documents::{Document, Faults, documents, root};
-use crate::harness::Test;
+use crate::harness::{Server, Test};
 
 /// Options of other programs, with whose they are.
 const FOREIGN: [(&str, &str); 3] = [
@@ -84,6 +84,43 @@ pub fn check_words(faults: &mut Faults) {
             }
         }
         check_settings(&document, faults);
+    }
+}
+
+/// The words of a conversation, in the first column of the table, are those of `/help`.
+pub fn check_commands_of_conversations(faults: &mut Faults) {
+    let server = Server::start([]);
+    let test = Test::new().endpoint(&server).args(["chat"]);
+    let run = test.stdin("/help\n").run().success();
+    let help = run.stdout + &run.stderr;
+    let mut count = 0;
+    for document in documents() {
+        let rows = document
+            .text
+            .lines()
+            .filter(|line| line.starts_with("| `/"));
+        for row in rows {
+            let spans = row.split(" | ").next().unwrap_or_default().split('`');
+            for command in spans
+                .skip(1)
+                .step_by(2)
+                .filter_map(|span| span.split(' ').next())
+            {
+                count += 1;
+                if !help
+                    .split_whitespace()
+                    .any(|word| word.trim_end_matches([',', ':']) == command)
+                {
+                    faults.push(format!(
+                        "{}: `/help` does not have `{command}`",
+                        document.name
+                    ));
+                }
+            }
+        }
+    }
+    if count == 0 {
+        faults.push("no document has the table of a conversation's commands".into());
     }
 }
 

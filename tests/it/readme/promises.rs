@@ -34,7 +34,7 @@ const fn leaves(command: &'static str, leaves: &'static [&'static str]) -> Promi
 }
 
 /// What a client of MCP says first, and what it learns then.
-const CLIENT: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}
+pub const CLIENT: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}
 {"jsonrpc":"2.0","method":"notifications/initialized"}
 {"jsonrpc":"2.0","id":2,"method":"tools/list"}"#;
 const TOOLS: [&str; 4] = [
@@ -47,7 +47,11 @@ const TOOLS: [&str; 4] = [
 const POWER: &str = "18446744073709551616";
 
 /// A row that no command has any more is a fault: take it out.
-pub const PROMISES: [Promise; 24] = [
+pub const PROMISES: [Promise; 25] = [
+    leaves(
+        "make install PREFIX=~/.local",
+        &["home/.local/bin/skills-runner"],
+    ),
     Promise {
         stdin: Some(CLIENT),
         ..shows("^skills-runner mcp", &TOOLS)

@@ -138,6 +138,17 @@ impl Reader {
         format!("{}:{}", place("bin"), place("programs"))
     }
 
+    /// A program that the commands use, not everybody has, and this machine lacks.
+    pub fn lacks(&self, commands: &str) -> Option<&'static str> {
+        let is_used = |name: &str| {
+            commands
+                .split(|c: char| !c.is_alphanumeric())
+                .any(|word| word == name)
+        };
+        let mut rare = ["jq", "parallel"].into_iter();
+        rare.find(|name| is_used(name) && !self.test.exists(&format!("programs/{name}")))
+    }
+
     fn program_and_stand_ins(&self) {
         let test = self.test.clone();
         let program = self.filled_in(PROGRAM);
@@ -152,10 +163,10 @@ impl Reader {
         for entry in fs::read_dir(root().join("tests/it/readme/stand_ins")).unwrap() {
             let entry = entry.unwrap();
             let text = self.filled_in(&fs::read_to_string(entry.path()).unwrap());
-            test.clone().executable(
-                &format!("bin/{}", entry.file_name().to_string_lossy()),
-                &text,
-            );
+            // One text may stand in for several programs: `claude+codex`.
+            for name in entry.file_name().to_string_lossy().split('+') {
+                test.clone().executable(&format!("bin/{name}"), &text);
+            }
         }
         let test = test.link("programs/python3", interpreter());
         let path = std::env::var_os("PATH").unwrap_or_default();
@@ -176,6 +187,7 @@ impl Reader {
             .replace("@MODEL@", MODEL)
             .replace("@KEY@", CANARY)
             .replace("@PYTHON@", &interpreter().to_string_lossy())
+            .replace("@PATH@", &std::env::var("PATH").unwrap_or_default())
             .replace("@REPOSITORY@", &root().to_string_lossy())
             .replace("@WORKSPACE@", workspace.trim_end_matches('/'))
     }

@@ -42,6 +42,15 @@ pub fn run(reader: &Reader, block: &Block, met: &mut Vec<&'static str>, faults: 
     }
 }
 
+/// Runs a command that no text shows; what it printed, where it fails.
+pub fn ends_well(reader: &Reader, command: &str) -> Result<(), String> {
+    let script = script(reader, &[format!("{command}\n")], &[Vec::new()]);
+    match outputs(reader, &script) {
+        (_, 0) => Ok(()),
+        (outputs, status) => Err(format!("status {status}\n{}", outputs.concat())),
+    }
+}
+
 /// The block's commands, each with its comments: a line, or as many lines as
 /// bash needs to see the command's end. Comments alone are no command.
 fn commands(text: &str) -> Result<Vec<String>, String> {

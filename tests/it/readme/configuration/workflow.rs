@@ -1,0 +1,81 @@
+//! Jobs of CI systems: each of their commands is run, in order.
+
+use serde_json::Value;
+
+use crate::readme::reader::Reader;
+use crate::readme::session;
+
+/// Actions of GitHub's own that a job may use, and that are not run.
+const ACTIONS: [&str; 3] = [
+    "actions/checkout@",
+    "actions/cache@",
+    "actions/upload-artifact@",
+];
+
+/// GitHub's `jobs` with their `steps`, `GitLab`'s jobs with their `script`, or
+/// steps alone.
+pub fn run(reader: &Reader, workflow: &Value) -> Result<(), String> {
+    let jobs = workflow.get("jobs").unwrap_or(workflow).as_object();
+    let mut steps = list(workflow, "steps", workflow);
+    for job in jobs.into_iter().flat_map(|jobs| jobs.values()) {
+        steps.extend(list(job, "steps", job));
+        steps.extend(list(job, "script", job));
+    }
+    steps.extend(
+        workflow
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(|step| (workflow, step)),
+    );
+    if steps.is_empty() {
+        return Err("no rule for this YAML (tests/it/readme/configuration)".into());
+    }
+    steps
+        .iter()
+        .try_for_each(|(job, step)| one(reader, [workflow, job, step]))
+}
+
+fn list<'a>(place: &'a Value, name: &str, job: &'a Value) -> Vec<(&'a Value, &'a Value)> {
+    let steps = place
+        .get(name)
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten();
+    steps.map(|step| (job, step)).collect()
+}
+
+/// One step, with the environment of the workflow, of its job and of its own.
+fn one(reader: &Reader, levels: [&Value; 3]) -> Result<(), String> {
+    let [_, _, step] = levels;
+    if let Some(action) = step["uses"].as_str() {
+        let is_known = ACTIONS.iter().any(|known| action.starts_with(known));
+        return is_known
+            .then_some(())
+            .ok_or(format!("no rule for the action `{action}`"));
+    }
+    let command = step["run"]
+        .as_str()
+        .or(step.as_str())
+        .ok_or("a step without `run`")?;
+    let mut script = String::new();
+    for (name, value) in levels
+        .iter()
+        .filter_map(|level| level["env"].as_object())
+        .flatten()
+    {
+        let value = value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned);
+        // Secrets and variables of the repository have some value.
+        let value = if value.starts_with("${{") {
+            "a-secret-of-the-repository"
+        } else {
+            &value
+        };
+        script += &format!("export {name}='{value}'\n");
+    }
+    script += command;
+    session::ends_well(reader, &script)
+        .map_err(|output| format!("the step `{command}` fails:\n{output}"))
+}
