@@ -14,7 +14,22 @@ const FOREIGN: [(&str, &str); 3] = [
 ];
 
 /// Programs whose options are no affair of ours.
-const OTHERS: [&str; 1] = ["env"];
+const OTHERS: [&str; 14] = [
+    "cargo",
+    "claude",
+    "codex",
+    "curl",
+    "docker",
+    "env",
+    "git",
+    "kubectl",
+    "parallel",
+    "pip",
+    "sbatch",
+    "ssh",
+    "systemctl",
+    "xargs",
+];
 
 /// Every link into the repository leads to a file, and to a heading that is there.
 pub fn check_links(faults: &mut Faults) {

@@ -127,6 +127,9 @@ impl Reader {
         for skills in ["skills", "home/skills", "machine/home/me/skills"] {
             copy(&root().join("skills"), &reader.test.path(skills));
         }
+        for folder in PLAYED {
+            reader.test.clone().folder(&format!("machine{folder}"));
+        }
         copy_file(&root().join("Makefile"), &reader.test.path("Makefile"));
         reader.program_and_stand_ins();
         reader
