@@ -103,13 +103,11 @@ pub fn printable(text: &str) -> Cow<'_, str> {
 /// and with a replacement for control characters other than tab, line feed and
 /// carriage return, which some refuse.
 pub fn sendable(text: &str) -> Cow<'_, str> {
-    let is_refused = |c: char| c < ' ' && !matches!(c, '\t' | '\n' | '\r');
-    if !text.contains(is_refused) {
-        return Cow::Borrowed(text);
-    }
-    let mut clean = String::with_capacity(text.len());
+    // Bytes tell: every request looks at all of its history.
+    let is_refused = |byte: u8| byte < b' ' && !matches!(byte, b'\t' | b'\n' | b'\r');
     let mut rest = text;
-    while let Some(at) = rest.find(is_refused) {
+    let mut clean = String::new();
+    while let Some(at) = rest.bytes().position(is_refused) {
         clean.push_str(&rest[..at]);
         let sequence = escape_sequence(&rest[at..]);
         if sequence == 0 {
@@ -117,8 +115,10 @@ pub fn sendable(text: &str) -> Cow<'_, str> {
         }
         rest = &rest[at + sequence.max(1)..];
     }
-    clean.push_str(rest);
-    Cow::Owned(clean)
+    if rest.len() == text.len() {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(clean + rest)
 }
 
 /// The length of the escape sequence (ECMA-48) at the beginning of the text;

@@ -105,22 +105,19 @@ fn section(help: &mut String, title: &str, rows: impl Iterator<Item = (String, S
 }
 
 /// Lines of whole words, each at most `room` characters if its words are.
-pub fn wrap(text: &str, room: usize) -> Vec<String> {
-    let (mut lines, mut width) = (vec![String::new()], 0);
-    for word in text.split(' ') {
+pub fn wrap(text: &str, room: usize) -> Vec<&str> {
+    let mut lines = Vec::new();
+    let (mut start, mut end, mut width) = (0, 0, 0);
+    for word in text.split_inclusive(' ') {
         let more = word.chars().count();
-        let last = lines.len() - 1;
-        if lines[last].is_empty() {
-            (lines[last], width) = (word.to_string(), more);
-        } else if width + 1 + more > room {
-            lines.push(word.to_string());
-            width = more;
-        } else {
-            lines[last].push(' ');
-            lines[last].push_str(word);
-            width += 1 + more;
+        if width > 0 && width + word.trim_end().chars().count() > room {
+            lines.push(text[start..end].trim_end());
+            (start, width) = (end, 0);
         }
+        end += word.len();
+        width += more;
     }
+    lines.push(&text[start..]);
     lines
 }
 
