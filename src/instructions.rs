@@ -58,7 +58,7 @@ pub enum Given {
 }
 
 /// What a system message is made of.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Parts<'p> {
     /// What the user gave.
     pub given: Given,
@@ -66,8 +66,8 @@ pub struct Parts<'p> {
     pub catalogue: &'p Catalogue,
     /// What the user's paths are relative to.
     pub user_folder: &'p Path,
-    /// The tools as a Markdown list.
-    pub tools: String,
+    /// The tools that the model is offered; a template may list them.
+    pub tools: &'p Tools<'p>,
     /// Whether the model is offered to run scripts.
     pub runs_scripts: bool,
     /// What is remembered, a line each; empty: nothing.
@@ -76,12 +76,12 @@ pub struct Parts<'p> {
 
 impl<'p> Parts<'p> {
     /// Of the built-in instructions, without facts.
-    pub fn new(catalogue: &'p Catalogue, tools: &Tools<'_>, user_folder: &'p Path) -> Parts<'p> {
+    pub fn new(catalogue: &'p Catalogue, tools: &'p Tools<'_>, user_folder: &'p Path) -> Parts<'p> {
         Parts {
             given: Given::Nothing,
             catalogue,
             user_folder,
-            tools: tools.markdown(),
+            tools,
             runs_scripts: tools.offers_scripts(),
             facts: String::new(),
         }
@@ -108,7 +108,7 @@ pub fn build(parts: &Parts<'_>) -> String {
             if has_skills && is_usable {
                 skills.push_str(&format!("\n{}", about_paths(parts)));
             }
-            template::fill(file.trim_end(), &parts.tools, &skills, facts)
+            template::fill(file.trim_end(), &parts.tools.markdown(), &skills, facts)
         }
         Given::Text(text) => text.trim_end().to_string(),
         Given::Nothing if is_usable && parts.runs_scripts => [BEGIN, WITH_SCRIPTS, END].concat(),
@@ -240,6 +240,11 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
+    use crate::config::{Config, Needs};
+    use crate::settings::Settings;
+    use crate::skills::Skills;
+    use crate::tools::Workbench;
+    use crate::world::patience::Patience;
 
     fn catalogue(count: usize, description: &str) -> Catalogue {
         let skill = |number| Summary {
@@ -266,14 +271,27 @@ mod tests {
         user_folder: &Path,
         runs_scripts: bool,
     ) -> String {
-        super::build(&Parts {
-            given: custom.map_or(Given::Nothing, |text| Given::Text(text.into())),
-            catalogue,
-            user_folder,
-            tools: String::new(),
-            runs_scripts,
-            facts: String::new(),
-        })
+        let given = custom.map_or(Given::Nothing, |text| Given::Text(text.into()));
+        let parts = |parts: Parts<'_>| {
+            super::build(&Parts {
+                given,
+                runs_scripts,
+                ..parts
+            })
+        };
+        with_parts(catalogue, user_folder, parts)
+    }
+
+    /// Without a tool.
+    fn with_parts(
+        catalogue: &Catalogue,
+        user_folder: &Path,
+        build: impl FnOnce(Parts<'_>) -> String,
+    ) -> String {
+        let config = Config::resolve(&Settings::default(), user_folder, Needs::Skills).unwrap();
+        let (skills, patience) = (Skills::new(Vec::new()), Patience::endless());
+        let tools = Tools::new(Workbench::new(&config, &skills, &patience));
+        build(Parts::new(catalogue, &tools, user_folder))
     }
 
     #[test]
@@ -328,14 +346,15 @@ mod tests {
     fn a_template_is_filled_in_once_and_what_it_leaves_out_is_appended() {
         let mut catalogue = catalogue(1, "says {{KEY_FACTS}}");
         let build = |template: &str, catalogue: &Catalogue, facts: &str| {
-            super::build(&Parts {
-                given: Given::Template(template.into()),
-                catalogue,
-                user_folder: Path::new("/u"),
-                tools: "- `t`: {{SKILLS}}\n".into(),
-                runs_scripts: false,
-                facts: facts.into(),
-            })
+            let (given, facts) = (Given::Template(template.into()), facts.to_string());
+            let parts = |parts: Parts<'_>| {
+                super::build(&Parts {
+                    given,
+                    facts,
+                    ..parts
+                })
+            };
+            with_parts(catalogue, Path::new("/u"), parts)
         };
         let paths = "Paths in a skill are relative to its folder; the user's are relative to /u.\n";
         let skill = "- skill-00000: says {{KEY_FACTS}}";
@@ -344,9 +363,7 @@ mod tests {
             "{{{SKILLS}}}|{{TOOL_DESCRIPTIONS}}|{{KEY_FACTS}}{{SKILLS}}|{{X}}{{ SKILLS }}{{SKIL";
         assert_eq!(
             build(all, &catalogue, "- {{SKILLS}}\n"),
-            format!(
-                "{{{told}}}|- `t`: {{{{SKILLS}}}}|- {{{{SKILLS}}}}{told}|{{{{X}}}}{{{{ SKILLS }}}}{{{{SKIL"
-            )
+            format!("{{{told}}}|(none)|- {{{{SKILLS}}}}{told}|{{{{X}}}}{{{{ SKILLS }}}}{{{{SKIL")
         );
         assert_eq!(
             build("Hi.", &catalogue, "- f\n"),
@@ -358,6 +375,9 @@ mod tests {
             build("{{SKILLS}}", &catalogue, "- f"),
             format!("{skill}\n\n{paths}\nWhat you remember of earlier conversations:\n- f\n")
         );
+        let tools = "- `t`: {{SKILLS}}\n";
+        let filled = template::fill("{{TOOL_DESCRIPTIONS}}|", tools, "s", "f");
+        assert_eq!(filled, "- `t`: {{SKILLS}}|");
         catalogue.skills.clear();
         assert_eq!(
             build("{{SKILLS}}, {{KEY_FACTS}}", &catalogue, ""),
