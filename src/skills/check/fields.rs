@@ -58,7 +58,7 @@ fn name(skill: &Skill, page: &Page, findings: &mut Findings) {
     let Some(name) = page.front.name() else {
         return;
     };
-    let line = page.line_of("name");
+    let line = || page.line_of("name");
     if let Some((rule, message)) = fault_of_name(&name) {
         let valid = if is_name(&skill.name) {
             Some(skill.name.clone())
@@ -66,7 +66,7 @@ fn name(skill: &Skill, page: &Page, findings: &mut Findings) {
             valid_name(&name)
         };
         let fix = valid.map(|valid| format!("write `name: {}`", scalar(&valid)));
-        findings.add(rule, page.file_name, line, message, fix);
+        findings.add(rule, page.file_name, line(), message, fix);
     }
     if name != skill.name {
         let folder = shown(&skill.name);
@@ -80,7 +80,7 @@ fn name(skill: &Skill, page: &Page, findings: &mut Findings) {
         } else {
             renamed(skill, &name)
         };
-        findings.add("name-folder", page.file_name, line, message, fix);
+        findings.add("name-folder", page.file_name, line(), message, fix);
     }
 }
 
@@ -117,7 +117,7 @@ fn description(page: &Page, findings: &mut Findings) {
 
 fn compatibility(page: &Page, findings: &mut Findings) {
     for key in ["license", "compatibility"] {
-        let line = page.line_of(key);
+        let line = || page.line_of(key);
         match page.front.fields.get(key) {
             Some(Value::String(text)) if key == "compatibility" => {
                 let (length, most) = (text.trim().chars().count(), limits::COMPATIBILITY_CHARS);
@@ -125,21 +125,27 @@ fn compatibility(page: &Page, findings: &mut Findings) {
                     let message = format!(
                         "the compatibility has {length} characters, 1 to {most} are allowed"
                     );
-                    findings.add("compatibility-length", page.file_name, line, message, None);
+                    findings.add(
+                        "compatibility-length",
+                        page.file_name,
+                        line(),
+                        message,
+                        None,
+                    );
                 }
             }
             None | Some(Value::Null | Value::String(_)) => {}
             Some(other) => {
                 let message = format!("the field `{key}` is {}, not text", kind(other));
                 let fix = "put it in double quotes".to_owned();
-                findings.add("optional-type", page.file_name, line, message, fix);
+                findings.add("optional-type", page.file_name, line(), message, fix);
             }
         }
     }
 }
 
 fn metadata(page: &Page, findings: &mut Findings) {
-    let line = page.line_of("metadata");
+    let line = || page.line_of("metadata");
     match page.front.fields.get("metadata") {
         None | Some(Value::Null) => {}
         Some(Value::Object(map)) => {
@@ -149,7 +155,7 @@ fn metadata(page: &Page, findings: &mut Findings) {
             }
             let told = odd.iter().take(limits::NEAR_NAMES);
             let told = told.map(|(key, value)| {
-                let key = as_written(page, line, key);
+                let key = as_written(page, line(), key);
                 format!("`{}` is {}", shown(&key), kind(value))
             });
             let mut told: Vec<String> = told.collect();
@@ -170,12 +176,12 @@ fn metadata(page: &Page, findings: &mut Findings) {
                 1 => "put the value in double quotes".to_owned(),
                 _ => "put the values in double quotes".to_owned(),
             });
-            findings.add("metadata-value", page.file_name, line, message, fix);
+            findings.add("metadata-value", page.file_name, line(), message, fix);
         }
         Some(other) => {
             let message = format!("the metadata is {}, not a map of texts", kind(other));
             let fix = "write it as indented lines of `key: value` below `metadata:`".to_owned();
-            findings.add("metadata-type", page.file_name, line, message, fix);
+            findings.add("metadata-type", page.file_name, line(), message, fix);
         }
     }
 }
@@ -202,7 +208,7 @@ fn as_written(page: &Page, line: usize, key: &str) -> String {
 
 fn allowed_tools(page: &Page, findings: &mut Findings) {
     const KEY: &str = "allowed-tools";
-    let line = page.line_of(KEY);
+    let line = || page.line_of(KEY);
     match page.front.fields.get(KEY) {
         None | Some(Value::Null) => {}
         Some(Value::String(text)) => {
@@ -210,7 +216,7 @@ fn allowed_tools(page: &Page, findings: &mut Findings) {
                 let message = "the names of the tools are parted by commas; the specification \
                                has spaces";
                 let fix = "part them by spaces".to_owned();
-                findings.add("allowed-tools-commas", page.file_name, line, message, fix);
+                findings.add("allowed-tools-commas", page.file_name, line(), message, fix);
             }
         }
         Some(other) => {
@@ -220,7 +226,7 @@ fn allowed_tools(page: &Page, findings: &mut Findings) {
             );
             let fix =
                 "write the names on one line, parted by spaces: `Read Bash(git:*)`".to_owned();
-            findings.add("allowed-tools-type", page.file_name, line, message, fix);
+            findings.add("allowed-tools-type", page.file_name, line(), message, fix);
         }
     }
 }
