@@ -212,7 +212,8 @@ impl Run {
     }
 
     /// Begins to serve: what is wrong with the skills is told, and a log that it starts.
-    pub fn begin_serving(&self, output: &mut Output) {
+    /// What there is, is returned.
+    pub fn begin_serving(&self, output: &mut Output) -> Catalogue {
         let catalogue = self.skills.catalogue();
         let is_usable = catalogue.usable().next().is_some();
         if !is_usable {
@@ -223,6 +224,7 @@ impl Run {
         }
         self.tell_problems(&catalogue, is_usable, output);
         start_log(&catalogue, output);
+        catalogue
     }
 
     /// The instructions of a conversation and the tools that go with them.
