@@ -6,9 +6,10 @@ PREFIX ?= /usr/local
 TARGET ?= $(shell uname -m)-unknown-linux-musl
 CARGO ?= cargo
 BINARY = target/release/skills-runner
+ARCH = $(firstword $(subst -, ,$(TARGET)))
 STATIC = target/$(TARGET)/release/skills-runner
 
-.PHONY: build static demo test check oracle fuzz replay torture torture-sessions torture-memory clients bench bench-baseline install uninstall clean
+.PHONY: build static demo test check oracle fuzz replay torture torture-sessions torture-memory clients bench bench-baseline install uninstall dist dist-check wheel wheel-check clean
 
 build:
 	@$(CARGO) build --release
@@ -19,13 +20,15 @@ build:
 # Without tables for unwinding, which nothing does (`panic = "abort"`), it is
 # 240 KB smaller; no option of the compiler leaves out those of std.
 # The folder that crates were unpacked in is nobody's business.
-static:
+STATIC_FLAGS = $(RUSTFLAGS) -C link-arg=-Wl,-z,pack-relative-relocs \
+	-C link-arg=-Wl,--no-eh-frame-hdr -C link-arg=-Wl,-T,target/static.ld \
+	--remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)/registry/src=
+target/static.ld: Makefile
 	@mkdir -p target
-	@echo 'SECTIONS { /DISCARD/ : { *(EXCLUDE_FILE(*crt*.o) .eh_frame) } } INSERT AFTER .text;' > target/static.ld
-	RUSTFLAGS="$(RUSTFLAGS) -C link-arg=-Wl,-z,pack-relative-relocs \
-		-C link-arg=-Wl,--no-eh-frame-hdr -C link-arg=-Wl,-T,target/static.ld \
-		--remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)/registry/src=" \
-		$(CARGO) build --release --target $(TARGET)
+	@echo 'SECTIONS { /DISCARD/ : { *(EXCLUDE_FILE(*crt*.o) .eh_frame) } } INSERT AFTER .text;' > $@
+
+static: target/static.ld
+	RUSTFLAGS="$(STATIC_FLAGS)" $(CARGO) build --release --target $(TARGET)
 	@ls -l $(STATIC)
 
 demo: build
@@ -97,11 +100,59 @@ bench bench-baseline:
 
 CAN_STATIC = $(shell command -v musl-gcc >/dev/null && ls -d "$$(rustc --print sysroot)/lib/rustlib/$(TARGET)" 2>/dev/null)
 
-install: build
-	install -D -m 755 $(BINARY) $(DESTDIR)$(PREFIX)/bin/skills-runner
+# Where things go, as the GNU conventions have it; DESTDIR stands before all.
+BINDIR ?= $(PREFIX)/bin
+MANDIR ?= $(PREFIX)/share/man
+BASHDIR ?= $(PREFIX)/share/bash-completion/completions
+ZSHDIR ?= $(PREFIX)/share/zsh/site-functions
+FISHDIR ?= $(PREFIX)/share/fish/vendor_completions.d
+
+# The binary is built first only where there is none, or sources are newer: so
+# `sudo make install` behind `make` needs no Rust and leaves nothing in target/.
+# BINARY=target/…-musl/release/skills-runner installs the static one.
+target/release/skills-runner: Cargo.toml Cargo.lock $(shell find src -type f)
+	$(CARGO) build --release
+	@touch $@
+
+# What the program writes about itself, as a file.
+generated = text=$$($(BINARY) --generate $(1)) && printf '%s\n' "$$text" | install -D -m 644 /dev/stdin $(2)
+
+install: $(BINARY)
+	install -D -m 755 $(BINARY) "$(DESTDIR)$(BINDIR)/skills-runner"
+	@$(call generated,man,"$(DESTDIR)$(MANDIR)/man1/skills-runner.1")
+	@$(call generated,complete-bash,"$(DESTDIR)$(BASHDIR)/skills-runner")
+	@$(call generated,complete-zsh,"$(DESTDIR)$(ZSHDIR)/_skills-runner")
+	@$(call generated,complete-fish,"$(DESTDIR)$(FISHDIR)/skills-runner.fish")
 
 uninstall:
-	rm -f $(DESTDIR)$(PREFIX)/bin/skills-runner
+	rm -f "$(DESTDIR)$(BINDIR)/skills-runner" "$(DESTDIR)$(MANDIR)/man1/skills-runner.1" \
+		"$(DESTDIR)$(BASHDIR)/skills-runner" "$(DESTDIR)$(ZSHDIR)/_skills-runner" \
+		"$(DESTDIR)$(FISHDIR)/skills-runner.fish"
+
+# An archive of the static binary, and its checksum; the same bytes wherever it
+# is made, which `make dist-check` tries: it builds a second time, elsewhere.
+dist: static
+	@packaging/dist $(STATIC) $(ARCH)
+
+dist-check: dist
+	@packaging/check-dist
+
+# A Python package that is the same static binary, for any Linux of this
+# architecture: `pip install target/dist/*.whl`. It installs maturin before the
+# first time. `make wheel-check` installs it and tries it, in venvs of its own.
+target/maturin/bin/maturin:
+	python3 -m venv target/maturin
+	target/maturin/bin/pip install --quiet --disable-pip-version-check 'maturin>=1.9,<2'
+
+# Its own folder of cargo's: maturin's environment is not that of `make static`.
+wheel: target/static.ld target/maturin/bin/maturin
+	@rm -f target/dist/*.whl
+	RUSTFLAGS="$(STATIC_FLAGS)" SOURCE_DATE_EPOCH=$$(packaging/epoch) \
+		target/maturin/bin/maturin build --release --locked --target $(TARGET) --target-dir target/wheel \
+		--compatibility manylinux2014 musllinux_1_1 --out target/dist
+
+wheel-check: wheel
+	python3 packaging/check_wheel.py target/dist/*.whl
 
 clean:
 	$(CARGO) clean
