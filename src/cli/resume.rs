@@ -133,7 +133,12 @@ impl Kept {
         if let Some(restored) = &opened.restored {
             let age = last_activity.map_or_else(String::new, |time| format!(", {} old", age(time)));
             let messages = counted(restored.messages.len(), "message");
-            output.say(&format!("going on with session `{name}`{age}, {messages}"));
+            let told = format!("going on with session `{name}`{age}, {messages}");
+            // Nothing new to who named it.
+            match run.typed.session {
+                Some(_) => output.note(&told),
+                None => output.say(&told),
+            }
         }
         let kept = match opened.session {
             Some(session) => Kept::of(session, run, output),
