@@ -44,7 +44,7 @@ fn every_block_does_what_the_text_says() {
         .iter()
         .flat_map(|(_, faults)| faults.clone())
         .collect();
-    for promise in &promises::PROMISES {
+    for promise in promises::PROMISES {
         if !readings
             .iter()
             .any(|(met, _)| met.contains(&promise.command))
@@ -61,7 +61,9 @@ fn every_block_does_what_the_text_says() {
 fn read(document: &Document) -> (Vec<&'static str>, Faults) {
     let reader = Reader::new();
     let (mut met, mut faults) = (Vec::new(), Vec::new());
-    for block in document.blocks() {
+    let blocks = document.blocks();
+    configuration::put_all(&reader, &blocks);
+    for block in blocks {
         if let Some(program) = reader.lacks(&block.text) {
             eprintln!(
                 "skipped: {}: there is no {program} on this machine",

@@ -7,14 +7,15 @@ use super::documents::{Document, Faults, documents, root};
 use crate::harness::{Server, Test};
 
 /// Options of other programs, with whose they are.
-const FOREIGN: [(&str, &str); 3] = [
+const FOREIGN: [(&str, &str); 4] = [
+    ("--init", "docker"),
     ("--enable-auto-tool-choice", "vLLM"),
     ("--tool-call-parser", "vLLM"),
     ("--jinja", "llama.cpp"),
 ];
 
 /// Programs whose options are no affair of ours.
-const OTHERS: [&str; 14] = [
+const OTHERS: [&str; 15] = [
     "cargo",
     "claude",
     "codex",
@@ -22,6 +23,7 @@ const OTHERS: [&str; 14] = [
     "docker",
     "env",
     "git",
+    "journalctl",
     "kubectl",
     "parallel",
     "pip",

@@ -16,7 +16,7 @@ use crate::harness::{CANARY, MODEL, Reply, Request, Server, Test, interpreter, s
 
 /// Real programs that commands may use. What could reach anything outside of
 /// the test's folder, or the network, is a stand-in instead.
-const PROGRAMS: [&str; 51] = [
+const PROGRAMS: [&str; 52] = [
     "awk",
     "basename",
     "bash",
@@ -35,6 +35,7 @@ const PROGRAMS: [&str; 51] = [
     "find",
     "flock",
     "grep",
+    "gzip",
     "head",
     "id",
     "install",
@@ -93,11 +94,21 @@ const PNG: [u8; 67] = *b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x
 /// Becomes the program with the test's endpoint. A reader's own endpoint is not
 /// asked: it must only be a whole configuration.
 const PROGRAM: &str = r#"#!/bin/sh
-if [ "${LLM_API_BASE_URL-}" != '@URL@' ]; then
-    case "${1-}" in
-    chat | demo | doctor | facts | mcp | sessions | skills | tool | --version | --help | --generate*) ;;
-    *) '@BINARY@' -n --dry-run "$@" hi >/dev/null || exit ;;
-    esac
+asks() {
+    while [ "$#" != 0 ]; do
+        case $1 in
+        -m | -s | -a | -o | --skills | --session | --log | --env-file | --timeout | --script-timeout) shift ;;
+        --) return 0 ;;
+        --version | --help | --generate) return 1 ;;
+        -*) ;;
+        chat | demo | doctor | facts | mcp | sessions | skills | tool) return 1 ;;
+        *) return 0 ;;
+        esac
+        shift
+    done
+}
+if [ "${LLM_API_BASE_URL-}" != '@URL@' ] && asks "$@"; then
+    '@BINARY@' -n --dry-run "$@" hi >/dev/null || exit
 fi
 export LLM_API_BASE_URL='@URL@' LLM_MODEL_NAME='@MODEL@' LLM_API_KEY='@KEY@'
 exec '@BINARY@' "$@"
@@ -124,7 +135,24 @@ impl Reader {
                 .file("chart.png", PNG),
             server,
         };
-        for skills in ["skills", "home/skills", "machine/home/me/skills"] {
+        let settings = format!(
+            "LLM_API_BASE_URL={}\nLLM_MODEL_NAME={MODEL}\nLLM_API_KEY={CANARY}\n",
+            reader.server.url()
+        );
+        let test = reader
+            .test
+            .clone()
+            .file("home/.config/skills-runner/.env", settings);
+        test.mode("home/.config/skills-runner/.env", 0o600)
+            .file("key", CANARY)
+            .file("machine/etc/skills-runner/key", CANARY)
+            .mode("machine/etc/skills-runner/key", 0o600);
+        for skills in [
+            "skills",
+            "home/skills",
+            "machine/home/me/skills",
+            "machine/usr/local/share/skills",
+        ] {
             copy(&root().join("skills"), &reader.test.path(skills));
         }
         for folder in PLAYED {
@@ -132,6 +160,7 @@ impl Reader {
         }
         copy_file(&root().join("Makefile"), &reader.test.path("Makefile"));
         reader.program_and_stand_ins();
+        reader.release();
         reader
     }
 
@@ -139,6 +168,17 @@ impl Reader {
     pub fn search_path(&self) -> String {
         let place = |name: &str| self.test.path(name).display().to_string();
         format!("{}:{}", place("bin"), place("programs"))
+    }
+
+    /// A release as it is fetched: the program in a folder.
+    fn release(&self) {
+        let test = self.test.clone();
+        let test = test.executable(
+            "release/skills-runner-1-linux/skills-runner",
+            &self.filled_in(PROGRAM),
+        );
+        let pack = "tar -C release -czf release.tar.gz . && rm -r release";
+        test.again().shell(pack).run().success();
     }
 
     /// A program that the commands use, not everybody has, and this machine lacks.

@@ -13,7 +13,7 @@ use crate::harness::seconds;
 const MARK: char = '\u{1e}';
 
 /// Runs the block's commands: each must end with 0 and keep its promises. The
-/// rows of [`promises::PROMISES`] that were met are told.
+/// rows of [`promises::PROMISES`] that they meet are told.
 pub fn run(reader: &Reader, block: &Block, met: &mut Vec<&'static str>, faults: &mut Faults) {
     let commands = match commands(&block.text) {
         Ok(commands) => commands,
@@ -23,6 +23,7 @@ pub fn run(reader: &Reader, block: &Block, met: &mut Vec<&'static str>, faults: 
         .iter()
         .map(|command| promises::of(command))
         .collect();
+    met.extend(promises.iter().flatten().map(|promise| promise.command));
     let script = script(reader, &commands, &promises);
     let (outputs, status) = outputs(reader, &script);
     for (index, output) in outputs.iter().enumerate() {
@@ -32,7 +33,6 @@ pub fn run(reader: &Reader, block: &Block, met: &mut Vec<&'static str>, faults: 
             continue;
         }
         for promise in &promises[index] {
-            met.push(promise.command);
             let not_kept = promise.broken(&reader.test, output);
             faults.extend(not_kept.map(|what| format!("{place}: {what}:\n{output}")));
         }

@@ -38,10 +38,10 @@ pub fn check(reader: &Reader, block: &Block, faults: &mut Faults) {
 
 /// A script that is a file, and no commands: run as what it is for.
 pub fn script(reader: &Reader, block: &Block, faults: &mut Faults) {
-    let program = if block.text.contains("\n#SBATCH ") {
-        "sbatch"
-    } else {
-        "bash"
+    let first = block.text.lines().next().unwrap_or_default();
+    let program = match block.text.contains("\n#SBATCH ") {
+        true => "sbatch",
+        false => first.rsplit(['/', ' ']).next().unwrap_or("sh"),
     };
     let result = used(reader, block, "script.sh", program);
     faults.extend(
@@ -51,19 +51,31 @@ pub fn script(reader: &Reader, block: &Block, faults: &mut Faults) {
     );
 }
 
+/// Writes what a document has of files, which commands above them may want.
+pub fn put_all(reader: &Reader, blocks: &[Block]) {
+    for block in blocks {
+        let is_file = match block.language.as_str() {
+            "ini" | "cron" | "crontab" | "dockerfile" | "yaml" => true,
+            "sh" => block.text.starts_with("#!"),
+            _ => false,
+        };
+        if is_file {
+            put(reader, block, "a-file");
+        }
+    }
+}
+
 /// Writes the files of the block, by the names that the text gives them; the
 /// names as they stand there.
 fn put(reader: &Reader, block: &Block, otherwise: &str) -> Vec<String> {
     let mut files: Vec<(String, String)> = Vec::new();
     for line in block.text.lines() {
-        match named_by(line) {
-            Some(name) => files.push((name, format!("{line}\n"))),
+        match named_by(line, &block.language) {
+            Some(name) => files.push((name.to_owned(), format!("{line}\n"))),
             None => {
                 if files.is_empty() {
-                    files.push((
-                        named_in(&block.lead).unwrap_or_else(|| otherwise.into()),
-                        String::new(),
-                    ));
+                    let name = named_in(&block.lead, &block.language).unwrap_or(otherwise);
+                    files.push((name.to_owned(), String::new()));
                 }
                 let (_, text) = files.last_mut().expect("one was just pushed");
                 *text += &format!("{line}\n");
@@ -72,33 +84,45 @@ fn put(reader: &Reader, block: &Block, otherwise: &str) -> Vec<String> {
     }
     for (name, text) in &files {
         let path = reader.played(&name.replacen('~', "home", 1));
-        reader.test.clone().file(&path, reader.played(text));
+        let text = reader.played(text);
+        // What has no folder lies where the reader is, be that at home.
+        if !name.starts_with(['/', '~']) {
+            reader.test.clone().file(&format!("home/{path}"), &text);
+        }
+        reader.test.clone().file(&path, &text);
+        if let Ok(things) = things(&text) {
+            reader
+                .test
+                .clone()
+                .file(&format!("{path}.json"), Value::Array(things).to_string());
+        }
     }
     files.into_iter().map(|(name, _)| name).collect()
 }
 
 /// A comment that is a file's name: `# /etc/systemd/system/report.timer`.
-fn named_by(line: &str) -> Option<String> {
-    let name = line.strip_prefix("# ")?.split_whitespace().next()?;
-    let name = name.trim_end_matches([':', ',']);
-    is_file(name).then(|| name.to_owned())
+fn named_by<'a>(line: &'a str, language: &str) -> Option<&'a str> {
+    let name = line.strip_prefix("# ")?.trim_end();
+    is_file(name, language).then_some(name)
 }
 
-/// The last name of a file between backticks.
-fn named_in(lead: &str) -> Option<String> {
+/// The last name of such a file between backticks.
+fn named_in<'a>(lead: &'a str, language: &str) -> Option<&'a str> {
     let spans = lead.split('`').skip(1).step_by(2);
-    spans.filter(|span| is_file(span)).last().map(str::to_owned)
+    let words = spans.flat_map(str::split_whitespace);
+    words.filter(|word| is_file(word, language)).last()
 }
 
-fn is_file(name: &str) -> bool {
-    let last = name.rsplit('/').next().unwrap_or_default();
+fn is_file(name: &str, language: &str) -> bool {
+    let endings: &[&str] = match language {
+        "ini" => &[".service", ".timer"],
+        "yaml" => &[".yaml", ".yml"],
+        "sh" => &[".sh", ".slurm", ".sbatch"],
+        "dockerfile" => &["Dockerfile"],
+        _ => &["crontab"],
+    };
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "./~_-@".contains(c);
-    let extensions = [
-        ".service", ".timer", ".yaml", ".yml", ".sh", ".slurm", ".sbatch", ".json", ".env",
-    ];
-    name.chars().all(is_plain)
-        && (["Dockerfile", "crontab"].contains(&last)
-            || extensions.iter().any(|end| last.ends_with(end)))
+    name.chars().all(is_plain) && endings.iter().any(|ending| name.ends_with(ending))
 }
 
 /// Puts the files and runs a command on each, that must end with 0.
@@ -150,23 +174,21 @@ fn unit(reader: &Reader, block: &Block) -> Result<(), String> {
 
 /// What is for a cluster is applied, what is a workflow's runs step by step.
 fn yaml(reader: &Reader, block: &Block) -> Result<(), String> {
-    let text = reader.played(&block.text);
-    let mut things: Vec<Value> = Vec::new();
-    for document in text.split("\n---\n") {
-        let reading = yaml::parse_core(document.trim_start_matches("---\n"));
-        let reading = reading.map_err(|fault| format!("line {}: {}", fault.line, fault.message))?;
-        things.push(reading.value);
-    }
+    let things = things(&reader.played(&block.text))?;
     if things.iter().all(|thing| thing["kind"].is_string()) {
-        let name = put(reader, block, "job.yaml").swap_remove(0);
-        let things = Value::Array(things).to_string();
-        reader
-            .test
-            .clone()
-            .file(&format!("{}.json", reader.played(&name)), things);
-        return run(reader, &format!("kubectl apply -f {name}"));
+        return used(reader, block, "job.yaml", "kubectl apply -f");
     }
     things
         .iter()
         .try_for_each(|thing| workflow::run(reader, thing))
+}
+
+/// The documents of a YAML text.
+fn things(text: &str) -> Result<Vec<Value>, String> {
+    let documents = text.trim_start_matches("---\n").split("\n---\n");
+    let values = documents.map(|document| match yaml::parse_core(document) {
+        Ok(reading) => Ok(reading.value),
+        Err(fault) => Err(format!("line {}: {}", fault.line, fault.message)),
+    });
+    values.collect()
 }

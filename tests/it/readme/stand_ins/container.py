@@ -2,7 +2,7 @@
 """What the stand-ins for docker and kubectl have in common: an image, and how a
 command runs in it. There is no container: paths inside of it are replaced by
 those of the test's folder, and the environment is what the container would have."""
-import json, os, re, subprocess, sys
+import json, os, re, shlex, subprocess, sys
 
 MACHINE = "@WORKSPACE@/machine"
 IMAGES = "@WORKSPACE@/images.json"
@@ -37,7 +37,11 @@ def build(tag, dockerfile, context):
             case "WORKDIR":
                 image["folder"] = rest
             case "RUN":
-                subprocess.run(["sh", "-n", "-c", rest], check=True)
+                # What other programs do to an image is only read.
+                is_ours = rest.startswith("skills-runner ")
+                words = shlex.split(rest) if is_ours else ["sh", "-n", "-c", rest]
+                status = start(words, image["env"], image["mounts"], image["folder"])
+                status and sys.exit(f"docker: RUN {rest}: {status}")
             case "ENTRYPOINT" | "CMD":
                 image[word.lower()] = json.loads(rest)
             case _ if word.startswith("#"):
@@ -50,17 +54,19 @@ def build(tag, dockerfile, context):
 def run(name, args, env, mounts, entrypoint=None, folder=None, stdin=None):
     """Runs the image's program; `mounts` are folders by their paths in the container."""
     image = images().get(name) or sys.exit(f"there is no image {name}: {list(images())}")
-    mounts = {**image["mounts"], **mounts}
-    env = {**image["env"], **env}
+    words = (entrypoint or image["entrypoint"]) + (args or image["cmd"])
+    return start(words, image["env"] | env, image["mounts"] | mounts, folder or image["folder"], stdin)
+
+def start(words, env, mounts, folder, stdin=subprocess.DEVNULL):
+    paths = "|".join(re.escape(inside) for inside in sorted(mounts, key=len, reverse=True))
+    # Once each, and not what is outside already.
+    pattern = re.compile(rf"(?<![\w./-])(?!@WORKSPACE@)({paths})(?=[/:\"\s]|$)" if paths else "(?!)()")
     def outside(text):
-        for inside in sorted(mounts, key=len, reverse=True):
-            text = re.sub(rf"(?<![\w./-]){re.escape(inside)}(?=/|:|\"|\s|$)", lambda _: mounts[inside], text)
-        return text
-    # The program of Debian's, Alpine's … own: by the names of the few real ones.
+        return pattern.sub(lambda found: mounts[found[1]], text)
+    # The image's own programs are the few real ones.
     env = {"PATH": "@WORKSPACE@/bin:@WORKSPACE@/programs"} | {key: outside(value) for key, value in env.items()}
-    words = [outside(word) for word in (entrypoint or image["entrypoint"]) + (args or image["cmd"])]
+    words = [outside(word) for word in words]
     if os.path.basename(words[0]) == "skills-runner":
         words[0] = f"{MACHINE}/usr/local/bin/skills-runner"
-    folder = outside(folder or image["folder"])
-    made = subprocess.run(words, env=env, cwd=folder if os.path.isdir(folder) else "/", stdin=stdin)
-    return made.returncode
+    folder = outside(folder)
+    return subprocess.run(words, env=env, cwd=folder if os.path.isdir(folder) else "/", stdin=stdin).returncode
