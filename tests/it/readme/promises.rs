@@ -58,6 +58,12 @@ pub const PROMISES: &[Promise] = &[
         stdin: Some(CLIENT),
         ..shows("^skills-runner mcp", &TOOLS)
     },
+    leaves(
+        "| xargs -P",
+        &["answers/1.md", "answers/2.md", "answers/3.md"],
+    ),
+    leaves("parallel -j 8", &["answers.md", "jobs.tsv"]),
+    shows("docker run", &[POWER]),
     shows("make demo", &["100000/4084101"]),
     shows("\"what is 2 ** 64?\"", &[POWER]),
     shows(
