@@ -64,6 +64,7 @@ pub const PROMISES: &[Promise] = &[
     ),
     leaves("parallel -j 8", &["answers.md", "jobs.tsv"]),
     shows("docker run", &[POWER]),
+    leaves("--generate man >", &["skills-runner.1"]),
     shows("make demo", &["100000/4084101"]),
     shows("\"what is 2 ** 64?\"", &[POWER]),
     shows(
