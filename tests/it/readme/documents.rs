@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A Markdown file of the repository.
+#[derive(Clone)]
 pub struct Document {
     /// Relative to the repository: `docs/skills.md`.
     pub name: String,

@@ -24,17 +24,23 @@ mod session;
 
 use std::thread;
 
-use documents::{Document, Faults, documents};
+use documents::{Block, Document, Faults, documents};
 use reader::Reader;
 
 /// A document is read from its beginning to its end, by a reader of its own.
+/// That of operation goes on from the README, whose reader reads it, too.
 #[test]
 fn every_block_does_what_the_text_says() {
-    let documents = documents();
+    let goes_on = |document: &Document| document.name == "docs/operation.md";
+    let (after, mut documents): (Vec<_>, Vec<_>) = documents().into_iter().partition(goes_on);
+    let readme = documents.remove(0);
+    let documents: Vec<Vec<Document>> = std::iter::once([vec![readme], after].concat())
+        .chain(documents.into_iter().map(|document| vec![document]))
+        .collect();
     let readings: Vec<(Vec<&str>, Faults)> = thread::scope(|scope| {
         let threads: Vec<_> = documents
             .iter()
-            .map(|document| scope.spawn(|| read(document)))
+            .map(|documents| scope.spawn(|| read(documents)))
             .collect();
         let ends = threads.into_iter().map(thread::ScopedJoinHandle::join);
         ends.map(|end| end.expect("a command did not end, see above"))
@@ -58,10 +64,10 @@ fn every_block_does_what_the_text_says() {
     report(&faults);
 }
 
-fn read(document: &Document) -> (Vec<&'static str>, Faults) {
+fn read(documents: &[Document]) -> (Vec<&'static str>, Faults) {
     let reader = Reader::new();
     let (mut met, mut faults) = (Vec::new(), Vec::new());
-    let blocks = document.blocks();
+    let blocks: Vec<Block> = documents.iter().flat_map(Document::blocks).collect();
     configuration::put_all(&reader, &blocks);
     for block in blocks {
         if let Some(program) = reader.lacks(&block.text) {
