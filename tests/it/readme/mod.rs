@@ -12,7 +12,14 @@
 //! `reader::PROGRAMS`. A sample output needs a rule in `samples`.
 //!
 //! Not proven: that other people's programs take our commands. The stand-ins do
-//! with them what the real ones do as far as it concerns this program.
+//! with them what the real ones do as far as it concerns this program, and fail
+//! for an option or a key that they do not know. Endpoints of others are not
+//! asked: a configuration that names one must be whole (`--dry-run`), and the
+//! test's endpoint answers. `make` and `cargo install` build nothing here: a
+//! target that a block shows must be one that `.ci/run` makes; `make demo` and
+//! `make install` are run. Steps of a Dockerfile by other programs, GitHub's
+//! actions and what only restricts a service are read and not played. A block
+//! with `jq` or `parallel` is skipped, and told, where the machine lacks them.
 
 mod configuration;
 mod documents;
@@ -22,6 +29,7 @@ mod reader;
 mod samples;
 mod session;
 
+use std::io::{Write as _, stderr};
 use std::thread;
 
 use documents::{Block, Document, Faults, documents};
@@ -71,9 +79,11 @@ fn read(documents: &[Document]) -> (Vec<&'static str>, Faults) {
     configuration::put_all(&reader, &blocks);
     for block in blocks {
         if let Some(program) = reader.lacks(&block.text) {
-            eprintln!(
-                "skipped: {}: there is no {program} on this machine",
-                block.place
+            // Not captured: who reads the tests' output shall see it.
+            let place = &block.place;
+            let _ = writeln!(
+                stderr(),
+                "skipped: {place}: there is no {program} on this machine"
             );
             met.extend(
                 promises::of(&block.text)

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use super::documents::root;
-use crate::harness::{CANARY, MODEL, Reply, Request, Server, Test, interpreter, seconds};
+use crate::harness::{CANARY, MODEL, Reply, Request, Server, Test, interpreter};
 
 /// Real programs that commands may use. What could reach anything outside of
 /// the test's folder, or the network, is a stand-in instead.
@@ -122,7 +122,7 @@ pub struct Reader {
 impl Reader {
     pub fn new() -> Reader {
         let server = Server::always(answer);
-        let test = Test::new().endpoint(&server).timeout(seconds(60.0));
+        let test = Test::new().endpoint(&server);
         let reader = Reader {
             test: test
                 .file("app.log", "09:00 started\n09:01 failed: the disk is full\n")

@@ -3,11 +3,15 @@
 
 use std::process::Command;
 use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use super::documents::{Block, Faults};
 use super::promises::{self, Promise};
 use super::reader::Reader;
 use crate::harness::seconds;
+
+/// How long a block may take.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Begins a line of ours between the commands' output.
 const MARK: char = '\u{1e}';
@@ -24,7 +28,7 @@ pub fn run(reader: &Reader, block: &Block, met: &mut Vec<&'static str>, faults: 
         .map(|command| promises::of(command))
         .collect();
     met.extend(promises.iter().flatten().map(|promise| promise.command));
-    let script = script(reader, &commands, &promises);
+    let script = script(reader, &block.place, &commands, &promises);
     let (outputs, status) = outputs(reader, &script);
     for (index, output) in outputs.iter().enumerate() {
         let place = format!("{}: `{}`", block.place, commands[index].trim_end());
@@ -44,7 +48,7 @@ pub fn run(reader: &Reader, block: &Block, met: &mut Vec<&'static str>, faults: 
 
 /// Runs a command that no text shows; what it printed, where it fails.
 pub fn ends_well(reader: &Reader, command: &str) -> Result<(), String> {
-    let script = script(reader, &[format!("{command}\n")], &[Vec::new()]);
+    let script = script(reader, "", &[format!("{command}\n")], &[Vec::new()]);
     match outputs(reader, &script) {
         (_, 0) => Ok(()),
         (outputs, status) => Err(format!("status {status}\n{}", outputs.concat())),
@@ -79,8 +83,10 @@ fn is_whole(command: &str) -> bool {
     output.status.success() && output.stderr.is_empty()
 }
 
-fn script(reader: &Reader, commands: &[String], promises: &[Vec<&Promise>]) -> String {
-    let mut script = format!("export PATH='{}'\nhash -r\n", reader.search_path());
+/// The commands with a mark in front of each; the place shows where they hang.
+fn script(reader: &Reader, place: &str, commands: &[String], promises: &[Vec<&Promise>]) -> String {
+    let path = reader.search_path();
+    let mut script = format!("export PATH='{path}'\nhash -r\necho '{place}'\n");
     script += &format!("trap 'printf \"{MARK}status %s\\n\" \"$?\"' EXIT\n");
     for (command, promises) in commands.iter().zip(promises) {
         script += &format!("printf '{MARK}command\\n'\n");
@@ -98,10 +104,16 @@ fn script(reader: &Reader, commands: &[String], promises: &[Vec<&Promise>]) -> S
 /// Runs it on a terminal; each command's output, and the shell's status. Who
 /// is asked at a prompt asks a question and leaves.
 fn outputs(reader: &Reader, script: &str) -> (Vec<String>, i32) {
-    let test = reader.test.again().file(".block.sh", script);
+    let test = reader
+        .test
+        .again()
+        .timeout(PATIENCE)
+        .file(".block.sh", script);
     let mut terminal = test.shell("exec bash -euo pipefail .block.sh").terminal();
     let (mut typed, mut answered) = (["hello", "/exit"].iter().cycle(), 0);
-    while terminal.running().is_running() {
+    let deadline = Instant::now() + PATIENCE;
+    // What waits for longer is ended by the harness, with all that it has printed.
+    while terminal.running().is_running() && Instant::now() < deadline {
         let output = terminal.output();
         if output.len() > answered && output.ends_with("\n> ") {
             answered = output.len();
