@@ -52,7 +52,10 @@ pub const PROMISES: &[Promise] = &[
     shows("^skills-runner -c ", &["> hello", "(played) hello"]),
     leaves(
         "make install PREFIX=~/.local",
-        &["home/.local/bin/skills-runner"],
+        &[
+            "home/.local/bin/skills-runner",
+            "home/.local/share/man/man1/skills-runner.1",
+        ],
     ),
     Promise {
         stdin: Some(CLIENT),
