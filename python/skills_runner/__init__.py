@@ -22,7 +22,10 @@ def find_binary():
         os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(above))), "bin"),
     ]
     # What stands nearest to this package is what came with it.
-    for folder in sorted(folders, key=lambda folder: not package.startswith(os.path.dirname(folder))):
+    def is_elsewhere(folder):
+        return not package.startswith(os.path.join(os.path.dirname(folder), ""))
+
+    for folder in sorted(folders, key=is_elsewhere):
         path = os.path.join(folder, "skills-runner" + (sysconfig.get_config_var("EXE") or ""))
         if os.path.isfile(path):
             return path

@@ -259,6 +259,8 @@ fn the_page_reads_well() {
     let test = Test::new().file("skills-runner.1", generated("man"));
     let page = std::fs::read_to_string(test.path("skills-runner.1")).unwrap();
     assert!(page.is_ascii());
+    // Bare, it is another sign, and a request where a line begins.
+    assert!(!page.contains('\''));
     assert!(page.lines().all(|line| line.len() <= 120), "{page}");
     for title in [
         "NAME",
