@@ -229,7 +229,11 @@ impl<'a> Record<'a> {
     /// like a line's end to some readers, is escaped.
     pub fn line(&self) -> String {
         // Every key is a text and every value has a form in JSON: it cannot fail.
-        let json = serde_json::to_string(self).unwrap_or_default();
+        let mut json = serde_json::to_string(self).unwrap_or_default();
+        if json.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+            json.push('\n');
+            return json;
+        }
         let mut line = String::with_capacity(json.len() + 1);
         for c in json.chars() {
             if c.is_control() || is_invisible(c) {
