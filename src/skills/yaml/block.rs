@@ -191,6 +191,12 @@ impl Reader<'_> {
             _ => {
                 let line = self.mark.line;
                 let text = self.plain_text(floor)?;
+                if scalar::is_surely_text(&text) {
+                    return Ok(Node {
+                        value: Value::String(text),
+                        written: None,
+                    });
+                }
                 if let Some(message) = scalar::objection(&text) {
                     return Err(Fault {
                         line,

@@ -8,6 +8,12 @@ use std::ops::RangeInclusive;
 
 use serde_json::{Number, Value};
 
+/// Whether this can only be text, as most is: no number or date begins with a letter,
+/// and no other value is so long.
+pub(super) fn is_surely_text(text: &str) -> bool {
+    text.len() > "false".len() && text.starts_with(|c: char| c.is_ascii_alphabetic())
+}
+
 /// The value of plain text, or none where it is text.
 pub(super) fn typed(text: &str) -> Option<Value> {
     match text {
@@ -57,10 +63,6 @@ pub(super) fn core(text: &str) -> Option<Value> {
 
 /// Why readers such as `PyYAML` stop at this plain text, if they do.
 pub(super) fn objection(text: &str) -> Option<&'static str> {
-    // What begins with a letter, as most texts do, means nothing else anywhere.
-    if text.starts_with(|c: char| c.is_ascii_alphabetic()) {
-        return None;
-    }
     let (_, digits) = split_sign(text);
     match text {
         "=" | "<<" => Some("`=` and `<<` without quotes have a meaning of their own"),

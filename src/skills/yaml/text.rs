@@ -40,23 +40,22 @@ impl Reader<'_> {
 
     /// Reads plain text up to what ends it on this line.
     fn plain_line(&mut self, in_flow: bool) -> Result<&str, Fault> {
-        let is_usual = |byte: &u8| byte.is_ascii_alphanumeric() || *byte >= 0x80;
+        let ends_nothing = |byte: &u8| match byte {
+            b'\n' | b'\t' | b'#' | b':' => false,
+            b'?' => !in_flow,
+            _ => !in_flow || !is_bracket_mark(*byte),
+        };
         let start = self.mark.at;
         let mut end = start;
         loop {
-            // Most of it is words, which end nothing.
             let rest = &self.bytes[self.mark.at..];
-            let word = rest.iter().take_while(|byte| is_usual(byte)).count();
-            if word > 0 {
-                self.advance(word);
-                end = self.mark.at;
+            let length = rest.iter().take_while(|byte| ends_nothing(byte)).count();
+            if let Some(last) = rest[..length].iter().rposition(|byte| *byte != b' ') {
+                end = self.mark.at + last + 1;
             }
+            self.advance(length);
             match self.peek() {
                 None | Some(b'\n') => break,
-                Some(b' ') => {
-                    self.advance(1);
-                    continue;
-                }
                 Some(b'\t') if self.is_inner_tab() => {
                     self.advance(1);
                     continue;
@@ -70,8 +69,8 @@ impl Reader<'_> {
                 {
                     break;
                 }
-                Some(byte) if in_flow && (is_bracket_mark(byte) || byte == b'?') => break,
-                Some(_) => self.advance(1),
+                Some(b'#' | b':') => self.advance(1),
+                Some(_) => break,
             }
             end = self.mark.at;
         }
