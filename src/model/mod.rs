@@ -12,6 +12,7 @@ use crate::tool::{ToolDefinition, Usage};
 mod alike;
 mod body;
 mod calls;
+mod details;
 mod dialect;
 mod fault;
 mod finish;

@@ -3,7 +3,6 @@
 //! A whole reply and a stream go the same way: each JSON value is a piece. A
 //! call that may be unfinished never leaves here.
 
-use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
 use crate::bounded;
@@ -12,9 +11,11 @@ use crate::limits;
 use crate::message::Assistant;
 use crate::model::alike::Form;
 use crate::model::calls::Calls;
+use crate::model::details::Details;
 use crate::model::finish::judge;
 use crate::model::mend::mend;
 use crate::model::resent::Resent;
+use crate::model::sse::{GLUED, glued_event, is_beat};
 use crate::model::think::{Piece, ThinkFilter, split_unopened};
 use crate::model::unusable::{Fault, refused};
 use crate::model::wire::{Choice, Chunk, Delta, Loose};
@@ -23,10 +24,6 @@ use crate::tool::Usage;
 
 /// The fields of reasoning that endpoints want to see again beside calls.
 const ECHOED: [&str; 2] = ["reasoning_content", "reasoning"];
-
-/// Events that a gateway may have glued into one; also what bounds the search
-/// for them.
-const GLUED: usize = 64;
 
 /// In what form things came: a whole message after pieces only says them again.
 #[derive(Debug, Default)]
@@ -49,10 +46,7 @@ pub struct Assembler {
     reasoning: String,
     /// The field in which reasoning came: some endpoints want it back under that name.
     reasoning_field: Option<&'static str>,
-    /// `reasoning_details`, all pieces.
-    details: Vec<Value>,
-    details_bytes: usize,
-    details_values: usize,
+    details: Details,
     /// What the endpoint wants to see again with the message.
     extra_content: Option<Value>,
     resent: Resent,
@@ -283,7 +277,7 @@ impl Assembler {
         self.take_reasoning("reasoning_content", &delta.reasoning_content, listener)?;
         self.take_reasoning("reasoning", &delta.reasoning, listener)?;
         self.take_reasoning("reasoning_text", &delta.reasoning_text, listener)?;
-        self.take_details(&delta.reasoning_details)?;
+        self.details.take(&delta.reasoning_details)?;
         if let Loose::Other(extra) = &delta.extra_content {
             self.extra_content = Some(extra.clone());
         }
@@ -313,23 +307,6 @@ impl Assembler {
         self.reasoning_field = Some(field);
         grow(&mut self.reasoning, &text)?;
         listener(Event::Reasoning(&text));
-        Ok(())
-    }
-
-    /// Signed thoughts, which the endpoint wants to see again as they are.
-    fn take_details(&mut self, details: &Loose<'_>) -> Result<(), Fault> {
-        if let Loose::Other(Value::Array(details)) = details {
-            let size = |value: &Value| value.to_string().len();
-            self.details_bytes += details.iter().map(size).sum::<usize>();
-            self.details_values += details.iter().map(bounded::count).sum::<usize>();
-            if self.details_bytes > limits::MESSAGE_BYTES {
-                return Err(Fault::TooLarge("reasoning"));
-            }
-            if self.details_values > limits::JSON_VALUES {
-                return Err(Fault::TooMany("values"));
-            }
-            self.details.extend(details.iter().cloned());
-        }
         Ok(())
     }
 
@@ -420,7 +397,7 @@ impl Assembler {
                 message
                     .opaque
                     .extend(field.map(|field| (field.into(), self.reasoning.into())));
-                let details = Some(self.details).filter(|details| !details.is_empty());
+                let details = Some(self.details.list).filter(|details| !details.is_empty());
                 message
                     .opaque
                     .extend(details.map(|details| ("reasoning_details".into(), details.into())));
@@ -440,25 +417,6 @@ impl Assembler {
     pub fn mark_whole(&mut self, is_delimited: bool) {
         self.done |= self.pieces.message || is_delimited;
     }
-}
-
-/// The event behind the next `data:` in what should be one event: a gateway
-/// has lost the line's end, perhaps with half of the event before it.
-fn glued_event(data: &[u8]) -> Option<&[u8]> {
-    const FIELD: &[u8] = b"data:";
-    let places = data.windows(FIELD.len()).enumerate();
-    let places = places.filter(|(_, bytes)| *bytes == FIELD).take(GLUED);
-    let mut events = places.map(|(at, _)| data[at + FIELD.len()..].trim_ascii());
-    events.find(|event| {
-        let mut values = serde_json::Deserializer::from_slice(event).into_iter::<IgnoredAny>();
-        event.starts_with(b"[DONE]") || matches!(values.next(), Some(Ok(_)))
-    })
-}
-
-/// `null`, `ping`, `keep-alive`: one bare word says nothing.
-fn is_beat(data: &[u8]) -> bool {
-    let is_plain = |byte: &u8| byte.is_ascii_alphabetic() || matches!(byte, b'-' | b'_');
-    data.len() <= limits::BEAT_BYTES && data.iter().all(is_plain)
 }
 
 fn grow(text: &mut String, piece: &str) -> Result<(), Fault> {

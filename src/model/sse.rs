@@ -5,7 +5,13 @@
 //! with LF, CRLF or CR and may be cut anywhere by the network, also inside a
 //! character. Events that lie whole in the bytes read are not copied.
 
+use serde::de::IgnoredAny;
+
 use crate::limits;
+
+/// Events that a gateway may have glued into one; also what bounds the search
+/// for them.
+pub const GLUED: usize = 64;
 
 /// A line or an event is larger than anything sensible.
 #[derive(Debug, PartialEq, Eq)]
@@ -124,6 +130,25 @@ impl Splitter {
 
 fn line_end(bytes: &[u8]) -> Option<usize> {
     memchr::memchr2(b'\n', b'\r', bytes)
+}
+
+/// The event behind the next `data:` in what should be one event: a gateway
+/// has lost the line's end, perhaps with half of the event before it.
+pub fn glued_event(data: &[u8]) -> Option<&[u8]> {
+    const FIELD: &[u8] = b"data:";
+    let places = data.windows(FIELD.len()).enumerate();
+    let places = places.filter(|(_, bytes)| *bytes == FIELD).take(GLUED);
+    let mut events = places.map(|(at, _)| data[at + FIELD.len()..].trim_ascii());
+    events.find(|event| {
+        let mut values = serde_json::Deserializer::from_slice(event).into_iter::<IgnoredAny>();
+        event.starts_with(b"[DONE]") || matches!(values.next(), Some(Ok(_)))
+    })
+}
+
+/// `null`, `ping`, `keep-alive`: one bare word says nothing.
+pub fn is_beat(data: &[u8]) -> bool {
+    let is_plain = |byte: &u8| byte.is_ascii_alphabetic() || matches!(byte, b'-' | b'_');
+    data.len() <= limits::BEAT_BYTES && data.iter().all(is_plain)
 }
 
 #[cfg(test)]

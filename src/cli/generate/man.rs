@@ -122,7 +122,7 @@ fn section(
 fn lines(page: &mut String, paragraph: &str) {
     for line in wrap(&text(paragraph), limits::REPORT_COLUMNS) {
         page.push('\n');
-        page.push_str(&line);
+        page.push_str(line);
     }
 }
 

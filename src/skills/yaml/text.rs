@@ -55,7 +55,6 @@ impl Reader<'_> {
             }
             self.advance(length);
             match self.peek() {
-                None | Some(b'\n') => break,
                 Some(b'\t') if self.is_inner_tab() => {
                     self.advance(1);
                     continue;
@@ -70,7 +69,7 @@ impl Reader<'_> {
                     break;
                 }
                 Some(b'#' | b':') => self.advance(1),
-                Some(_) => break,
+                _ => break,
             }
             end = self.mark.at;
         }
