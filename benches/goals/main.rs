@@ -108,7 +108,7 @@ fn bench(asked: &Asked) -> Result<(), String> {
     let about = machine::about(&binary);
     machine::tell(&about);
     let baseline = Baseline::read()?;
-    let mut world = World::new(binary, asked.effort)?;
+    let mut world = World::new(&binary, asked.effort)?;
     let mut lines = Vec::new();
     for (name, row) in ROWS {
         if asked.rows.is_empty() || asked.rows.iter().any(|asked| asked == name) {
