@@ -3,7 +3,7 @@
 use std::env;
 use std::process::ExitCode;
 
-use skills_runner::cli::{Ending, Start, run};
+use skills_runner::cli::{Ending, Request, Start, parse, run};
 use skills_runner::settings;
 use skills_runner::world::{harden, process, signal};
 
@@ -11,6 +11,19 @@ use skills_runner::world::{harden, process, signal};
 const SEARCHED: &str = "/usr/local/bin:/usr/bin:/bin";
 
 fn main() -> ExitCode {
+    let request = parse(env::args_os().skip(1).collect());
+    // Half of what help and version cost would be what they have no need of.
+    let start = match request {
+        Ok(Request::Help | Request::Version | Request::Generate(_)) => Start::default(),
+        _ => start(),
+    };
+    match run(request, &start) {
+        Ending::Status(status) => ExitCode::from(status),
+        Ending::Signal(signal) => signal::end_by(signal),
+    }
+}
+
+fn start() -> Start {
     harden::hide_memory();
     process::become_subreaper();
     let mut environment: Vec<_> = env::vars_os().collect();
@@ -18,16 +31,11 @@ fn main() -> ExitCode {
         environment.push(("PATH".into(), SEARCHED.into()));
     }
     harden::forget(&|name, _| settings::is_secret(name));
-    let start = Start {
-        arguments: env::args_os().skip(1).collect(),
+    Start {
         environment,
         forget: harden::forget,
         // A working directory that has been deleted still has a meaning as `.`.
         folder: env::current_dir().unwrap_or_else(|_| ".".into()),
         interrupt: signal::Interrupt::install().unwrap_or(signal::Interrupt::never()),
-    };
-    match run(start) {
-        Ending::Status(status) => ExitCode::from(status),
-        Ending::Signal(signal) => signal::end_by(signal),
     }
 }

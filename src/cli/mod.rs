@@ -2,11 +2,11 @@
 
 use std::ffi::OsString;
 
-use crate::cli::args::{Request, Typed, usage};
+use crate::cli::args::{Typed, usage};
 use crate::cli::table::Command;
 use crate::config::Needs;
 use crate::error::{Error, Kind, Result};
-use crate::world::output::{Format, Output, Verbosity};
+use crate::world::output::{Format, Output, Verbosity, print_alone};
 use crate::world::signal::Signal;
 
 pub mod args;
@@ -29,6 +29,7 @@ mod table;
 mod tool;
 mod values;
 
+pub use args::{Request, parse};
 pub use setup::Start;
 
 /// How the program is to end.
@@ -49,29 +50,31 @@ impl From<&Error> for Ending {
     }
 }
 
-/// Does what the arguments ask for.
-pub fn run(mut start: Start) -> Ending {
+/// Does what the arguments ask for, and tells what is wrong with them.
+pub fn run(request: Result<Request>, start: &Start) -> Ending {
     let color = setup::wants_color(&start.environment);
-    let interrupt = start.interrupt.clone();
+    let interrupt = &start.interrupt;
     let output = |format, verbosity| Output::new(format, verbosity, color, interrupt.clone());
-    let plain = || output(Format::Text, Verbosity::Normal);
-    let (result, output) = match args::parse(std::mem::take(&mut start.arguments)) {
-        Err(error) => (Err(error), plain()),
-        Ok(Request::Help) => show(&help::text(), plain()),
-        Ok(Request::Generate(write)) => show(&write(), plain()),
-        Ok(Request::Version) => show(help::VERSION, plain()),
+    let text = match request {
         Ok(Request::Run(typed)) => {
             let mut output = output(format(&typed), typed.verbosity);
-            let result = dispatch(*typed, &start, &mut output);
+            let result = dispatch(*typed, start, &mut output);
             // A signal that came too late to stop anything still ends a shell's loop.
             let result = result.and_then(|status| match interrupt.pending() {
                 Some(signal) if signal != Signal::PIPE => Err(Error::interrupted(signal.0)),
                 _ => Ok(status),
             });
-            (result, output)
+            return end(result, output);
         }
+        Err(error) => Err(error),
+        Ok(Request::Help) => Ok(help::text()),
+        Ok(Request::Generate(write)) => Ok(write()),
+        Ok(Request::Version) => Ok(help::VERSION.to_string()),
     };
-    end(result, output)
+    match text.and_then(|text| print_alone(&text)) {
+        Ok(()) => Ending::Status(0),
+        Err(error) => end(Err(error), output(Format::Text, Verbosity::Normal)),
+    }
 }
 
 /// What standard output carries: only answers have formats.
@@ -86,11 +89,6 @@ fn format(typed: &Typed) -> Format {
         | Command::Sessions
         | Command::Skills => Format::Text,
     }
-}
-
-fn show(text: &str, mut output: Output) -> (Result<u8>, Output) {
-    output.print(text);
-    (Ok(0), output)
 }
 
 /// Tells what went wrong, and makes the result the last thing that is written.

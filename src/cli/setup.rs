@@ -31,8 +31,6 @@ use crate::world::signal::Interrupt;
 
 /// What the program was started with.
 pub struct Start {
-    /// The arguments, without the program's name.
-    pub arguments: Vec<OsString>,
     /// The process environment.
     pub environment: Vec<(OsString, OsString)>,
     /// The working directory, absolute.
@@ -45,10 +43,21 @@ pub struct Start {
     pub forget: fn(IsSecret<'_>),
 }
 
+/// In the root folder, with no environment and no signals: for what needs none.
+impl Default for Start {
+    fn default() -> Start {
+        Start {
+            environment: Vec::new(),
+            folder: "/".into(),
+            interrupt: Interrupt::never(),
+            forget: |_| {},
+        }
+    }
+}
+
 impl fmt::Debug for Start {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Start")
-            .field("arguments", &self.arguments)
             .field("environment", &Names(&self.environment))
             .field("folder", &self.folder)
             .finish_non_exhaustive()
@@ -432,7 +441,6 @@ mod tests {
             ("OF_SOMEBODY_ELSE", "canary-7"),
         ];
         let start = Start {
-            arguments: Vec::new(),
             environment: variables
                 .map(|(name, value)| (name.into(), value.into()))
                 .into(),

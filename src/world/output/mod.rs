@@ -32,6 +32,7 @@ pub use records::Circumstances;
 use records::{Failure, Fault};
 use report::Report;
 use stdout::Stdout;
+pub use stdout::print_alone;
 pub use tone::Tone;
 use tone::{DIM, PLAIN, RED, YELLOW};
 #[cfg(not(fuzzing))]

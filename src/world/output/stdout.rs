@@ -134,6 +134,15 @@ impl Stdout {
     }
 }
 
+/// Writes a text of the program's own, such as its help, when nothing else is
+/// to be told: there is nothing in it to be masked, and no signal but those
+/// that end the program by themselves.
+pub fn print_alone(text: &str) -> Result<()> {
+    let mut stdout = Stdout::new(Interrupt::never(), false);
+    stdout.write_line(text.strip_suffix('\n').unwrap_or(text));
+    stdout.outcome()
+}
+
 /// Whether nobody can write to standard input any more.
 fn is_abandoned() -> bool {
     patience::is_ready((io::stdin().as_fd(), Readiness::Abandoned))
