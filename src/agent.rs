@@ -18,11 +18,10 @@ use crate::tool::{ToolCall, parse_arguments};
 use crate::tools::Tools;
 use crate::world::patience::Patience;
 
-/// What a turn brought.
+/// How a turn ended. Its text is in the conversation
+/// ([`Conversation::answered`]), and only there: it may be long.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// The text of the last message.
-    pub text: String,
     /// Whether all of it is there.
     pub finish: Finish,
     /// Why not, where more is known.
@@ -68,13 +67,11 @@ pub fn turn(
         tally.usage += reply.usage.unwrap_or_default();
         let calls = reply.message.calls.clone();
         listener(Event::MessageEnd { calls: calls.len() });
-        let text = reply.message.content.clone();
         conversation.answer(with_valid_arguments(reply.message));
         conversation.report(reply.usage);
         tell_fault(conversation, listener);
         if calls.is_empty() {
             return Ok(Answer {
-                text,
                 finish: reply.finish,
                 cause: reply.cause,
             });

@@ -59,10 +59,10 @@
 //! conversation.ask("Which region sells most?");
 //! let bounds = Bounds { window: config.context_window, ..Bounds::default() };
 //! let mut tally = Tally::default();
-//! let answer = agent::turn(
+//! agent::turn(
 //!     &mut conversation, &model, &tools, &bounds, &mut tally, &mut |_| {},
 //! )?;
-//! assert_eq!(answer.text, "The north.");
+//! assert_eq!(conversation.answered(), "The north.");
 //! assert_eq!(tally.steps, 1);
 //! # Ok(())
 //! # }
@@ -117,10 +117,10 @@
 //! # let (bounds, mut tally) = (Bounds::default(), Tally::default());
 //! let mut conversation = Conversation::new("Be brief.");
 //! conversation.ask("hello");
-//! let answer = agent::turn(
+//! agent::turn(
 //!     &mut conversation, &Parrot, &tools, &bounds, &mut tally, &mut |_| {},
 //! )?;
-//! assert_eq!(answer.text, "HELLO");
+//! assert_eq!(conversation.answered(), "HELLO");
 //! assert_eq!(conversation.messages().len(), 3);
 //! assert_eq!(tally.steps, 1);
 //! # Ok(())
@@ -204,11 +204,11 @@
 //! let tools = Tools::new(bench).with(Box::new(Stock { pieces: 7 }))?;
 //! let mut conversation = Conversation::new("You sell furniture.");
 //! conversation.ask("Are there chairs?");
-//! let answer = agent::turn(
+//! agent::turn(
 //!     &mut conversation, &model, &tools, &bounds, &mut tally, &mut |_| {},
 //! )?;
 //! // The model asked for a sofa first, was told what there is, and asked again.
-//! assert_eq!(answer.text, r#"{"article":"chair","pieces":7}"#);
+//! assert_eq!(conversation.answered(), r#"{"article":"chair","pieces":7}"#);
 //! assert_eq!(tally.tool_calls, 2);
 //! # Ok(())
 //! # }

@@ -101,12 +101,12 @@ pub fn answer(
         resume::settle(conversation, error, "");
     }
     resume::tell_fault(conversation, output);
-    finish(&turn?, output)
+    finish(&turn?, conversation.answered(), output)
 }
 
 /// Prints the end of an answer; one that is not whole is an error after it.
-pub fn finish(answer: &Answer, output: &mut Output) -> Result<()> {
-    output.answer(&answer.text);
+pub fn finish(answer: &Answer, text: &str, output: &mut Output) -> Result<()> {
+    output.answer(text);
     if let Some(cause) = &answer.cause {
         let message = cause.message().replacen("an answer", "the whole answer", 1);
         let error = Error::new(Kind::Truncated, message);

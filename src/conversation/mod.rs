@@ -202,6 +202,14 @@ impl Conversation {
         said.any(|message| matches!(message, Message::User(_)))
     }
 
+    /// The text of the last message, if it is the model's.
+    pub fn answered(&self) -> &str {
+        match self.messages.last() {
+            Some(Message::Assistant(said)) => &said.content,
+            _ => "",
+        }
+    }
+
     /// Adds what the model said. Its calls wait for their results.
     pub fn answer(&mut self, said: Assistant) {
         let message = Message::Assistant(said);

@@ -296,7 +296,7 @@ impl Chat<'_> {
             resume::settle(&mut self.conversation, error, &said);
         }
         resume::tell_fault(&mut self.conversation, output);
-        match answer.and_then(|answer| ask::finish(&answer, output)) {
+        match answer.and_then(|answer| ask::finish(&answer, self.conversation.answered(), output)) {
             Ok(()) => output.end_turn(None),
             Err(error) => match error.kind() {
                 Kind::Interrupted(signal) if self.goes_on(signal) => {
