@@ -10,6 +10,6 @@ use crate::world::output::Output;
 /// Serves until standard input ends.
 pub fn run(typed: Typed, start: &Start, output: &mut Output) -> Result<()> {
     let run = Run::new(typed, start, Needs::Skills, output)?;
-    let catalogue = run.begin_serving(output);
-    mcp::serve(run.bench(), catalogue, run.typed.skills_as_tools, output)
+    run.begin_serving(output);
+    mcp::serve(run.bench(), run.typed.skills_as_tools, output)
 }

@@ -221,8 +221,7 @@ impl Run {
     }
 
     /// Begins to serve: what is wrong with the skills is told, and a log that it starts.
-    /// What there is, is returned.
-    pub fn begin_serving(&self, output: &mut Output) -> Catalogue {
+    pub fn begin_serving(&self, output: &mut Output) {
         let catalogue = self.skills.catalogue();
         let is_usable = catalogue.usable().next().is_some();
         if !is_usable {
@@ -233,7 +232,6 @@ impl Run {
         }
         self.tell_problems(&catalogue, is_usable, output);
         start_log(&catalogue, output);
-        catalogue
     }
 
     /// The instructions of a conversation and the tools that go with them.

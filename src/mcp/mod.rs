@@ -13,7 +13,7 @@ use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, VecDeque};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde_json::json;
 
@@ -58,8 +58,6 @@ pub use rpc::{Fault, Id, Incoming, Request, read};
 pub struct Server<'s> {
     /// What its tools work with.
     bench: Workbench<'s>,
-    /// The skills as they were when it began: most clients ask for them at once.
-    at_start: Cell<Option<(Instant, Catalogue)>>,
     /// Each skill is a tool, too.
     skills_as_tools: bool,
     input: RefCell<Input>,
@@ -96,19 +94,13 @@ fn by_hand(server: &Server<'_>) -> String {
     )
 }
 
-/// Serves until standard input ends. The catalogue has just been read.
-pub fn serve(
-    bench: Workbench<'_>,
-    catalogue: Catalogue,
-    skills_as_tools: bool,
-    output: &mut Output,
-) -> Result<()> {
+/// Serves until standard input ends.
+pub fn serve(bench: Workbench<'_>, skills_as_tools: bool, output: &mut Output) -> Result<()> {
     output.serve();
     let input = Input::open().map_err(|error| unreadable(&error))?;
     let arrivals = input.as_fd().try_clone_to_owned();
     let server = Server {
         bench,
-        at_start: Cell::new(Some((Instant::now(), catalogue))),
         skills_as_tools,
         input: RefCell::new(input),
         arrivals: arrivals.map_err(|error| unreadable(&error))?,
@@ -204,13 +196,7 @@ impl Server<'_> {
     /// The skills, as far as a client may be told of them: no credentials are in
     /// their names, and none is left in what they say of themselves.
     fn catalogue(&self) -> Catalogue {
-        // Once, and no older than what a client keeps by itself.
-        let is_fresh =
-            |at: Instant| at.elapsed() < Duration::from_millis(limits::KEPT_MILLISECONDS);
-        let mut catalogue = match self.at_start.take() {
-            Some((at, catalogue)) if is_fresh(at) => catalogue,
-            _ => self.bench.skills.catalogue(),
-        };
+        let mut catalogue = self.bench.skills.catalogue();
         let secrets = self.bench.secrets;
         let is_secret = |text: &str| secrets.is_within(text.as_bytes());
         catalogue.skills.retain(|skill| {
