@@ -40,6 +40,11 @@ pub fn check(data: &[u8]) {
             pieces.len()
         );
     }
+    // What an event says does not depend on the form of the one before it. (A
+    // parser's complaint tells its place.)
+    let without_place = |shown: &str| shown.split(" at line ").next().map(str::to_owned);
+    let unlike = shown(&assemble(&[&unlike(data)]));
+    assert_eq!(without_place(&unlike), without_place(&due), "unlike events");
     // A connection may break anywhere.
     let mut numbers = Numbers::of(data);
     for _ in 0..4 {
@@ -61,6 +66,26 @@ pub fn check(data: &[u8]) {
     if let Ok(text) = std::str::from_utf8(data) {
         check_thoughts(text);
     }
+}
+
+/// The same stream with a blank more in every second object, so that no event
+/// has the form of the one before it.
+fn unlike(data: &[u8]) -> Vec<u8> {
+    let mut stream = Vec::new();
+    let mut is_second = false;
+    for line in data.split_inclusive(|byte| matches!(byte, b'\n' | b'\r')) {
+        let object = line.strip_prefix(b"data:").map(<[u8]>::trim_ascii_start);
+        match object.and_then(|object| object.strip_prefix(b"{")) {
+            Some(rest) if is_second => {
+                stream.extend_from_slice(&line[..line.len() - rest.len()]);
+                stream.push(b' ');
+                stream.extend_from_slice(rest);
+            }
+            _ => stream.extend_from_slice(line),
+        }
+        is_second ^= object.is_some();
+    }
+    stream
 }
 
 fn assemble(pieces: &[&[u8]]) -> Outcome {

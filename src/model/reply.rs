@@ -140,7 +140,8 @@ impl Assembler {
             match chunks.next() {
                 None => return Ok(None),
                 Some(Ok(chunk)) => {
-                    if start == 0 && chunks.byte_offset() == data.len() {
+                    let is_all = start == 0 && chunks.byte_offset() == data.len();
+                    if is_all && chunk.choices.items.iter().all(|it| self.is_ours(it)) {
                         self.form.learn(data, &chunk);
                     }
                     self.take_chunk(chunk, listener)?;
@@ -202,14 +203,9 @@ impl Assembler {
             })));
         }
         self.usage = chunk.usage.usage().or(self.usage);
-        // One answer was asked for; of several only the first to come counts.
         let mut choice = None;
         for candidate in chunk.choices.items {
-            let is_ours = match (self.choice, candidate.index.number()) {
-                (Some(known), Some(index)) => known == index,
-                _ => true,
-            };
-            if choice.is_none() && is_ours {
+            if choice.is_none() && self.is_ours(&candidate) {
                 choice = Some(candidate);
             } else {
                 self.take_elsewhere(&candidate)?;
@@ -247,6 +243,14 @@ impl Assembler {
         }
         self.take_finish(&choice.finish_reason.text(), is_more);
         Ok(())
+    }
+
+    /// One answer was asked for; of several only the first to come counts.
+    fn is_ours(&self, choice: &Choice<'_>) -> bool {
+        match (self.choice, choice.index.number()) {
+            (Some(known), Some(index)) => known == index,
+            _ => true,
+        }
     }
 
     /// Some gateways put the text into one choice and the calls into another.
@@ -481,6 +485,9 @@ mod tests {
     #[test]
     fn a_piece_of_the_known_form_counts_as_any_other() {
         let piece = |text: &str| format!(r#"{{"choices":[{{"delta":{{"content":"{text}"}}}}]}}"#);
+        let of = |index: u8, text: &str| {
+            format!(r#"{{"choices":[{{"index":{index},"delta":{{"content":"{text}"}}}}]}}"#)
+        };
         let (empty, text) = (piece(""), piece("b"));
         let stop = r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#;
         let whole = r#"{"choices":[{"message":{"content":"b"},"finish_reason":"stop"}]}"#;
@@ -494,6 +501,18 @@ mod tests {
                 &[&empty, &text, &piece("bc"), &piece("bcd")],
                 Finish::Cut,
                 "bcd",
+            ),
+            // Another choice than the one that is read has no form.
+            (
+                &[
+                    &of(0, "a"),
+                    &of(1, "X"),
+                    &of(1, "Y"),
+                    &of(0, "b"),
+                    &of(1, "Z"),
+                ],
+                Finish::Cut,
+                "ab",
             ),
         ];
         for (chunks, finish, content) in table {
