@@ -10,7 +10,10 @@ use skills_runner::world::{harden, process, signal};
 /// Where programs are looked for without a `PATH`, as shells do.
 const SEARCHED: &str = "/usr/local/bin:/usr/bin:/bin";
 
+skills_runner::fill_streams_before_main!();
+
 fn main() -> ExitCode {
+    signal::survive_file_limit();
     let request = parse(env::args_os().skip(1).collect());
     // Half of what help and version cost would be what they have no need of.
     let start = match request {
@@ -34,6 +37,7 @@ fn start() -> Start {
     Start {
         environment,
         forget: harden::forget,
+        program: || env::current_exe().ok(),
         // A working directory that has been deleted still has a meaning as `.`.
         folder: env::current_dir().unwrap_or_else(|_| ".".into()),
         interrupt: signal::Interrupt::install().unwrap_or(signal::Interrupt::never()),

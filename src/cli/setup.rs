@@ -41,6 +41,8 @@ pub struct Start {
     /// [`harden::forget`](crate::world::harden::forget). Nothing, where that
     /// environment belongs to somebody else.
     pub forget: fn(IsSecret<'_>),
+    /// The program's own file, if it can be told.
+    pub program: fn() -> Option<PathBuf>,
 }
 
 /// In the root folder, with no environment and no signals: for what needs none.
@@ -51,6 +53,7 @@ impl Default for Start {
             folder: "/".into(),
             interrupt: Interrupt::never(),
             forget: |_| {},
+            program: || None,
         }
     }
 }
@@ -445,6 +448,7 @@ mod tests {
             folder: scratch.path().into(),
             interrupt: Interrupt::never(),
             forget: |_| {},
+            program: || None,
         };
         let Ok(Request::Run(typed)) = parse(arguments.into()) else {
             panic!("it is a question");

@@ -13,15 +13,22 @@ use std::os::unix::fs::MetadataExt;
 
 use libc::c_char;
 
-/// Runs before `main`: std aborts a program that was started without one of
-/// the three standard streams where there is no `/dev/null` to take its place,
-/// as in an empty `chroot`. Left closed, its number would go to the next file
-/// that is opened, and the answer into that.
-#[used]
-#[unsafe(link_section = ".init_array")]
-static BEFORE_MAIN: extern "C" fn() = fill_streams;
+/// Fills the standard streams before `main`, for a program, and not for a
+/// library's host: std aborts a program that was started without one of them
+/// where there is no `/dev/null` to take its place, as in an empty `chroot`.
+/// Left closed, its number would go to the next file that is opened, and the
+/// answer into that.
+#[macro_export]
+macro_rules! fill_streams_before_main {
+    () => {
+        #[used]
+        #[unsafe(link_section = ".init_array")]
+        static BEFORE_MAIN: extern "C" fn() = $crate::world::harden::fill_streams;
+    };
+}
 
-extern "C" fn fill_streams() {
+/// See [`fill_streams_before_main`](crate::fill_streams_before_main).
+pub extern "C" fn fill_streams() {
     for stream in 0..=2 {
         // SAFETY: plain numbers, a constant, and two descriptors of this stack;
         // what is closed or replaced was made here. The lowest free number is

@@ -141,7 +141,6 @@ impl Interrupt {
                 return Err(io::Error::last_os_error());
             }
         }
-        survive_file_limit();
         // The write end lives as long as the process: the handler may run at any moment.
         WRITE_END.store(ends[1], Ordering::Relaxed);
         for number in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT] {
@@ -238,7 +237,7 @@ impl Interrupt {
 
 /// A file that may grow no further is a write that fails, and no reason to die.
 /// A handler and not `SIG_IGN`, which scripts would inherit.
-fn survive_file_limit() {
+pub fn survive_file_limit() {
     extern "C" fn nothing(_: libc::c_int) {}
     // SAFETY: a plain sigaction call with a zeroed, then filled, structure.
     unsafe {
