@@ -3,6 +3,8 @@
 //! The model is a script and says so; the tools, the skills and what they
 //! print are real. It is also the shortest proof that an installation works.
 
+use std::path::{Path, PathBuf};
+
 use serde_json::{Value, json};
 
 use crate::cli::ask;
@@ -12,6 +14,7 @@ use crate::error::{Error, Kind, Result};
 use crate::message::{Assistant, Message};
 use crate::model::Model as _;
 use crate::model::scripted::{ScriptedModel, Step};
+use crate::skills::Skills;
 use crate::tool::ToolCall;
 use crate::world::output::Output;
 
@@ -75,23 +78,28 @@ fn bundled(skill: &str, file: &str, args: &[&str]) -> Value {
     json!({"skill_name": skill, "file_path": file, "args": args})
 }
 
-/// Plays the demo.
-pub fn run(run: &Run, output: &mut Output) -> Result<u8> {
+/// Plays the demo. `program` is this program's own file, beside which the
+/// examples may have been installed.
+pub fn run(mut run: Run, program: Option<PathBuf>, output: &mut Output) -> Result<u8> {
     let model = ScriptedModel::new("scripted", STEPS);
     output.name_model(model.name());
-    for name in SKILLS {
-        if run.skills.find(name).is_err() {
-            let folders = run
-                .skills
-                .folders()
-                .iter()
-                .map(|folder| folder.display().to_string());
-            let folders = folders.collect::<Vec<_>>().join(", ");
-            let message = format!("failed to find the example skill `{name}` in {folders}");
-            let hint =
-                "run it where the project's `skills` folder is, or name that with --skills DIR";
-            return Err(Error::new(Kind::Config, message).with_hint(hint));
-        }
+    if run.typed.skills.is_empty()
+        && lacks(&run.skills).is_some()
+        && let Some(examples) = program.and_then(|program| installed(&program))
+    {
+        run.config.skills_folders = vec![examples.clone()];
+        run.skills = Skills::new(vec![examples]).named_by_path();
+    }
+    if let Some(name) = lacks(&run.skills) {
+        let folders = run
+            .skills
+            .folders()
+            .iter()
+            .map(|folder| folder.display().to_string());
+        let folders = folders.collect::<Vec<_>>().join(", ");
+        let message = format!("failed to find the example skill `{name}` in {folders}");
+        let hint = "run it where the project's `skills` folder is, or name that with --skills DIR";
+        return Err(Error::new(Kind::Config, message).with_hint(hint));
     }
     output.note(
         "demo: the model's replies are scripted; the skills, the tools and their results are real",
@@ -101,7 +109,11 @@ pub fn run(run: &Run, output: &mut Output) -> Result<u8> {
     let (instructions, tools) = run.equip(output);
     let mut conversation = Conversation::new(&instructions);
     conversation.ask(QUESTION);
-    ask::answer(&mut conversation, &model, &tools, run, output)?;
+    ask::answer(&mut conversation, &model, &tools, &run, output)?;
+    if results(conversation.messages()).any(|result| result.is_err()) {
+        let error = Error::new(Kind::Io, "failed to run the scripts of the demo");
+        return Err(error.with_hint("`skills-runner doctor` says what is missing"));
+    }
     output.note("next: set LLM_API_BASE_URL, LLM_MODEL_NAME and LLM_API_KEY, and ask a real model");
     Ok(0)
 }
@@ -119,22 +131,52 @@ fn calls(content: &str, calls: &[(&str, Value)]) -> Assistant {
     }
 }
 
+/// The example skill that is not among these.
+fn lacks(skills: &Skills) -> Option<&'static str> {
+    let mut names = SKILLS.into_iter();
+    names.find(|name| skills.find(name).is_err())
+}
+
+/// The examples that came with this program: in its archive, or by `make install`.
+fn installed(program: &Path) -> Option<PathBuf> {
+    let folder = program.parent()?;
+    let places = [
+        folder.join("skills"),
+        folder.join("../share/skills-runner/examples"),
+    ];
+    let mut places = places.into_iter();
+    places.find(|place| lacks(&Skills::new(vec![place.clone()])).is_none())
+}
+
+/// What the scripts printed, or how they failed.
+fn results(messages: &[Message]) -> impl Iterator<Item = std::result::Result<String, &str>> {
+    messages.iter().filter_map(|message| match message {
+        Message::Tool { name, content, .. } if name == RUN => Some(printed(content)),
+        _ => None,
+    })
+}
+
 /// The answer, made from what the scripts printed.
 fn summary(messages: &[Message]) -> Assistant {
-    let printed: Vec<String> = messages
-        .iter()
-        .filter_map(|message| match message {
-            Message::Tool { name, content, .. } if name == RUN => Some(printed(content)),
-            _ => None,
-        })
-        .collect();
+    let printed: std::result::Result<Vec<String>, &str> = results(messages).collect();
+    let content = match printed {
+        Ok(printed) => answer(&printed),
+        Err(failure) => format!("(scripted reply) There is no answer: a script failed. {failure}"),
+    };
+    Assistant {
+        content,
+        ..Assistant::default()
+    }
+}
+
+fn answer(printed: &[String]) -> String {
     let text = |index: usize| printed.get(index).map_or("", String::as_str);
     let json = |index: usize| serde_json::from_str::<Value>(text(index)).unwrap_or_default();
     let (best, log) = (&json(1)["rows"][0], json(2));
     let problem = log["messages"]
         .as_array()
         .and_then(|messages| messages.iter().find(|message| message["level"] == "ERROR"));
-    let content = format!(
+    format!(
         "(scripted reply) (1/3 + 1/7)^5 is exactly {}. The region with the highest sales is {} with {}. The log has {} \
          errors in {} entries, most often: {}.",
         text(0),
@@ -145,21 +187,15 @@ fn summary(messages: &[Message]) -> Assistant {
         problem
             .and_then(|problem| problem["pattern"].as_str())
             .unwrap_or("none"),
-    );
-    Assistant {
-        content,
-        ..Assistant::default()
-    }
+    )
 }
 
-/// What a script printed, or that it failed.
-fn printed(content: &str) -> String {
+fn printed(content: &str) -> std::result::Result<String, &str> {
     match serde_json::from_str::<Value>(content) {
-        Ok(result) if result["returncode"] == 0 => result["stdout"]
-            .as_str()
-            .unwrap_or_default()
-            .trim()
-            .to_string(),
-        _ => format!("(the script failed: {content})"),
+        Ok(result) if result["returncode"] == 0 => {
+            let printed = result["stdout"].as_str().unwrap_or_default();
+            Ok(printed.trim().to_string())
+        }
+        _ => Err(content),
     }
 }

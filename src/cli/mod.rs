@@ -196,10 +196,8 @@ fn obey(typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
         Command::Tool => tool::run(typed, start, output),
         Command::Demo => {
             no_words("demo", &typed.words)?;
-            demo::run(
-                &setup::Run::new(typed, start, Needs::Skills, output)?,
-                output,
-            )
+            let run = setup::Run::new(typed, start, Needs::Skills, output)?;
+            demo::run(run, (start.program)(), output)
         }
     }
 }

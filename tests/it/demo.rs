@@ -44,6 +44,39 @@ fn the_demo_without_its_skills_says_where_they_are() {
         .stderr_has("--skills DIR");
 }
 
+/// Installed, it finds the examples that came along, wherever it is called.
+#[test]
+fn the_demo_finds_the_examples_beside_the_program() {
+    let repository = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    for place in ["bin/skills", "share/skills-runner/examples"] {
+        let test = Test::new().folder("bin");
+        let examples = test.path(place);
+        std::fs::create_dir_all(examples.parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink(repository.join("skills"), examples).unwrap();
+        let program = test.path("bin/skills-runner");
+        std::fs::copy(env!("CARGO_BIN_EXE_skills-runner"), &program).unwrap();
+        let mut demo = std::process::Command::new(program);
+        demo.arg("demo").current_dir(test.path("bin/.."));
+        let output = demo.env("HOME", test.path("home")).output().unwrap();
+        let answer = String::from_utf8_lossy(&output.stdout);
+        assert!(answer.contains("is exactly 100000/4084101."), "{output:?}");
+    }
+}
+
+/// What does not work is no proof of an installation.
+#[test]
+fn a_demo_without_python_fails() {
+    let skills = concat!(env!("CARGO_MANIFEST_DIR"), "/skills");
+    let run = Test::new()
+        .env("PATH", "/nonexistent")
+        .args(["--skills", skills, "demo"])
+        .run();
+    run.status(1)
+        .stdout_has("There is no answer")
+        .stderr_has("failed to run the scripts of the demo")
+        .stderr_lacks("next:");
+}
+
 /// The example skills are as good as we ask others' to be.
 #[test]
 fn every_example_skill_is_listed_with_its_description() {
