@@ -51,7 +51,7 @@ pub const PROMISES: &[Promise] = &[
     shows("^skills-runner   ", &["> hello", "(played) hello"]),
     shows("^skills-runner -c ", &["> hello", "(played) hello"]),
     leaves(
-        "make install PREFIX=~/.local",
+        "make install PREFIX=\"$HOME/.local\"",
         &[
             "home/.local/bin/skills-runner",
             "home/.local/share/man/man1/skills-runner.1",
