@@ -147,7 +147,7 @@ target/maturin/bin/maturin:
 # Its own folder of cargo's: maturin's environment is not that of `make static`.
 wheel: target/static.ld target/maturin/bin/maturin
 	@rm -f target/dist/*.whl
-	RUSTFLAGS="$(STATIC_FLAGS)" SOURCE_DATE_EPOCH=$$(packaging/epoch) \
+	epoch=$$(packaging/epoch) && RUSTFLAGS="$(STATIC_FLAGS)" SOURCE_DATE_EPOCH=$$epoch \
 		target/maturin/bin/maturin build --release --locked --target $(TARGET) --target-dir target/wheel \
 		--compatibility manylinux2014 musllinux_1_1 --out target/dist
 
