@@ -20,15 +20,13 @@ build:
 # Without tables for unwinding, which nothing does (`panic = "abort"`), it is
 # 240 KB smaller; no option of the compiler leaves out those of std.
 # The folder that crates were unpacked in is nobody's business.
-STATIC_FLAGS = $(RUSTFLAGS) -C link-arg=-Wl,-z,pack-relative-relocs \
-	-C link-arg=-Wl,--no-eh-frame-hdr -C link-arg=-Wl,-T,target/static.ld \
-	--remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)/registry/src=
+# The flags themselves are in packaging/rustflags.
 target/static.ld: Makefile
 	@mkdir -p target
 	@echo 'SECTIONS { /DISCARD/ : { *(EXCLUDE_FILE(*crt*.o) .eh_frame) } } INSERT AFTER .text;' > $@
 
 static: target/static.ld
-	RUSTFLAGS="$(STATIC_FLAGS)" $(CARGO) build --release --target $(TARGET)
+	flags=$$(packaging/rustflags) && CARGO_ENCODED_RUSTFLAGS=$$flags $(CARGO) build --release --target $(TARGET)
 	@ls -l $(STATIC)
 
 demo: build
@@ -147,7 +145,8 @@ target/maturin/bin/maturin:
 # Its own folder of cargo's: maturin's environment is not that of `make static`.
 wheel: target/static.ld target/maturin/bin/maturin
 	@rm -f target/dist/*.whl
-	epoch=$$(packaging/epoch) && RUSTFLAGS="$(STATIC_FLAGS)" SOURCE_DATE_EPOCH=$$epoch \
+	epoch=$$(packaging/epoch) && flags=$$(packaging/rustflags) && \
+		SOURCE_DATE_EPOCH=$$epoch CARGO_ENCODED_RUSTFLAGS=$$flags \
 		target/maturin/bin/maturin build --release --locked --target $(TARGET) --target-dir target/wheel \
 		--compatibility manylinux2014 musllinux_1_1 --out target/dist
 
