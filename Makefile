@@ -112,15 +112,18 @@ target/release/skills-runner: Cargo.toml Cargo.lock $(shell find src -type f)
 	$(CARGO) build --release
 	@touch $@
 
-# What the program writes about itself, as a file.
-generated = text=$$($(BINARY) --generate $(1)) && printf '%s\n' "$$text" | install -D -m 644 /dev/stdin $(2)
-
+# The texts that the program writes about itself are all written before anything is
+# installed: a program that fails leaves no half of an install.
 install: $(BINARY)
-	install -D -m 755 $(BINARY) "$(DESTDIR)$(BINDIR)/skills-runner"
-	@$(call generated,man,"$(DESTDIR)$(MANDIR)/man1/skills-runner.1")
-	@$(call generated,complete-bash,"$(DESTDIR)$(BASHDIR)/skills-runner")
-	@$(call generated,complete-zsh,"$(DESTDIR)$(ZSHDIR)/_skills-runner")
-	@$(call generated,complete-fish,"$(DESTDIR)$(FISHDIR)/skills-runner.fish")
+	@texts=$$(mktemp -d) && trap 'rm -rf "$$texts"' EXIT && \
+	for text in man complete-bash complete-zsh complete-fish; do \
+		"$(abspath $(BINARY))" --generate $$text >"$$texts/$$text" || exit; \
+	done && \
+	install -D -m 755 "$(abspath $(BINARY))" "$(DESTDIR)$(BINDIR)/skills-runner" && \
+	install -D -m 644 "$$texts/man" "$(DESTDIR)$(MANDIR)/man1/skills-runner.1" && \
+	install -D -m 644 "$$texts/complete-bash" "$(DESTDIR)$(BASHDIR)/skills-runner" && \
+	install -D -m 644 "$$texts/complete-zsh" "$(DESTDIR)$(ZSHDIR)/_skills-runner" && \
+	install -D -m 644 "$$texts/complete-fish" "$(DESTDIR)$(FISHDIR)/skills-runner.fish"
 
 uninstall:
 	rm -f "$(DESTDIR)$(BINDIR)/skills-runner" "$(DESTDIR)$(MANDIR)/man1/skills-runner.1" \
