@@ -6,6 +6,11 @@ use serde_json::{Value, json};
 
 use crate::baseline::Baseline;
 
+/// In bytes.
+pub const KILOBYTE: f64 = 1024.0;
+/// In bytes.
+pub const MEGABYTE: f64 = 1024.0 * KILOBYTE;
+
 /// What a figure counts.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Unit {
@@ -200,7 +205,7 @@ impl Unit {
         match self {
             Unit::Milliseconds if value < 10.0 => format!("{value:.2} ms"),
             Unit::Milliseconds => format!("{value:.1} ms"),
-            Unit::Megabytes => format!("{:.2} MB", value / f64::from(1 << 20)),
+            Unit::Megabytes => format!("{:.2} MB", value / MEGABYTE),
             Unit::Bytes => format!("{} bytes", thousands(value)),
             Unit::Count => format!("{value}"),
             Unit::Works => if value > 0.0 { "yes" } else { "no" }.into(),
@@ -210,7 +215,7 @@ impl Unit {
     fn bound(self, value: f64) -> String {
         match self {
             Unit::Milliseconds => format!("{value} ms"),
-            Unit::Megabytes => format!("{} MB", value / f64::from(1 << 20)),
+            Unit::Megabytes => format!("{} MB", value / MEGABYTE),
             _ => self.told(value),
         }
     }

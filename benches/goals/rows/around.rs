@@ -8,10 +8,8 @@ use std::process::Command;
 use super::{Contest, peak};
 use crate::block::wall;
 use crate::replies::Reply;
-use crate::report::{Line, Unit};
+use crate::report::{Line, MEGABYTE, Unit};
 use crate::world::World;
-
-const MEGABYTE: f64 = 1_048_576.0;
 
 /// What every call of a script pays.
 pub fn start(world: &mut World) -> Result<Vec<Line>, String> {

@@ -4,11 +4,8 @@ use super::{Contest, peak};
 use crate::block::{cpu, wall};
 use crate::child::Contender;
 use crate::replies::{BURST_TOKENS, Pace, Reply, STREAMED_TOKENS};
-use crate::report::{Line, Unit};
+use crate::report::{KILOBYTE, Line, MEGABYTE, Unit};
 use crate::world::World;
-
-const MEGABYTE: f64 = 1_048_576.0;
-const KILOBYTE: f64 = 1024.0;
 
 /// Skills in the folder where their number is not the point.
 const SKILLS: usize = 10;
