@@ -119,7 +119,7 @@ fn bench(asked: &Asked) -> Result<(), String> {
     eprintln!();
     print!("\n{}", report::table(&lines, &baseline));
     println!(
-        "\nMedians; ratios turn by turn. MB and KB are of 1024. {}",
+        "\nMedians; ratios turn by turn. A goal of 3 MB is read as 3 MiB (1024 × 1024), one of 3 KB as 3 KiB. {}",
         baseline.title()
     );
     if let Some(file) = &asked.json {

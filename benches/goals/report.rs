@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 use crate::baseline::Baseline;
 
 /// In bytes.
-pub const KILOBYTE: f64 = 1024.0;
+pub const KIBIBYTE: f64 = 1024.0;
 /// In bytes.
-pub const MEGABYTE: f64 = 1024.0 * KILOBYTE;
+pub const MEBIBYTE: f64 = 1024.0 * KIBIBYTE;
 
 /// What a figure counts.
 #[derive(Clone, Copy, PartialEq)]
@@ -17,7 +17,7 @@ pub enum Unit {
     /// Milliseconds.
     Milliseconds,
     /// Bytes, told in units of 1024 × 1024.
-    Megabytes,
+    Mebibytes,
     /// Bytes, told as they are.
     Bytes,
     /// Things.
@@ -114,7 +114,7 @@ impl Line {
         match self.unit {
             _ if self.ratio.is_some() => self.ratio,
             Unit::Milliseconds | Unit::Works => None,
-            Unit::Megabytes | Unit::Bytes | Unit::Count => self.ours,
+            Unit::Mebibytes | Unit::Bytes | Unit::Count => self.ours,
         }
     }
 
@@ -195,7 +195,7 @@ impl Unit {
     fn word(self) -> &'static str {
         match self {
             Unit::Milliseconds => "ms",
-            Unit::Megabytes | Unit::Bytes => "bytes",
+            Unit::Mebibytes | Unit::Bytes => "bytes",
             Unit::Count => "count",
             Unit::Works => "works",
         }
@@ -205,7 +205,7 @@ impl Unit {
         match self {
             Unit::Milliseconds if value < 10.0 => format!("{value:.2} ms"),
             Unit::Milliseconds => format!("{value:.1} ms"),
-            Unit::Megabytes => format!("{:.2} MB", value / MEGABYTE),
+            Unit::Mebibytes => format!("{:.2} MiB", value / MEBIBYTE),
             Unit::Bytes => format!("{} bytes", thousands(value)),
             Unit::Count => format!("{value}"),
             Unit::Works => if value > 0.0 { "yes" } else { "no" }.into(),
@@ -215,7 +215,7 @@ impl Unit {
     fn bound(self, value: f64) -> String {
         match self {
             Unit::Milliseconds => format!("{value} ms"),
-            Unit::Megabytes => format!("{} MB", value / MEGABYTE),
+            Unit::Mebibytes => format!("{} MiB", value / MEBIBYTE),
             _ => self.told(value),
         }
     }

@@ -8,7 +8,7 @@ use std::process::Command;
 use super::{Contest, peak};
 use crate::block::wall;
 use crate::replies::Reply;
-use crate::report::{Line, MEGABYTE, Unit};
+use crate::report::{Line, MEBIBYTE, Unit};
 use crate::world::World;
 
 /// What every call of a script pays.
@@ -49,8 +49,8 @@ pub fn list(world: &mut World) -> Result<Vec<Line>, String> {
         lines.push(contest.line("list", name, wall).at_most(most));
         if count == 10_000 {
             let name = "list_skills of 10,000, memory";
-            let line = Line::new("list", name, Unit::Megabytes, peak(&ours, world));
-            lines.push(line.at_most(16.0 * MEGABYTE));
+            let line = Line::new("list", name, Unit::Mebibytes, peak(&ours, world));
+            lines.push(line.at_most(16.0 * MEBIBYTE));
         }
     }
     Ok(lines)
@@ -65,7 +65,7 @@ pub fn binary(world: &mut World) -> Result<Vec<Line>, String> {
         0 => Ok(f64::from(u8::from(in_empty_chroot(world)?))),
         _ => Err("it needs root".into()),
     };
-    let size = Line::new("binary", "size", Unit::Megabytes, Ok(size));
+    let size = Line::new("binary", "size", Unit::Mebibytes, Ok(size));
     let crates = Line::new(
         "binary",
         "crates, build scripts' included",
@@ -73,7 +73,7 @@ pub fn binary(world: &mut World) -> Result<Vec<Line>, String> {
         crates(),
     );
     Ok(vec![
-        size.at_most(3.0 * MEGABYTE),
+        size.at_most(3.0 * MEBIBYTE),
         crates.at_most(60.0),
         Line::new("binary", "an answer in an empty chroot", Unit::Works, works),
     ])

@@ -4,7 +4,7 @@ use super::{Contest, peak};
 use crate::block::{cpu, wall};
 use crate::child::Contender;
 use crate::replies::{BURST_TOKENS, Pace, Reply, STREAMED_TOKENS};
-use crate::report::{KILOBYTE, Line, MEGABYTE, Unit};
+use crate::report::{KIBIBYTE, Line, MEBIBYTE, Unit};
 use crate::world::World;
 
 /// Skills in the folder where their number is not the point.
@@ -44,7 +44,7 @@ pub fn answer(world: &mut World) -> Result<Vec<Line>, String> {
             .at_most_ratio(0.2),
     );
     lines.push(
-        memory("answer", "http, 10 skills, memory", &ours, &curl, world).at_most(4.0 * MEGABYTE),
+        memory("answer", "http, 10 skills, memory", &ours, &curl, world).at_most(4.0 * MEBIBYTE),
     );
     let name = "http, 10 skills, wall, beside a no-op";
     lines.push(contest.line_beside_no_op("answer", name, wall));
@@ -78,7 +78,7 @@ fn memory(
     world: &World,
 ) -> Line {
     let ours = peak(ours, world);
-    let line = Line::new(group, name, Unit::Megabytes, ours.clone());
+    let line = Line::new(group, name, Unit::Mebibytes, ours.clone());
     match (ours, curl.as_ref().map(|curl| peak(curl, world))) {
         (Ok(ours), Ok(Ok(other))) => line.against("curl", other, ours / other),
         _ => line,
@@ -122,7 +122,7 @@ pub fn burst(world: &mut World) -> Result<Vec<Line>, String> {
     let short = world.ours("short", SKILLS)?;
     let grown = peak(&ours, world).and_then(|most| Ok(most - peak(&short, world)?));
     let text = u32::try_from(text).map_or(f64::INFINITY, f64::from);
-    let line = Line::new("burst", name, Unit::Megabytes, grown.clone()).at_most_ratio(2.0);
+    let line = Line::new("burst", name, Unit::Mebibytes, grown.clone()).at_most_ratio(2.0);
     lines.push(match grown {
         Ok(grown) => line.against("text", text, grown / text),
         Err(_) => line,
@@ -134,8 +134,8 @@ pub fn burst(world: &mut World) -> Result<Vec<Line>, String> {
 /// in which folder the program was started, so that is the one with the shortest name.
 pub fn bytes(world: &mut World) -> Result<Vec<Line>, String> {
     let rows = [
-        ("sent for \"hi\", 10 skills", SKILLS, 3.0 * KILOBYTE),
-        ("sent for \"hi\", 10,000 skills", 10_000, 12.0 * KILOBYTE),
+        ("sent for \"hi\", 10 skills", SKILLS, 3.0 * KIBIBYTE),
+        ("sent for \"hi\", 10,000 skills", 10_000, 12.0 * KIBIBYTE),
     ];
     let mut lines = Vec::new();
     for (name, skills, most) in rows {
