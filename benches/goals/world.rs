@@ -150,15 +150,24 @@ impl World {
         Ok(curl.args(["--cacert"]).args([certificate_file("ca.pem")]))
     }
 
+    /// What curl's own start costs: it loads its libraries and prints.
+    pub fn curl_version(&self) -> Result<Contender, String> {
+        let curl = Contender::new("curl", self.curl_program()?, &self.home());
+        Ok(curl.env("HOME", self.home()).args(["-q", "--version"]))
+    }
+
     fn curl_at(&self, address: &str) -> Result<Contender, String> {
-        let curl = self.curl.as_ref().ok_or("there is no curl on PATH")?;
         let body = r#"{"model":"bench","stream":true,"messages":[{"role":"user","content":"hi"}]}"#;
-        Ok(Contender::new("curl", curl, &self.home())
+        Ok(Contender::new("curl", self.curl_program()?, &self.home())
             .env("HOME", self.home())
             .args(["-q", "-sS", "-N", "--fail", "--data-raw", body])
             .args(["-H", "Content-Type: application/json"])
             .args(["-H", "Authorization: Bearer sk-bench"])
             .args([format!("{address}/v1/chat/completions")]))
+    }
+
+    fn curl_program(&self) -> Result<&Path, String> {
+        Ok(self.curl.as_deref().ok_or("there is no curl on PATH")?)
     }
 
     /// What it costs to run any program at all.
