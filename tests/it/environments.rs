@@ -11,7 +11,8 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::harness::{
-    Outcome, Reply, Request, Server, Test, family_of, interpreter, seconds, wait_until,
+    Outcome, Reply, Request, Server, Test, family_of, interpreter, seconds, skipped, wait_until,
+    works,
 };
 use crate::paths::as_an_ordinary_user;
 
@@ -160,19 +161,6 @@ fn nothing_is_left(name: &str, test: &Test) {
     );
 }
 
-/// Whether this user can have this: told where not.
-fn can(try_out: &str) -> bool {
-    let can = Test::new()
-        .shell(&format!("{try_out} >/dev/null 2>&1"))
-        .run()
-        .status
-        == 0;
-    if !can {
-        println!("skipped: `{try_out}` does not work here (it needs root)");
-    }
-    can
-}
-
 /// A program may be started without one of its streams. What it opens then must
 /// not become its standard output: a session, a log would hold the answer.
 #[test]
@@ -253,7 +241,7 @@ fn with_no_other_variable_than_the_settings() {
     run.stderr_has("no home to keep them in")
         .stderr_has("hint: SESSIONS_PATH");
     if !Path::new("/usr/bin/python3").exists() && !Path::new("/usr/local/bin/python3").exists() {
-        println!("skipped: no Python where shells look for it");
+        skipped("no Python where shells look for it");
         return;
     }
     let ran = test
@@ -326,7 +314,7 @@ fn whatever_else_the_parent_did() {
     }
     let gone = Line("mkdir gone; cd gone; rmdir ../gone; exec", "");
     all_work("a working directory that is gone", gone);
-    if can("bash -c 'exec -a \"\" true'") {
+    if works("bash -c 'exec -a \"\" true'") {
         let line = Line("exec bash -c 'exec -a \"\" \"$@\"' bash", "");
         all_work("without a name", line);
     }
@@ -430,7 +418,7 @@ const READ_ONLY: &str = "mount -o remount,ro,bind / 2>/dev/null || true; for pla
 /// (`/dev/shm`), and what would be kept is told not to be.
 #[test]
 fn on_a_read_only_file_system() {
-    if !can("unshare -m sh -c 'mount --bind / /mnt && mount -o remount,ro,bind /mnt'") {
+    if !works("unshare -m sh -c 'mount --bind / /mnt && mount -o remount,ro,bind /mnt'") {
         return;
     }
     let (_server, test) = bench();
@@ -468,7 +456,7 @@ fn on_a_read_only_file_system() {
 /// A folder of the system that is not there costs what depends on it.
 #[test]
 fn without_what_a_system_has() {
-    if !can("unshare -m mount -t tmpfs none /mnt") {
+    if !works("unshare -m mount -t tmpfs none /mnt") {
         return;
     }
     for mounts in [
@@ -514,7 +502,7 @@ fn without_what_a_system_has() {
 /// a script started goes.
 #[test]
 fn as_the_first_process() {
-    if !can("unshare --pid --fork --mount-proc true") {
+    if !works("unshare --pid --fork --mount-proc true") {
         return;
     }
     let line = Line("exec unshare --pid --fork --mount-proc", "");
@@ -562,7 +550,7 @@ fn where_nothing_may_be_written() {
         .status
         != 0
     {
-        println!("skipped: no other user can be taken");
+        skipped("no other user can be taken");
         return;
     }
     let test = test

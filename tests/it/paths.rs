@@ -15,7 +15,9 @@ use std::thread;
 
 use serde_json::{Value, json};
 
-use crate::harness::{OPENAT2, Outcome, Reply, Server, Test, seconds, wait_until, without};
+use crate::harness::{
+    OPENAT2, Outcome, Reply, Server, Test, seconds, skipped, wait_until, without,
+};
 
 /// What lies outside. It is text and Python, so that reading and running show it.
 pub(super) const OUTSIDE: &str = "print('canary-41b7e6 is outside')\n";
@@ -300,7 +302,7 @@ fn hostile_paths(test: &Test, follows_links: bool) -> Vec<(String, &'static str)
     if device.exists() || make_node(&device, &["c", "1", "5"]) {
         rows.push(("device".to_owned(), DEVICE));
     } else {
-        println!("skipped the device: only root makes one");
+        skipped("the device: only root makes one");
     }
     rows
 }

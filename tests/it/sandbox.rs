@@ -7,7 +7,7 @@ use std::os::unix::fs::symlink;
 use serde_json::{Value, json};
 
 use crate::harness::{
-    LANDLOCK, Outcome, Refused, Reply, SECCOMP, Server, Test, interpreter, without,
+    LANDLOCK, Outcome, Refused, Reply, SECCOMP, Server, Test, interpreter, skipped, without,
 };
 use crate::paths::as_an_ordinary_user;
 
@@ -201,7 +201,7 @@ fn is_possible() -> bool {
     let (result, _) = run(&bench(), "print(1)");
     let message = result["error"].as_str().unwrap_or_default().to_string();
     if message.contains("there can be no sandbox") {
-        println!("skipped: {message}");
+        skipped(&message);
     }
     message.is_empty()
 }
@@ -225,7 +225,7 @@ fn a_sandboxed_script_does_what_it_may() {
             }
             test = test.shell(shell).env("SCRIPT_PYTHON", "/usr/bin/python3");
             if !std::path::Path::new("/usr/bin/python3").exists() {
-                println!("skipped: no Python that every user may run");
+                skipped("no Python that every user may run");
                 continue;
             }
         }

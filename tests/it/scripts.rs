@@ -12,7 +12,8 @@ use std::{fs, thread};
 use serde_json::{Value, json};
 
 use crate::harness::{
-    CANARY, Outcome, Reply, Running, Server, Test, interpreter, is_alive, seconds, wait_until,
+    CANARY, Outcome, Reply, Running, Server, Test, interpreter, is_alive, seconds, skipped,
+    wait_until,
 };
 use crate::paths::as_an_ordinary_user;
 
@@ -795,7 +796,9 @@ print(len(seen), {*seen})
         let python = "/usr/bin/python3";
         let try_out = format!("{change} skills-runner --version && {change} {python} -c 1");
         if Test::new().shell(&try_out).run().status != 0 {
-            println!("skipped: as root this needs setpriv, {python}, and a build that all may run");
+            skipped(format_args!(
+                "as root this needs setpriv, {python}, and a build that all may run"
+            ));
             return;
         }
         let test = test.env("SCRIPT_PYTHON", python);

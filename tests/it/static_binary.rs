@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde_json::json;
 
-use crate::harness::{Outcome, Reply, Server, Test};
+use crate::harness::{Outcome, Reply, Server, Test, skipped};
 
 const CALL: [&str; 3] = [
     "tool",
@@ -18,14 +18,14 @@ const CALL: [&str; 3] = [
 /// A folder `world` with the binary and a skill; `None` where it cannot be tried.
 fn world() -> Option<Test> {
     let Some(binary) = std::env::var_os("SKILLS_RUNNER_STATIC") else {
-        println!("skipped: SKILLS_RUNNER_STATIC names no binary");
+        skipped("SKILLS_RUNNER_STATIC names no binary");
         return None;
     };
     let document = "---\nname: s\ndescription: Does S.\n---\nDo.\n";
     let test = Test::new().file("world/skills/s/SKILL.md", document);
     std::fs::copy(binary, test.path("world/skills-runner")).unwrap();
     if run(&test, &["--version"], "").status != 0 {
-        println!("skipped: chroot needs root");
+        skipped("chroot needs root");
         return None;
     }
     Some(test)

@@ -1,7 +1,7 @@
 //! `--generate`: the man page and the completions, put to work where the
 //! programs are that they are for.
 
-use crate::harness::{Outcome, Test};
+use crate::harness::{Outcome, Test, works};
 
 const KINDS: [&str; 4] = ["man", "complete-bash", "complete-zsh", "complete-fish"];
 
@@ -13,12 +13,7 @@ fn generated(kind: &str) -> String {
 
 /// A script for the program, run where its name is found; `None` where it is not there.
 fn under(program: &str, test: &Test, line: &str) -> Option<Outcome> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    if !std::env::split_paths(&path).any(|folder| folder.join(program).is_file()) {
-        println!("skipped: no {program} on this machine");
-        return None;
-    }
-    Some(test.again().shell(line).run())
+    works(&format!("command -v {program}")).then(|| test.again().shell(line).run())
 }
 
 /// A folder with two skills, and what is generated under this name.

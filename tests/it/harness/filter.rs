@@ -4,6 +4,7 @@
 use std::fs;
 
 use super::python::interpreter;
+use super::skipped;
 use super::workspace::Test;
 
 /// A system call that fails: its number on x86-64 and on aarch64, the value of its
@@ -82,7 +83,7 @@ pub fn without_in(test: &Test, line: &str, refused: &[Refused]) -> Option<String
     );
     let tried = test.again().shell(&line).args(["--version"]).run();
     if tried.status == 99 {
-        println!("skipped: no filter of system calls on this machine");
+        skipped("no filter of system calls on this machine");
         return None;
     }
     tried.success();

@@ -39,6 +39,8 @@ mod tls;
 mod wire;
 mod workspace;
 
+use std::fmt::Display;
+use std::io::{Write as _, stderr};
 use std::time::Duration;
 
 pub use command::{Running, forget_signals};
@@ -67,4 +69,21 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// A length of time, in the words of a test: `seconds(0.5)`.
 pub fn seconds(seconds: f64) -> Duration {
     Duration::from_secs_f64(seconds)
+}
+
+/// Says what is not tried here, and why. It is not captured as what a test
+/// prints is: who reads the tests' output shall see it.
+pub fn skipped(why: impl Display) {
+    // In one piece, as tests run side by side.
+    let line = format!("skipped: {why}\n");
+    let _ = stderr().write_all(line.as_bytes());
+}
+
+/// Whether this line of a shell succeeds on this machine; said where it does not.
+pub fn works(line: &str) -> bool {
+    let tried = Test::new().shell(&format!("{line} >/dev/null 2>&1")).run();
+    if tried.status != 0 {
+        skipped(format_args!("`{line}` does not work on this machine"));
+    }
+    tried.status == 0
 }

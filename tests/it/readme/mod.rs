@@ -29,11 +29,12 @@ mod reader;
 mod samples;
 mod session;
 
-use std::io::{Write as _, stderr};
 use std::thread;
 
 use documents::{Block, Document, Faults, documents};
 use reader::Reader;
+
+use crate::harness::skipped;
 
 /// A document is read from its beginning to its end, by a reader of its own.
 /// That of operation goes on from the README, whose reader reads it, too.
@@ -79,12 +80,10 @@ fn read(documents: &[Document]) -> (Vec<&'static str>, Faults) {
     configuration::put_all(&reader, &blocks);
     for block in blocks {
         if let Some(program) = reader.lacks(&block.text) {
-            // Not captured: who reads the tests' output shall see it.
             let place = &block.place;
-            let _ = writeln!(
-                stderr(),
-                "skipped: {place}: there is no {program} on this machine"
-            );
+            skipped(format_args!(
+                "{place}: there is no {program} on this machine"
+            ));
             met.extend(
                 promises::of(&block.text)
                     .iter()
