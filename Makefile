@@ -12,7 +12,7 @@ STATIC = target/$(TARGET)/release/skills-runner
 .PHONY: build static demo test check oracle fuzz replay torture torture-sessions torture-memory clients bench bench-baseline install uninstall dist dist-check wheel wheel-check clean
 
 build:
-	@$(CARGO) build --release
+	@$(CARGO) build --release --target-dir target
 
 # One file that runs on any Linux of this architecture. Needs musl's C compiler
 # (Debian: musl-tools) and `rustup target add` of the target. Packed relocations
@@ -26,7 +26,7 @@ target/static.ld: Makefile
 	@echo 'SECTIONS { /DISCARD/ : { *(EXCLUDE_FILE(*crt*.o) .eh_frame) } } INSERT AFTER .text;' > $@
 
 static: target/static.ld
-	flags=$$(packaging/rustflags) && CARGO_ENCODED_RUSTFLAGS=$$flags $(CARGO) build --release --target $(TARGET)
+	flags=$$(packaging/rustflags) && CARGO_ENCODED_RUSTFLAGS=$$flags $(CARGO) build --release --target-dir target --target $(TARGET)
 	@ls -l $(STATIC)
 
 demo: build
@@ -104,17 +104,21 @@ MANDIR ?= $(PREFIX)/share/man
 BASHDIR ?= $(PREFIX)/share/bash-completion/completions
 ZSHDIR ?= $(PREFIX)/share/zsh/site-functions
 FISHDIR ?= $(PREFIX)/share/fish/vendor_completions.d
+# Where `skills-runner demo` looks for them, from the program's own place.
+EXAMPLESDIR ?= $(PREFIX)/share/skills-runner/examples
 
 # The binary is built first only where there is none, or sources are newer: so
 # `sudo make install` behind `make` needs no Rust and leaves nothing in target/.
 # BINARY=target/…-musl/release/skills-runner installs the static one.
 target/release/skills-runner: Cargo.toml Cargo.lock $(shell find src -type f)
-	$(CARGO) build --release
-	@touch $@
+	$(CARGO) build --release --target-dir target
+	@touch -c $@
 
 # The texts that the program writes about itself are all written before anything is
 # installed: a program that fails leaves no half of an install.
 install: $(BINARY)
+	@case "$(DESTDIR)$(BINDIR)" in /*) ;; *) \
+		echo 'PREFIX and DESTDIR are whole paths, and only bash reads a ~ behind =' >&2; exit 2 ;; esac
 	@texts=$$(mktemp -d) && trap 'rm -rf "$$texts"' EXIT && \
 	for text in man complete-bash complete-zsh complete-fish; do \
 		"$(abspath $(BINARY))" --generate $$text >"$$texts/$$text" || exit; \
@@ -123,12 +127,18 @@ install: $(BINARY)
 	install -D -m 644 "$$texts/man" "$(DESTDIR)$(MANDIR)/man1/skills-runner.1" && \
 	install -D -m 644 "$$texts/complete-bash" "$(DESTDIR)$(BASHDIR)/skills-runner" && \
 	install -D -m 644 "$$texts/complete-zsh" "$(DESTDIR)$(ZSHDIR)/_skills-runner" && \
-	install -D -m 644 "$$texts/complete-fish" "$(DESTDIR)$(FISHDIR)/skills-runner.fish"
+	install -D -m 644 "$$texts/complete-fish" "$(DESTDIR)$(FISHDIR)/skills-runner.fish" && \
+	packaging/files skills >"$$texts/names" && \
+	tar --null -T "$$texts/names" --transform 's,^skills/,,' -cf "$$texts/examples.tar" && \
+	mkdir -p "$(DESTDIR)$(EXAMPLESDIR)" && \
+	tar -xf "$$texts/examples.tar" --no-same-owner -C "$(DESTDIR)$(EXAMPLESDIR)" && \
+	chmod -R u=rwX,go=rX "$(DESTDIR)$(EXAMPLESDIR)"
 
 uninstall:
 	rm -f "$(DESTDIR)$(BINDIR)/skills-runner" "$(DESTDIR)$(MANDIR)/man1/skills-runner.1" \
 		"$(DESTDIR)$(BASHDIR)/skills-runner" "$(DESTDIR)$(ZSHDIR)/_skills-runner" \
 		"$(DESTDIR)$(FISHDIR)/skills-runner.fish"
+	rm -rf "$(DESTDIR)$(EXAMPLESDIR)"
 
 # An archive of the static binary, and its checksum; the same bytes wherever it
 # is made, which `make dist-check` tries: it builds a second time, elsewhere.
