@@ -6,7 +6,6 @@ PREFIX ?= /usr/local
 TARGET ?= $(shell uname -m)-unknown-linux-musl
 CARGO ?= cargo
 BINARY = target/release/skills-runner
-ARCH = $(firstword $(subst -, ,$(TARGET)))
 STATIC = target/$(TARGET)/release/skills-runner
 
 .PHONY: build static demo test check oracle fuzz replay torture torture-sessions torture-memory clients bench bench-baseline install uninstall dist dist-check wheel wheel-check clean
@@ -143,7 +142,7 @@ uninstall:
 # An archive of the static binary, and its checksum; the same bytes wherever it
 # is made, which `make dist-check` tries: it builds a second time, elsewhere.
 dist: static
-	@packaging/dist $(STATIC) $(ARCH)
+	@packaging/dist $(STATIC) $(firstword $(subst -, ,$(TARGET)))
 
 dist-check: dist
 	@packaging/check-dist
@@ -155,13 +154,9 @@ target/maturin/bin/maturin:
 	python3 -m venv target/maturin
 	target/maturin/bin/pip install --quiet --disable-pip-version-check 'maturin>=1.9,<2'
 
-# Its own folder of cargo's: maturin's environment is not that of `make static`.
 wheel: target/static.ld target/maturin/bin/maturin
 	@rm -f target/dist/*.whl
-	epoch=$$(packaging/epoch) && flags=$$(packaging/rustflags) && \
-		SOURCE_DATE_EPOCH=$$epoch CARGO_ENCODED_RUSTFLAGS=$$flags \
-		target/maturin/bin/maturin build --release --locked --target $(TARGET) --target-dir target/wheel \
-		--compatibility manylinux2014 musllinux_1_1 --out target/dist
+	MAKE_CARGO='$(CARGO)' packaging/wheel $(TARGET)
 
 wheel-check: wheel
 	python3 packaging/check_wheel.py target/dist/*.whl
