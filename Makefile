@@ -142,7 +142,7 @@ uninstall:
 # An archive of the static binary, and its checksum; the same bytes wherever it
 # is made, which `make dist-check` tries: it builds a second time, elsewhere.
 dist: static
-	@packaging/dist $(STATIC) $(firstword $(subst -, ,$(TARGET)))
+	@MAKE_CARGO='$(CARGO)' packaging/dist $(STATIC) $(TARGET)
 
 dist-check: dist
 	@packaging/check-dist
