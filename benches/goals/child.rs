@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
+use crate::deadline::{self, Deadline};
+
 /// A program with its arguments and its whole environment, to be run again and again.
 #[derive(Clone)]
 pub struct Contender {
@@ -75,11 +77,8 @@ impl Contender {
     /// What it prints, to see that it does what it is measured for.
     pub fn output(&self) -> Result<Vec<u8>, String> {
         let mut command = self.command();
-        let output = command
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .output();
-        let output = output.map_err(|error| format!("failed to start {}: {error}", self.name))?;
+        let output = deadline::output(command.stdout(Stdio::piped()).stderr(Stdio::piped()));
+        let output = output.map_err(|error| format!("failed to run {}: {error}", self.name))?;
         if !output.status.success() {
             let stderr = String::from_utf8_lossy(&output.stderr);
             return Err(format!(
@@ -105,15 +104,17 @@ impl Contender {
         Ok(self)
     }
 
-    /// Runs it once.
+    /// Runs it once. Its deadline costs two calls of the system within what is measured.
     pub fn run(&self) -> Result<Cost, String> {
         let failed = |error| format!("failed to run {}: {error}", self.name);
         let mut command = self.command();
         let began = Instant::now();
         let child = command.spawn().map_err(failed)?;
         let pid = i32::try_from(child.id()).map_err(|error| error.to_string())?;
-        let (status, usage) = wait(pid).map_err(failed)?;
+        let deadline = Deadline::of(pid);
+        let waited = wait(pid);
         let wall = began.elapsed().as_secs_f64() * 1e3;
+        let (status, usage) = deadline.kept(waited).map_err(failed)?;
         if status != 0 {
             return Err(format!("{} ended with wait status {status}", self.name));
         }
@@ -138,6 +139,7 @@ impl Contender {
         }
         let child = command.spawn().map_err(failed)?;
         let pid = i32::try_from(child.id()).map_err(|error| error.to_string())?;
+        let deadline = Deadline::of(pid);
         let watched = watch(pid);
         if watched.is_err() {
             // It may stand still, and would for ever.
@@ -145,7 +147,7 @@ impl Contender {
             unsafe { libc::kill(pid, libc::SIGKILL) };
             let _ = wait(pid);
         }
-        match watched.map_err(failed)? {
+        match deadline.kept(watched).map_err(failed)? {
             (0, Some(peak)) => Ok(peak),
             (0, None) => Err(format!("{} was not seen at its end", self.name)),
             (status, _) => Err(format!("{} ended with wait status {status}", self.name)),

@@ -2,9 +2,11 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
+
+use crate::deadline;
 
 /// Cores, kernel, the binary's version and the checkout's commit. No name of the machine, no path.
 pub fn about(binary: &Path) -> Value {
@@ -51,7 +53,9 @@ pub fn tell(about: &Value) {
 
 /// The first two words of the first line that it prints.
 fn said(command: &mut Command) -> String {
-    let Ok(output) = command.current_dir(env!("CARGO_MANIFEST_DIR")).output() else {
+    command.current_dir(env!("CARGO_MANIFEST_DIR"));
+    command.stdin(Stdio::null()).stdout(Stdio::piped());
+    let Ok(output) = deadline::output(command.stderr(Stdio::null())) else {
         return String::new();
     };
     let text = String::from_utf8_lossy(&output.stdout);

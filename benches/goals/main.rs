@@ -11,6 +11,7 @@
 mod baseline;
 mod block;
 mod child;
+mod deadline;
 mod machine;
 mod replies;
 mod report;

@@ -3,10 +3,11 @@
 use std::fs;
 use std::io;
 use std::os::unix::process::CommandExt;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use super::{Contest, peak};
 use crate::block::wall;
+use crate::deadline;
 use crate::replies::Reply;
 use crate::report::{Line, MEBIBYTE, Unit};
 use crate::world::World;
@@ -144,7 +145,9 @@ fn in_empty_chroot(world: &World) -> Result<bool, String> {
             });
         }
         // A binary that is not static cannot even be started there.
-        command.output().is_ok_and(|output| {
+        command.stdin(Stdio::null()).stdout(Stdio::piped());
+        command.stderr(Stdio::null());
+        deadline::output(&mut command).is_ok_and(|output| {
             let stdout = String::from_utf8_lossy(&output.stdout);
             output.status.success() && (args.len() == 1 || stdout.trim_end() == Reply::short().text)
         })
