@@ -1,9 +1,20 @@
 # Completion for fish, written by `skills-runner --generate complete-fish`.
 
-# Names that the program tells; what a shell would expand is left out.
+# Names that the program tells; what a shell would expand, or would be an option, is left out.
 function __skills_runner_names
-    set -l program (commandline -opc)[1]
-    $program $argv 2>/dev/null </dev/null | grep -o '"name":"[A-Za-z0-9._-]*"' | cut -d '"' -f 4
+    set -l typed (commandline -opc)
+    set -l folders
+    set -l option
+    for word in $typed[2..-1]
+        if test "$option" = --skills
+            set -a folders --skills (string replace -r '^~/' "$HOME/" -- $word)
+        else if string match -q -- '--skills=*' $word
+            set -a folders (string replace -r '=~/' "=$HOME/" -- $word)
+        end
+        set option $word
+    end
+    $typed[1] $folders $argv 2>/dev/null </dev/null |
+        grep -o '"name":"[A-Za-z0-9._][A-Za-z0-9._-]*"' | cut -d '"' -f 4
 end
 
 # Whether these words stand before the cursor, options aside.

@@ -16,15 +16,32 @@ fn under(program: &str, test: &Test, line: &str) -> Option<Outcome> {
     works(&format!("command -v {program}")).then(|| test.again().shell(line).run())
 }
 
-/// A folder with two skills, and what is generated under this name.
+/// A folder with two skills, another with more than a model is shown, and what
+/// is generated under this name.
 fn folder(name: &str, kind: &str) -> Test {
-    let skill = |name| format!("---\nname: {name}\ndescription: Does {name}.\n---\nDo it.\n");
-    Test::new()
-        .skill("alpha", &skill("alpha"))
-        .skill("beta", &skill("beta"))
+    let skill = |name: &str, about: &str| {
+        format!("---\nname: {name}\ndescription: Does {about}.\n---\nDo it.\n")
+    };
+    let mut test = Test::new()
+        .skill("alpha", &skill("alpha", "it"))
+        .skill("beta", &skill("beta", "it"))
         .skill("$(touch evil)", "What a shell must not expand.\n")
+        .skill("-q", "What would be an option.\n")
         .file("notes.txt", "")
-        .file(name, generated(kind))
+        .file(name, generated(kind));
+    // To complete a name is no reason to start what somebody else's folder holds.
+    let python = format!("#!/bin/sh\ntouch {}\n", test.path("evil").display());
+    test = test
+        .file("skills/alpha/venv/pyvenv.cfg", "")
+        .executable("skills/alpha/venv/bin/python", &python);
+    for number in 1..150 {
+        let name = format!("skill-{number}");
+        let file = format!("all mine/{name}/SKILL.md");
+        test = test.file(&file, skill(&name, &"so much ".repeat(90)));
+    }
+    test.again()
+        .env("HOME", test.path(""))
+        .env("SCRIPT_PYTHON", test.path("skills/alpha/venv/bin/python"))
 }
 
 /// The help is made from the tables; so is the rest, and nothing is forgotten.
@@ -155,6 +172,9 @@ fn bash_completes_by_it() {
          try skills show ''\n\
          try skills check alpha b\n\
          try skills new ''\n\
+         try --skills 'all\\ mine' skills show skill-99\n\
+         try --skills '\"all mine\"' skills show al\n\
+         try -q --skills = '~/all\\ mine' skills check skill-9 skill-14\n\
          try tool run\n\
          try --skills ''\n\
          try -a ''\n\
@@ -177,6 +197,9 @@ fn bash_completes_by_it() {
          alpha beta\n\
          beta\n\
          compopt -o default \n\
+         skill-99\n\
+         \n\
+         skill-14 skill-140 skill-141 skill-142 skill-143 skill-144 skill-145 skill-146 skill-147 skill-148 skill-149\n\
          run_python_script\n\
          compopt -o dirnames \n\
          compopt -o default \n\
@@ -196,7 +219,10 @@ fn zsh_completes_by_it() {
         'skills-runner -m x -q skills se' 'skills-runner --output=t' 'skills-runner -o t' \
         'skills-runner --generate complete-z' 'skills-runner skills show b' \
         'skills-runner skills check alpha b' 'skills-runner tool run' 'skills-runner --log no' \
-        'skills-runner -- no' 'skills-runner --skills sk'";
+        'skills-runner -- no' 'skills-runner --skills sk' \
+        'skills-runner --skills all\\ mine skills show skill-99' \
+        'skills-runner --skills \"all mine\" skills show al' \
+        'skills-runner -q --skills=~/all\\ mine skills check skill-9 skill-88'";
     let Some(run) = under("zsh", &test, line) else {
         return;
     };
@@ -212,7 +238,10 @@ fn zsh_completes_by_it() {
          skills-runner tool run_python_script \n\
          skills-runner --log notes.txt \n\
          skills-runner -- notes.txt \n\
-         skills-runner --skills skills/\n",
+         skills-runner --skills skills/\n\
+         skills-runner --skills all\\ mine skills show skill-99 \n\
+         skills-runner --skills \"all mine\" skills show al\n\
+         skills-runner -q --skills=~/all\\ mine skills check skill-9 skill-88 \n",
     );
     assert!(!test.path("evil").exists());
 }
@@ -223,7 +252,9 @@ fn fish_completes_by_it() {
         "type.fish",
         "source ./complete.fish\n\
          for line in '--scr' 'skills l' '-m x -q skills ' '--output ' '--output=t' '--generate complete-f' \
-         'skills show ' 'skills check alpha b' 'tool run' '--log no' '-- no' '-m '\n\
+         'skills show ' 'skills check alpha b' 'tool run' '--log no' '-- no' '-m ' \
+         '--skills all\\ mine skills show skill-99' '--skills \"all mine\" skills show al' \
+         '-q --skills=~/all\\ mine skills check skill-9 skill-88'\n\
          echo (complete -C \"skills-runner $line\" | cut -f 1 | sort)\n\
          end\n",
     );
@@ -243,7 +274,10 @@ fn fish_completes_by_it() {
          run_python_script\n\
          notes.txt\n\
          notes.txt\n\
-         \n",
+         \n\
+         skill-99\n\
+         \n\
+         skill-88\n",
     );
     assert!(!test.path("evil").exists());
 }
