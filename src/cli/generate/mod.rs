@@ -66,7 +66,8 @@ fn named(row: &CommandRow) -> Option<(&'static str, bool, Guess)> {
 
 #[cfg(test)]
 mod tests {
-    use crate::cli::table::{COMMANDS, OPTIONS};
+    use super::{Guess, KINDS, value};
+    use crate::cli::table::{Action, COMMANDS, OPTIONS};
 
     /// What a script would have to escape, and does not.
     #[test]
@@ -75,5 +76,18 @@ mod tests {
         for about in options.chain(COMMANDS.iter().map(|row| row.about)) {
             assert!(!about.contains([']', '\\']), "{about}");
         }
+    }
+
+    /// The help's line about `--generate` is written by hand.
+    #[test]
+    fn the_help_names_the_kinds() {
+        let kinds = KINDS.map(|(name, _)| name);
+        let mut rows = OPTIONS.iter();
+        let row = rows
+            .find(|row| matches!(row.action, Action::Generate))
+            .unwrap();
+        let (_, named) = row.about.split_once(": ").unwrap();
+        assert_eq!(named, kinds.join(", "));
+        assert_eq!(value(row), Guess::Word(kinds.join(" ")));
     }
 }
