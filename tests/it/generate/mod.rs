@@ -155,6 +155,30 @@ fn it_needs_nothing_and_nobody_to_read_it() {
     }
 }
 
+/// What is printed at once ends as an answer does: quietly where nobody
+/// listens, with a failure that says why where it cannot be kept.
+#[test]
+fn what_is_printed_at_once_is_an_answer() {
+    let test = Test::new();
+    for words in ["--help", "--version", "--generate man"] {
+        let run = |before: &str, behind: &str| {
+            let line = format!("{before} exec skills-runner {words} {behind}");
+            test.again().shell(&line).run()
+        };
+        run("", ">&-").success().stderr_is_empty();
+        run("", "| :").success().stderr_is_empty();
+        let failed = "failed to write the answer: ";
+        for (before, behind, cause) in [
+            ("", ">/dev/full", "No space left on device"),
+            ("ulimit -f 0;", ">kept", "File too large"),
+        ] {
+            run(before, behind)
+                .status(1)
+                .stderr_has(&format!("{failed}{cause}"));
+        }
+    }
+}
+
 #[test]
 fn bash_completes_by_it() {
     let test = folder("complete.bash", "complete-bash").file(
