@@ -77,6 +77,15 @@ def main(wheel):
         check_command("in a venv, skills-runner", [venv / "bin/skills-runner"], plain)
         check_command("in a venv, python -m", [python, "-m", "skills_runner"], plain)
 
+        # A folder whose files have the names of modules, by chance or by malice.
+        trap = folder / "trap"
+        trap.mkdir()
+        for module in ("os", "sysconfig"):
+            (trap / f"{module}.py").write_text("raise SystemExit('this is not the module')\n")
+        trapped = run(python, "-m", "skills_runner", "--version", env=plain, cwd=trap)
+        is_program = trapped.returncode == 0 and trapped.stdout.startswith("skills-runner ")
+        check("in a folder with a sysconfig.py, python -m", is_program, trapped)
+
         installed(pip, "--target", folder / "target", wheel)
         other = folder / "other"
         subprocess.run([sys.executable, "-m", "venv", "--without-pip", other], check=True)

@@ -1,14 +1,14 @@
 """skills-runner is a program; this package finds it: `python -m skills_runner`."""
 
-import os
-import sys
-import sysconfig
-
+# Nothing is imported before `__main__` has left the folder that it is started in.
 __all__ = ["find_binary"]
 
 
 def find_binary():
     """The program's path, as the wheel that this package is from installed it."""
+    import os
+    import sysconfig
+
     package = os.path.dirname(os.path.abspath(__file__))
     above = os.path.dirname(package)
     folders = [
@@ -35,6 +35,9 @@ def find_binary():
 
 
 def _user_scheme():
+    import sys
+    import sysconfig
+
     if sys.version_info >= (3, 10):
         return sysconfig.get_preferred_scheme("user")
     return "posix_user"
