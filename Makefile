@@ -127,7 +127,7 @@ install: $(BINARY)
 	install -D -m 644 "$$texts/complete-bash" "$(DESTDIR)$(BASHDIR)/skills-runner" && \
 	install -D -m 644 "$$texts/complete-zsh" "$(DESTDIR)$(ZSHDIR)/_skills-runner" && \
 	install -D -m 644 "$$texts/complete-fish" "$(DESTDIR)$(FISHDIR)/skills-runner.fish" && \
-	packaging/files skills >"$$texts/names" && \
+	unset TAR_OPTIONS && packaging/files skills >"$$texts/names" && \
 	tar --null -T "$$texts/names" --transform 's,^skills/,,' -cf "$$texts/examples.tar" && \
 	mkdir -p "$(DESTDIR)$(EXAMPLESDIR)" && \
 	tar -xf "$$texts/examples.tar" --no-same-owner -C "$(DESTDIR)$(EXAMPLESDIR)" && \
@@ -138,6 +138,7 @@ uninstall:
 		"$(DESTDIR)$(BASHDIR)/skills-runner" "$(DESTDIR)$(ZSHDIR)/_skills-runner" \
 		"$(DESTDIR)$(FISHDIR)/skills-runner.fish"
 	rm -rf "$(DESTDIR)$(EXAMPLESDIR)"
+	@rmdir "$(DESTDIR)$(PREFIX)/share/skills-runner" 2>/dev/null || true
 
 # An archive of the static binary, and its checksum; the same bytes wherever it
 # is made, which `make dist-check` tries: it builds a second time, elsewhere.
