@@ -3,7 +3,7 @@
 //! Whole processes are measured from outside, in turns with curl and with a program that
 //! does nothing, against a fast server on loopback which is a process of its own. What counts
 //! is the ratio within a turn: it holds on a slower machine, and beside other work. A goal
-//! that is missed ends nothing, unless `--strict` asks for it; a run that does not do what it is
+//! that is missed, or could not be measured, ends nothing, unless `--strict` asks for it; a run that does not do what it is
 //! measured for does.
 //!
 //! `cargo test` does not run this, and no test measures time.
@@ -23,7 +23,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use baseline::Baseline;
-use report::Verdict;
+use report::{Line, Verdict};
 use rows::ROWS;
 use world::{Effort, World};
 
@@ -131,12 +131,26 @@ fn bench(asked: &Asked) -> Result<(), String> {
     if asked.save {
         baseline.save(&lines, about)?;
     }
-    let missed = lines
-        .iter()
-        .filter(|line| line.verdict() == Verdict::Missed)
-        .count();
-    if asked.is_strict && missed > 0 {
-        return Err(format!("goals missed: {missed}"));
+    if asked.is_strict {
+        all_reached(&lines)?;
+    }
+    Ok(())
+}
+
+/// A goal that was not measured is not reached.
+fn all_reached(lines: &[Line]) -> Result<(), String> {
+    let (mut missed, mut not_measured) = (0, 0);
+    for line in lines.iter().filter(|line| line.has_goal()) {
+        match line.verdict() {
+            Verdict::Missed => missed += 1,
+            Verdict::NotMeasured(_) => not_measured += 1,
+            Verdict::Reached | Verdict::Told => {}
+        }
+    }
+    if missed + not_measured > 0 {
+        return Err(format!(
+            "goals not reached: {missed} missed, {not_measured} not measured"
+        ));
     }
     Ok(())
 }

@@ -118,10 +118,14 @@ impl Line {
         }
     }
 
+    /// Whether it is to be anything.
+    pub fn has_goal(&self) -> bool {
+        self.most.or(self.most_ratio).is_some() || self.unit == Unit::Works
+    }
+
     /// Whether the goal is reached.
     pub fn verdict(&self) -> Verdict {
         let misses = |value: Option<f64>, most: Option<f64>| matches!((value, most), (Some(value), Some(most)) if value > most);
-        let has_goal = self.most.or(self.most_ratio).is_some() || self.unit == Unit::Works;
         if misses(self.ours, self.most)
             || misses(self.ratio, self.most_ratio)
             || (self.unit == Unit::Works && self.ours == Some(0.0))
@@ -130,7 +134,7 @@ impl Line {
         }
         match &self.lacking {
             Some(why) => Verdict::NotMeasured(why.clone()),
-            None if has_goal => Verdict::Reached,
+            None if self.has_goal() => Verdict::Reached,
             None => Verdict::Told,
         }
     }
