@@ -6,7 +6,9 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value, json};
 
+use crate::machine;
 use crate::report::Line;
+use crate::rows::ROWS;
 
 /// What was measured before.
 pub struct Baseline {
@@ -38,7 +40,15 @@ impl Baseline {
     pub fn title(&self) -> String {
         let about = self.about();
         match (about["commit"].as_str(), about["machine"].as_str()) {
-            (Some(commit), Some(machine)) => format!("Baseline: {commit} on {machine}."),
+            (Some(commit), Some(machine)) => {
+                let unknown = ", which is not in this checkout's history";
+                let unknown = if machine::is_ours(commit) {
+                    ""
+                } else {
+                    unknown
+                };
+                format!("Baseline: {commit} on {machine}{unknown}.")
+            }
             _ => "There is no baseline.".into(),
         }
     }
@@ -58,10 +68,39 @@ impl Baseline {
         Some(format!("{percent:+.0} %"))
     }
 
-    /// Writes the lines over what it has of them; what was not measured stays.
-    pub fn save(mut self, lines: &[Line], about: Value) -> Result<(), String> {
+    /// Fails where what is about to be measured could not be saved: of a checkout that is no
+    /// commit, nobody knows later what it was; and some rows alone would stand beside figures
+    /// of another day, or beside none.
+    pub fn may_take(&self, is_choice: bool, about: &Value) -> Result<(), String> {
+        let commit = about["commit"].as_str().unwrap_or_default();
+        if commit.ends_with("-dirty") || !machine::is_ours(commit) {
+            return Err("the checkout is no commit: commit first, then --save".into());
+        }
+        if is_choice && !(self.is_complete() && self.about() == *about) {
+            let why = "the baseline is not a whole one of this commit and machine";
+            return Err(format!("{why}: --save all rows first"));
+        }
+        Ok(())
+    }
+
+    fn is_complete(&self) -> bool {
+        let values = self.file.get("values").and_then(Value::as_object);
+        let has = |row: &str| {
+            let start = format!("{row}: ");
+            values.is_some_and(|values| values.keys().any(|key| key.starts_with(&start)))
+        };
+        ROWS.iter().all(|(row, _)| has(row))
+    }
+
+    /// Writes the lines: a choice over what the file has of them, else only these.
+    pub fn save(mut self, is_choice: bool, lines: &[Line], about: Value) -> Result<(), String> {
+        let lacking = lines.iter().find(|line| line.is_lacking());
+        if let Some(line) = lacking {
+            let name = line.key();
+            return Err(format!("nothing is saved, as `{name}` was not measured"));
+        }
         let mut values = match self.file.remove("values") {
-            Some(Value::Object(values)) => values,
+            Some(Value::Object(values)) if is_choice => values,
             _ => Map::new(),
         };
         for line in lines {

@@ -21,10 +21,40 @@ pub fn about(binary: &Path) -> Value {
     json!({
         "machine": format!("{cores} cores, {processor}, Linux {}", kernel.trim()),
         "version": said(Command::new(binary).arg("--version")),
-        "commit": said(Command::new("git").args(["describe", "--always", "--dirty"])),
+        "commit": commit(),
         "bytes": size,
         "curl": said(Command::new("curl").args(["-q", "--version"])),
     })
+}
+
+/// The checkout's commit, with `-dirty` where its files are not that commit's; but for the
+/// baseline, which a run that saves a few rows changes. Empty where there is no repository.
+fn commit() -> String {
+    let commit = said(git().args(["rev-parse", "--short", "HEAD"]));
+    let clean = git()
+        .args(["diff", "--quiet", "HEAD", "--", "."])
+        .arg(":(exclude)benches/baseline.json")
+        .stderr(Stdio::null())
+        .status();
+    match clean.map(|status| status.success()) {
+        Ok(false) if !commit.is_empty() => commit + "-dirty",
+        _ => commit,
+    }
+}
+
+/// Whether this is a commit of the checkout's repository, on the way to what is checked out.
+pub fn is_ours(commit: &str) -> bool {
+    let status = git()
+        .args(["merge-base", "--is-ancestor", commit, "HEAD"])
+        .stderr(Stdio::null())
+        .status();
+    status.is_ok_and(|status| status.success())
+}
+
+fn git() -> Command {
+    let mut git = Command::new("git");
+    git.current_dir(env!("CARGO_MANIFEST_DIR"));
+    git
 }
 
 /// The lines for people.

@@ -109,6 +109,10 @@ fn bench(asked: &Asked) -> Result<(), String> {
     let about = machine::about(&binary);
     machine::tell(&about);
     let baseline = Baseline::read()?;
+    let is_choice = !asked.rows.is_empty();
+    if asked.save {
+        baseline.may_take(is_choice, &about)?;
+    }
     let mut world = World::new(&binary, asked.effort)?;
     let mut lines = Vec::new();
     for (name, row) in ROWS {
@@ -129,7 +133,7 @@ fn bench(asked: &Asked) -> Result<(), String> {
         written.map_err(|error| format!("failed to write {}: {error}", file.display()))?;
     }
     if asked.save {
-        baseline.save(&lines, about)?;
+        baseline.save(is_choice, &lines, about)?;
     }
     if asked.is_strict {
         all_reached(&lines)?;

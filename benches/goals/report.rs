@@ -118,6 +118,11 @@ impl Line {
         }
     }
 
+    /// Whether a baseline would lack it: whether the binary works is not in one at all.
+    pub fn is_lacking(&self) -> bool {
+        self.unit != Unit::Works && self.lacking.is_some()
+    }
+
     /// Whether it is to be anything.
     pub fn has_goal(&self) -> bool {
         self.most.or(self.most_ratio).is_some() || self.unit == Unit::Works
