@@ -40,6 +40,8 @@ pub struct Line {
     ratio: Option<f64>,
     most: Option<f64>,
     most_ratio: Option<f64>,
+    /// The figure without a ratio is of another kind than the baseline's.
+    is_only_a_ratio: bool,
     /// Why something of it was not measured.
     lacking: Option<String>,
 }
@@ -73,6 +75,7 @@ impl Line {
             ratio: None,
             most: None,
             most_ratio: None,
+            is_only_a_ratio: false,
             ours: ours.as_ref().ok().copied(),
             lacking: ours.err(),
         }
@@ -81,6 +84,12 @@ impl Line {
     /// There is nothing to compare it with, for this reason.
     pub fn alone(mut self, why: &str) -> Line {
         self.lacking = Some(why.into());
+        self
+    }
+
+    /// What lasts of it is how it compares, or nothing.
+    pub fn by_ratio(mut self) -> Line {
+        self.is_only_a_ratio = true;
         self
     }
 
@@ -114,6 +123,7 @@ impl Line {
         match self.unit {
             _ if self.ratio.is_some() => self.ratio,
             Unit::Milliseconds | Unit::Works => None,
+            _ if self.is_only_a_ratio => None,
             Unit::Mebibytes | Unit::Bytes | Unit::Count => self.ours,
         }
     }

@@ -78,7 +78,7 @@ fn memory(
     world: &World,
 ) -> Line {
     let ours = peak(ours, world);
-    let line = Line::new(group, name, Unit::Mebibytes, ours.clone());
+    let line = Line::new(group, name, Unit::Mebibytes, ours.clone()).by_ratio();
     match (ours, curl.as_ref().map(|curl| peak(curl, world))) {
         (Ok(ours), Ok(Ok(other))) => line.against("curl", other, ours / other),
         _ => line,
