@@ -32,6 +32,7 @@ impl Deadline {
 
     /// The result, unless it was killed for its time; for after it was waited for.
     pub fn kept<T>(self, result: io::Result<T>) -> io::Result<T> {
+        drop(self);
         if RANG.load(Ordering::SeqCst) {
             let cause = format!("it did not end within {SECONDS} s and was killed");
             return Err(io::Error::other(cause));
