@@ -3,10 +3,8 @@
 use super::{Guess, named, value};
 use crate::cli::table::{COMMANDS, OPTIONS};
 
-/// What a shell has to be told, as lines in which `%` and a letter stand for:
-/// `n` a name or word, `f` the same as fish has it, `v` what a value is called,
-/// `e` the sign before it, `g` what it is likely to be, `a` what all that is
-/// about, `w` the words before, `m` whether there may be more of them.
+/// What a shell has to be told, as lines in which `%` and a letter stand for
+/// the parts of a [`Row`].
 struct Shell {
     script: &'static str,
     /// An option.
@@ -23,6 +21,27 @@ struct Shell {
     quote: &'static str,
     /// What is likely to be typed; the last goes on with the words to choose from.
     guesses: [&'static str; 6],
+}
+
+/// What stands in a line, each part for its letter.
+#[derive(Clone, Copy, Default)]
+struct Row<'r> {
+    /// `n`: a name or word as it is typed.
+    name: &'r str,
+    /// `f`: the same as fish has it.
+    fish: &'r str,
+    /// `v`: what the value is called.
+    value: &'r str,
+    /// `e`: the sign before the value.
+    sign: &'r str,
+    /// `g`: what is likely to be typed.
+    guess: &'r str,
+    /// `a`: what all that is about.
+    about: &'r str,
+    /// `w`: the words before.
+    before: &'r str,
+    /// `m`: whether there may be more of them.
+    more: &'r str,
 }
 
 /// For bash.
@@ -89,8 +108,7 @@ pub fn fish() -> String {
 }
 
 fn script(shell: &Shell) -> String {
-    let (mut options, mut words) = (String::new(), String::new());
-    let (mut all, mut taking) = (String::new(), String::new());
+    let (mut options, mut all, mut taking) = (String::new(), String::new(), String::new());
     for row in OPTIONS {
         let short = row.short.map(String::from);
         for (name, is_long) in [(short.as_deref(), false), (Some(&row.long[2..]), true)] {
@@ -109,51 +127,64 @@ fn script(shell: &Shell) -> String {
             add(&mut all, " ", &typed);
             let fish = [fish, name].concat();
             let guess = shell.guess(&value(row));
-            let values = [
-                &typed,
-                &fish,
-                row.value.unwrap_or(""),
+            let row = Row {
+                name: &typed,
+                fish: &fish,
+                value: row.value.unwrap_or(""),
                 sign,
-                &guess,
-                row.about,
-                "",
-                "",
-            ];
-            shell.fill(&mut options, line, values);
-        }
-    }
-    let mut last = "";
-    for row in COMMANDS {
-        let mut word = |before, word| {
-            let values = [word, "", "", "", "", row.about, before, ""];
-            shell.fill(&mut words, shell.word, values);
-        };
-        if row.name != last {
-            word("", row.name);
-        }
-        last = row.name;
-        if let Some(next) = row.usage.split(' ').nth(1)
-            && next.starts_with(|first: char| first.is_ascii_lowercase())
-        {
-            word(row.name, next);
-        }
-        if let Some((before, is_repeated, guess)) = named(row) {
-            let more = if is_repeated { "*" } else { "" };
-            let guess = shell.guess(&guess);
-            let values = ["", "", "", "", &guess, "", before, more];
-            shell.fill(&mut words, shell.operand, values);
+                guess: &guess,
+                about: row.about,
+                ..Row::default()
+            };
+            shell.fill(&mut options, line, &row);
         }
     }
     let mut script = shell.script.to_string();
     for (mark, list) in [
         ("@OPTIONS@", options),
-        ("@WORDS@", words),
+        ("@WORDS@", words(shell)),
         ("@ALL@", all),
         ("@TAKING@", taking),
     ] {
         script = script.replace(mark, &list);
     }
     script
+}
+
+/// The lines for the words of commands and the names that follow them.
+fn words(shell: &Shell) -> String {
+    let mut words = String::new();
+    let mut last = "";
+    for row in COMMANDS {
+        let mut add_word = |before, name| {
+            let row = Row {
+                name,
+                about: row.about,
+                before,
+                ..Row::default()
+            };
+            shell.fill(&mut words, shell.word, &row);
+        };
+        if row.name != last {
+            add_word("", row.name);
+        }
+        last = row.name;
+        if let Some(next) = row.usage.split(' ').nth(1)
+            && next.starts_with(|first: char| first.is_ascii_lowercase())
+        {
+            add_word(row.name, next);
+        }
+        if let Some((before, is_repeated, guess)) = named(row) {
+            let row = Row {
+                guess: &shell.guess(&guess),
+                before,
+                more: if is_repeated { "*" } else { "" },
+                ..Row::default()
+            };
+            shell.fill(&mut words, shell.operand, &row);
+        }
+    }
+    words
 }
 
 fn add(list: &mut String, between: &str, name: &str) {
@@ -176,20 +207,24 @@ impl Shell {
         }
     }
 
-    /// Adds the line with these values in the places of the letters.
-    fn fill(&self, script: &mut String, line: &str, values: [&str; 8]) {
+    /// Adds the line with the row's parts in the places of their letters.
+    fn fill(&self, script: &mut String, line: &str, row: &Row) {
+        let about = row.about.replace('\'', self.quote);
         let mut parts = line.split('%');
         script.push_str(parts.next().unwrap_or(""));
         for part in parts {
-            let (letter, rest) = part.split_at(1);
-            if let Some(index) = "nfvegawm".find(letter) {
-                let value = values[index];
-                match letter {
-                    "a" => script.push_str(&value.replace('\'', self.quote)),
-                    _ => script.push_str(value),
-                }
-            }
-            script.push_str(rest);
+            let mut signs = part.chars();
+            script.push_str(match signs.next() {
+                Some('n') => row.name,
+                Some('f') => row.fish,
+                Some('v') => row.value,
+                Some('e') => row.sign,
+                Some('g') => row.guess,
+                Some('w') => row.before,
+                Some('m') => row.more,
+                _ => &about,
+            });
+            script.push_str(signs.as_str());
         }
     }
 }
