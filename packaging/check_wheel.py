@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import zipfile
 
 SKILLS = pathlib.Path(__file__).resolve().parent.parent / "skills"
 
@@ -69,6 +70,10 @@ def main(wheel):
     folder = pathlib.Path(tempfile.mkdtemp(prefix="skills-runner-wheel-"))
     plain = {"PATH": os.environ["PATH"], "HOME": str(folder)}
     try:
+        names = zipfile.ZipFile(wheel).namelist()
+        has_licences = any(name.endswith("/licenses/LICENSE-THIRD-PARTY") for name in names)
+        check("the licences of what it holds", has_licences, names)
+
         venv = folder / "a venv"
         subprocess.run([sys.executable, "-m", "venv", venv], check=True)
         python = venv / "bin/python"
