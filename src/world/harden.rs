@@ -27,7 +27,7 @@ macro_rules! fill_streams_before_main {
     };
 }
 
-/// See [`fill_streams_before_main`](crate::fill_streams_before_main).
+/// See [`fill_streams_before_main`].
 pub extern "C" fn fill_streams() {
     for stream in 0..=2 {
         // SAFETY: plain numbers, a constant, and two descriptors of this stack;
