@@ -83,7 +83,7 @@ clients: build
 	python3 tests/clients/clients.py $(BINARY) target/clients $(CLIENTS)
 
 # Measures speed, size and cost against the goals, in turns with curl, and says what
-# changed since benches/baseline.json; bench-baseline writes that file anew. 2 minutes.
+# changed since benches/baseline.json; bench-baseline writes that file anew. A minute.
 # BENCH="start stream" chooses rows; more words: --quick, --strict, --json FILE.
 # BINARY=... measures another binary; else it is the static one, where that can be built.
 # The benchmark itself is built as the tests are: it waits, and another build for speed

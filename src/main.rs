@@ -17,8 +17,8 @@ fn main() -> ExitCode {
     let request = parse(env::args_os().skip(1).collect());
     // Half of what help and version cost would be what they have no need of.
     let start = match request {
-        Ok(Request::Help | Request::Version | Request::Generate(_)) => Start::default(),
-        _ => start(),
+        Ok(Request::Run(_)) | Err(_) => start(),
+        Ok(_) => Start::default(),
     };
     match run(request, &start) {
         Ending::Status(status) => ExitCode::from(status),

@@ -1,9 +1,10 @@
 //! Text made fit to be shown: one line of it, a bounded part of it, without
 //! the characters that command a terminal.
 
-use crate::order;
 use std::borrow::Cow;
 use std::path::Path;
+
+use crate::order;
 
 /// White space folded into single blanks, cut after `most_bytes` at a
 /// character's boundary.

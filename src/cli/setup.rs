@@ -446,9 +446,7 @@ mod tests {
                 .map(|(name, value)| (name.into(), value.into()))
                 .into(),
             folder: scratch.path().into(),
-            interrupt: Interrupt::never(),
-            forget: |_| {},
-            program: || None,
+            ..Start::default()
         };
         let Ok(Request::Run(typed)) = parse(arguments.into()) else {
             panic!("it is a question");

@@ -6,7 +6,7 @@
 //! rules (lengths, characters, the folder's name) belong to the linter. Nothing
 //! here opens a file: [`parse_head`] serves a caller who has only its start.
 
-use crate::order;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -19,6 +19,7 @@ use super::yaml::fence::{
 use super::yaml::lines::split_key;
 use super::yaml::{self, Reading};
 pub use super::yaml::{Diagnostic, Severity};
+use crate::order;
 
 /// What stands in front of a document.
 #[derive(Clone, Debug, Default)]
@@ -125,14 +126,17 @@ impl Frontmatter {
     /// A field as text. Numbers and truth values are given as they were
     /// written; none for lists, maps, null and what is not there.
     pub fn text(&self, key: &str) -> Option<String> {
+        self.shown(key).map(Cow::into_owned)
+    }
+
+    /// The same, without a copy.
+    fn shown(&self, key: &str) -> Option<Cow<'_, str>> {
         match self.fields.get(key)? {
-            Value::String(text) => Some(text.clone()),
-            value @ (Value::Number(_) | Value::Bool(_)) => Some(
-                self.written
-                    .get(key)
-                    .cloned()
-                    .unwrap_or_else(|| value.to_string()),
-            ),
+            Value::String(text) => Some(text.into()),
+            value @ (Value::Number(_) | Value::Bool(_)) => Some(match self.written.get(key) {
+                Some(written) => written.into(),
+                None => value.to_string().into(),
+            }),
             _ => None,
         }
     }
@@ -159,19 +163,12 @@ impl Frontmatter {
 
     /// Whether a field as text is not empty.
     fn says(&self, key: &str) -> bool {
-        match self.fields.get(key) {
-            Some(Value::String(text)) => !text.trim().is_empty(),
-            Some(Value::Number(_) | Value::Bool(_)) => true,
-            _ => false,
-        }
+        self.shown(key).is_some_and(|text| !text.trim().is_empty())
     }
 
     /// The skill's name for itself, if it has one.
     pub fn name(&self) -> Option<String> {
-        match self.fields.get("name") {
-            Some(Value::String(name)) => non_empty(name),
-            _ => self.text("name"),
-        }
+        self.shown("name").and_then(|text| non_empty(&text))
     }
 
     /// What the skill does and when to use it. A list is taken as one text: as it

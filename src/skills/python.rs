@@ -74,7 +74,7 @@ impl Interpreter {
                 let path = scripts.environment.iter().find(|(name, _)| name == "PATH");
                 let path = path.map(|(_, value)| value.as_os_str());
                 find_program(OsStr::new("python3"), path).ok_or_else(|| {
-                    "no Python was found: install python3, or set SCRIPT_PYTHON to an interpreter (is PATH set?)".to_string()
+                    "no Python was found: install python3, or set SCRIPT_PYTHON to an interpreter (is PATH right?)".to_string()
                 })?
             }
         };

@@ -46,7 +46,8 @@ fn a_named_session_is_gone_on_with_and_is_private() {
     let (test, _) = saved();
     let mode = |path: &str| test.path(path).metadata().unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(FOLDER), mode(&file("s"))), (0o700, 0o600));
-    let server = Server::start([Reply::text("5."), Reply::text("6."), Reply::text("7.")]);
+    let replies = ["5.", "6.", "7.", "8."].map(Reply::text);
+    let server = Server::start(replies);
     let test = test.endpoint(&server);
     let run = test
         .again()
@@ -70,6 +71,9 @@ fn a_named_session_is_gone_on_with_and_is_private() {
         .run()
         .success();
     run.stdout("7.\n");
+    // Whoever named it is told nothing new: no mail from cron.
+    let run = test.again().args(["-q", "--session", "s", "last?"]).run();
+    run.success().stdout("8.\n").stderr_lacks("going on");
     let requests = server.finish();
     assert_eq!(contents(&requests[0]), ["2 + 2?", "4.", "and 2 + 3?"]);
     assert_eq!(contents(&requests[2]).len(), 7);
