@@ -8,7 +8,7 @@ CARGO ?= cargo
 BINARY = target/release/skills-runner
 STATIC = target/$(TARGET)/release/skills-runner
 
-.PHONY: build static demo test check oracle fuzz replay torture torture-sessions torture-memory clients bench bench-baseline install uninstall dist dist-check wheel wheel-check clean
+.PHONY: build static demo test check oracle fuzz replay torture torture-sessions torture-memory torture-forks clients bench bench-baseline install uninstall dist dist-check wheel wheel-check clean
 
 build:
 	@$(CARGO) build --release --target-dir target
@@ -29,7 +29,7 @@ static: target/static.ld
 	@ls -l $(STATIC)
 
 demo: build
-	@$(BINARY) --no-env-file --skills skills demo
+	@$(BINARY) --no-env-file demo
 
 test:
 	$(CARGO) test
@@ -74,6 +74,11 @@ torture-memory: build
 	python3 tests/torture/memory.py $(BINARY) kills $(TORTURE)
 	python3 tests/torture/memory.py $(BINARY) writers
 
+# Fork bombs of an ordinary user against the time limit, Ctrl+C and `kill -9`, with the
+# sandbox and without, 20 of each: some 8 minutes. It needs root, to become that user.
+torture-forks: build
+	python3 tests/torture/forks.py $(BINARY) $(TORTURE)
+
 # Puts other people's MCP clients in front of `mcp`: the Inspector, both Python
 # SDKs, a LangChain agent, the conformance scenarios: 2 minutes. It needs Python
 # 3.10, and installs them before the first time: 650 MB under target/clients.
@@ -103,13 +108,15 @@ MANDIR ?= $(PREFIX)/share/man
 BASHDIR ?= $(PREFIX)/share/bash-completion/completions
 ZSHDIR ?= $(PREFIX)/share/zsh/site-functions
 FISHDIR ?= $(PREFIX)/share/fish/vendor_completions.d
-# Where `skills-runner demo` looks for them, from the program's own place.
-EXAMPLESDIR ?= $(PREFIX)/share/skills-runner/examples
+# Where the program finds skills from its own place: it looks nowhere else.
+DATADIR = $(BINDIR)/../share/skills-runner
+# The names of the example skills. Others in that folder are somebody's own.
+EXAMPLES = $(shell packaging/files skills | tr '\0' '\n' | cut -d / -f 2 | sort -u)
 
 # The binary is built first only where there is none, or sources are newer: so
 # `sudo make install` behind `make` needs no Rust and leaves nothing in target/.
 # BINARY=target/…-musl/release/skills-runner installs the static one.
-target/release/skills-runner: Cargo.toml Cargo.lock $(shell find src -type f)
+target/release/skills-runner: Cargo.toml Cargo.lock $(shell find src skills -type f)
 	$(CARGO) build --release --target-dir target
 	@touch -c $@
 
@@ -128,17 +135,17 @@ install: $(BINARY)
 	install -D -m 644 "$$texts/complete-zsh" "$(DESTDIR)$(ZSHDIR)/_skills-runner" && \
 	install -D -m 644 "$$texts/complete-fish" "$(DESTDIR)$(FISHDIR)/skills-runner.fish" && \
 	unset TAR_OPTIONS && packaging/files skills >"$$texts/names" && \
-	tar --null -T "$$texts/names" --transform 's,^skills/,,' -cf "$$texts/examples.tar" && \
-	mkdir -p "$(DESTDIR)$(EXAMPLESDIR)" && \
-	tar -xf "$$texts/examples.tar" --no-same-owner -C "$(DESTDIR)$(EXAMPLESDIR)" && \
-	chmod -R u=rwX,go=rX "$(DESTDIR)$(EXAMPLESDIR)"
+	tar --null -T "$$texts/names" --transform 's,^skills/,,' -cf "$$texts/skills.tar" && \
+	install -d -m 755 "$(DESTDIR)$(DATADIR)" "$(DESTDIR)$(DATADIR)/skills" && \
+	tar -xf "$$texts/skills.tar" --no-same-owner -C "$(DESTDIR)$(DATADIR)/skills" && \
+	cd "$(DESTDIR)$(DATADIR)/skills" && chmod -R u=rwX,go=rX $(EXAMPLES)
 
 uninstall:
 	rm -f "$(DESTDIR)$(BINDIR)/skills-runner" "$(DESTDIR)$(MANDIR)/man1/skills-runner.1" \
 		"$(DESTDIR)$(BASHDIR)/skills-runner" "$(DESTDIR)$(ZSHDIR)/_skills-runner" \
 		"$(DESTDIR)$(FISHDIR)/skills-runner.fish"
-	rm -rf "$(DESTDIR)$(EXAMPLESDIR)"
-	@rmdir "$(DESTDIR)$(PREFIX)/share/skills-runner" 2>/dev/null || true
+	for skill in $(EXAMPLES); do rm -rf "$(DESTDIR)$(DATADIR)/skills/$$skill"; done
+	@rmdir "$(DESTDIR)$(DATADIR)/skills" "$(DESTDIR)$(DATADIR)" 2>/dev/null || true
 
 # An archive of the static binary, and its checksum; the same bytes wherever it
 # is made, which `make dist-check` tries: it builds a second time, elsewhere.

@@ -43,7 +43,7 @@ def check_command(name, command, environment):
 
     version = call("--version")
     check(f"{name} --version", version.stdout.startswith("skills-runner "), version)
-    demo = call("--no-env-file", "--skills", SKILLS, "demo")
+    demo = call("--no-env-file", "demo")
     check(f"{name} demo", demo.returncode == 0 and demo.stdout != "", demo)
     wrong = call("--no-such-option")
     check(f"{name}: exit status 2", wrong.returncode == 2 and wrong.stdout == "", wrong)

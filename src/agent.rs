@@ -14,7 +14,7 @@ use crate::event::{Event, Listener, Tally};
 use crate::limits;
 use crate::message::Assistant;
 use crate::model::{Finish, Model};
-use crate::tool::{ToolCall, parse_arguments};
+use crate::tool::{ToolCall, ToolResult, parse_arguments};
 use crate::tools::Tools;
 use crate::world::patience::Patience;
 
@@ -76,7 +76,7 @@ pub fn turn(
                 cause: reply.cause,
             });
         }
-        for call in &calls {
+        for (place, call) in calls.iter().enumerate() {
             listener(Event::ToolCall {
                 call,
                 summary: &tools.summary(call),
@@ -85,7 +85,7 @@ pub fn turn(
             // down must not run.
             let told = bounds.patience.check();
             if told.is_ok() {
-                run(call, conversation, tools, tally, listener);
+                run(call, place, conversation, tools, tally, listener);
             }
             tell_fault(conversation, listener);
             if let Err(stop) = told.and_then(|()| bounds.patience.check()) {
@@ -110,21 +110,34 @@ fn tell_fault(conversation: &mut Conversation, listener: &mut Listener<'_>) {
     }
 }
 
+/// Runs a call, unless too many stand before it in its message: then its result
+/// is an error.
 fn run(
     call: &ToolCall,
+    place: usize,
     conversation: &mut Conversation,
     tools: &Tools<'_>,
     tally: &mut Tally,
     listener: &mut Listener<'_>,
 ) {
     let start = Instant::now();
-    let result = conversation.without_repetition(tools.call(call));
+    let result = if place < limits::CALLS {
+        conversation.without_repetition(tools.call(call))
+    } else {
+        ToolResult::failure(format!(
+            "not run: of one message only the first {} calls are; call it again in the next one",
+            limits::CALLS
+        ))
+    };
     tally.tool_calls += 1;
     listener(Event::ToolResult {
         call,
         result: &result,
         duration: start.elapsed(),
     });
+    if let Some(warning) = &result.warning {
+        listener(Event::Warning(warning));
+    }
     conversation.add_result(result);
 }
 

@@ -22,7 +22,8 @@ const WITHOUT_SKILLS: &str = "You are a helpful assistant. Answer briefly and ex
 const NONE_YET: &str =
     "There are no skills here yet; list_skills says why, and shows those that come.\n";
 
-const REMEMBERED: &str = "What you remember of earlier conversations:";
+const REMEMBERED: &str =
+    "What you remember of earlier conversations (important facts first, each part newest first):";
 
 const BEGIN: &str = "\
 You have skills: folders with instructions, files and Python scripts.
@@ -256,7 +257,7 @@ mod tests {
             problems: Vec::new(),
             is_for_model: true,
             is_for_users: true,
-            has_document: true,
+            no_skill: None,
             fault: None,
         };
         Catalogue {
@@ -368,12 +369,14 @@ mod tests {
         assert_eq!(
             build("Hi.", &catalogue, "- f\n"),
             format!(
-                "Hi.\n\n{paths}\nSkills:\n{skill}\n\nWhat you remember of earlier conversations:\n- f\n"
+                "Hi.\n\n{paths}\nSkills:\n{skill}\n\nWhat you remember of earlier conversations (important facts first, each part newest first):\n- f\n"
             )
         );
         assert_eq!(
             build("{{SKILLS}}", &catalogue, "- f"),
-            format!("{skill}\n\n{paths}\nWhat you remember of earlier conversations:\n- f\n")
+            format!(
+                "{skill}\n\n{paths}\nWhat you remember of earlier conversations (important facts first, each part newest first):\n- f\n"
+            )
         );
         let tools = "- `t`: {{SKILLS}}\n";
         let filled = template::fill("{{TOOL_DESCRIPTIONS}}|", tools, "s", "f");

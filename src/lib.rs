@@ -50,7 +50,7 @@
 //! let patience = Patience::endless();
 //! let model = HttpModel::new(config.endpoint()?, true, patience.clone());
 //!
-//! let skills = Skills::new(config.skills_folders.clone());
+//! let skills = Skills::of(&config);
 //! let catalogue = skills.catalogue();
 //! let tools = Tools::offered(Workbench::new(&config, &skills, &patience), &catalogue);
 //! let parts = Parts::new(&catalogue, &tools, folder);
@@ -112,7 +112,7 @@
 //! # let settings = Settings::of([("SKILLS_FOLDER_PATH", "skills")]);
 //! # let here = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
 //! # let config = Config::resolve(&settings, here, Needs::Skills)?;
-//! # let (skills, patience) = (Skills::new(config.skills_folders.clone()), Patience::endless());
+//! # let (skills, patience) = (Skills::of(&config), Patience::endless());
 //! # let tools = Tools::new(Workbench::new(&config, &skills, &patience));
 //! # let (bounds, mut tally) = (Bounds::default(), Tally::default());
 //! let mut conversation = Conversation::new("Be brief.");
@@ -241,7 +241,7 @@
 //! # let settings = Settings::of([("SKILLS_FOLDER_PATH", "skills")]);
 //! # let here = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
 //! # let config = Config::resolve(&settings, here, Needs::Skills)?;
-//! # let (skills, patience) = (Skills::new(config.skills_folders.clone()), Patience::endless());
+//! # let (skills, patience) = (Skills::of(&config), Patience::endless());
 //! # let catalogue = skills.catalogue();
 //! # let tools = Tools::offered(Workbench::new(&config, &skills, &patience), &catalogue);
 //! # let instructions = instructions::build(&Parts::new(&catalogue, &tools, here));

@@ -64,8 +64,11 @@ pub const ALL_ARGUMENTS_BYTES: usize = 4 << 20;
 pub const JSON_VALUES: usize = 20_000;
 /// Choices of a reply that are looked at; one was asked for.
 pub const CHOICES: usize = 4;
-/// Calls in one message.
+/// Calls of one message that run; the others are answered with an error.
 pub const CALLS: usize = 128;
+/// Calls of one message that are answered at all: all of them are sent again with
+/// every request, and no model makes so many.
+pub const CALLS_ANSWERED: usize = 1024;
 /// No text has more bytes a token than this, but for long runs of one character.
 pub const BYTES_PER_TOKEN_MOST: usize = 12;
 /// Requests shorter than this are not looked at for what the endpoint left unread.
@@ -187,6 +190,8 @@ pub const SUMMARY_CHARS: usize = 200;
 pub const HINT_BYTES: usize = 800;
 /// Bytes read from standard input or a helper at once.
 pub const PIPE_READ_BYTES: usize = 4 << 10;
+/// How many lines of a result `-v` shows.
+pub const RESULT_LINES: usize = 3;
 /// A line on standard error.
 pub const LINE_BYTES: usize = 1200;
 /// How long a server waits for room on standard error: what nobody reads there
@@ -206,6 +211,8 @@ pub const HELP_COLUMNS: usize = 90;
 pub const REPORT_COLUMNS: usize = 80;
 /// What a terminal takes of one line, as the kernel bounds it.
 pub const TERMINAL_LINE_BYTES: usize = 4095;
+/// Answers to a question of `--confirm` that are none of its words; then it is a no.
+pub const CONFIRM_TRIES: u32 = 5;
 /// A line of a conversation, or the lines of one message.
 pub const CHAT_LINE_BYTES: usize = 4 << 20;
 /// How soon the second line of a paste is there: nobody types so fast.
@@ -220,6 +227,12 @@ pub const SECRET_BYTES: usize = 7;
 /// What a cut leaves of a key is masked from this on: less tells nothing, and
 /// would garble ordinary words.
 pub const SECRET_PART_BYTES: usize = 4;
+/// Words of 64 bits that hold a bit for each two bytes.
+pub const SECRET_TABLE: usize = 1 << 10;
+/// Backslashes before a letter that make one escape: a string in a string in a string.
+pub const SECRET_BACKSLASHES: usize = 8;
+/// The longest escape, and the longest line end with the next line's indent.
+pub const SECRET_ESCAPE_BYTES: usize = 24;
 
 /// Values in an address's query shorter than this are no keys.
 pub const QUERY_SECRET_BYTES: usize = 16;
@@ -460,14 +473,16 @@ pub const GUARDIAN_REPORT: Duration = Duration::from_millis(500);
 pub const GUARDIAN_LAST_REPORT: Duration = Duration::from_millis(300);
 /// How long a stream is read after the script's end while somebody holds it open.
 pub const SCRIPT_DRAIN: Duration = Duration::from_millis(200);
-/// How long the guardian relies on being told of a child's end.
-pub const GUARDIAN_LOOK: Duration = Duration::from_secs(1);
-/// How long after a script's limit its guardian kills it by itself.
-pub const GUARDIAN_SPARE: Duration = Duration::from_secs(1);
+/// How long the guardian relies on signals, before it looks how its child and the runner
+/// are.
+pub const GUARDIAN_LOOK: Duration = Duration::from_millis(250);
+/// How long after a script's limit the runner orders its end, should the guardian
+/// not have brought it about.
+pub const GUARDIAN_SPARE: Duration = Duration::from_millis(20);
 /// How long the guardian may take to end after its report.
 pub const GUARDIAN_REAP: Duration = Duration::from_millis(200);
 /// How long what a lost guardian leaves is hunted for.
-pub const HUNT: Duration = Duration::from_millis(300);
+pub const HUNT: Duration = Duration::from_secs(1);
 /// Bytes of a script's streams moved at once.
 pub const SCRIPT_READ_BYTES: usize = 64 << 10;
 /// How long a guardian tries to kill what a script left behind. A process that
@@ -475,12 +490,23 @@ pub const SCRIPT_READ_BYTES: usize = 64 << 10;
 pub const SWEEP: Duration = Duration::from_millis(500);
 /// The same when it was told to kill. The runner loses patience long before; if
 /// there is no runner any more, nobody else will do it.
-pub const LAST_SWEEP: Duration = Duration::from_secs(10);
+pub const LAST_SWEEP: Duration = Duration::from_secs(60);
 /// What outlives its script by less was about to end anyway, such as the
 /// resource tracker of Python's `multiprocessing`.
 pub const LEFTOVER_GRACE: Duration = Duration::from_millis(100);
 /// The pause between two rounds of killing, unless somebody dies earlier.
 pub const SWEEP_ROUND: Duration = Duration::from_millis(2);
+/// How often the processes of a script are looked for, to stop them, before they are
+/// killed; a fork bomb takes three or four passes.
+pub const STOPPING_PASSES: u32 = 16;
+/// So many numbers of processes are walked over; where there may be more, `/proc` is
+/// listed.
+pub const NUMBERS_WALKED: i32 = 1 << 14;
+/// The limit that marks a script's processes, less the guardian's number: so many
+/// microseconds that it never matters.
+pub const MARK_MICROSECONDS: u64 = 1 << 62;
+/// The longest `/proc/PID/status` that is read; what is looked for stands in its middle.
+pub const PROC_STATUS_BYTES: usize = 4096;
 /// Descriptors closed one by one where `close_range` is missing.
 pub const DESCRIPTORS: i32 = 1 << 16;
 /// Processes told apart in one round; a larger tree takes more rounds.
@@ -504,6 +530,12 @@ pub const SANDBOX_DESCRIPTORS: u64 = 1024;
 pub const SANDBOX_MEMORY_BYTES: u64 = 4 << 30;
 /// The same for each processor: numerical libraries reserve that for a thread.
 pub const SANDBOX_PROCESSOR_BYTES: u64 = 256 << 20;
+/// Processes and threads that the user may have beyond those of the whole system when a
+/// sandboxed script starts. The kernel counts per user, and not for root.
+pub const SANDBOX_PROCESSES: u64 = 512;
+/// The same for each processor: numerical libraries start a thread for each, in each
+/// process of a pool.
+pub const SANDBOX_PROCESSOR_PROCESSES: u64 = 64;
 /// Processor time beyond its limit that a sandboxed script may use: only a
 /// backstop, the limit itself is kept by the clock.
 pub const SANDBOX_SPARE_SECONDS: u64 = 10;
@@ -513,6 +545,13 @@ pub const VENV_SETTINGS_BYTES: usize = 64 << 10;
 pub const LINKS: u32 = 40;
 /// Files of a venv that are looked at for changes after a run.
 pub const VENV_FILES: usize = 100_000;
+/// Files in all skills folders that are looked at for changes, before a script and after
+/// it: a microsecond each.
+pub const CHANGES_ENTRIES: usize = 20_000;
+/// How long one such look may take, on a slow disk.
+pub const CHANGES_TIME: Duration = Duration::from_secs(1);
+/// Changed files that are named one by one.
+pub const CHANGES_NAMED: usize = 10;
 
 // Memory and notes.
 

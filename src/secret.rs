@@ -13,14 +13,17 @@ use serde_json::Value;
 
 use crate::limits;
 use crate::order;
-use crate::percent;
+
+mod pattern;
+
+use pattern::{Found, Pattern};
 
 /// A credential. Empty ones cannot be made.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret {
     value: String,
-    /// The value and the other ways in which programs write it.
-    forms: Vec<String>,
+    /// The ways in which programs write it.
+    patterns: Vec<Pattern>,
 }
 
 /// Variables with their values hidden, for `Debug`: any of them may be secret,
@@ -43,7 +46,7 @@ impl Secret {
     pub fn new(value: impl Into<String>) -> Option<Secret> {
         let value = value.into();
         (!value.is_empty()).then(|| Secret {
-            forms: forms(&value),
+            patterns: pattern::patterns(&value),
             value,
         })
     }
@@ -59,11 +62,19 @@ impl Secret {
         self.value.len() >= limits::SECRET_BYTES
     }
 
-    /// Whether it stands somewhere in these bytes.
+    /// Whether it stands somewhere in these bytes, in whatever form.
     pub fn is_within(&self, bytes: &[u8]) -> bool {
-        bytes
-            .windows(self.value.len())
-            .any(|window| window == self.value.as_bytes())
+        let windows = bytes.windows(self.value.len());
+        let is_plain = || {
+            windows
+                .clone()
+                .any(|window| window == self.value.as_bytes())
+        };
+        let is_written = |pattern: &Pattern| {
+            let mut starts = 0..bytes.len();
+            starts.any(|start| matches!(pattern.find(bytes, start), Found::Whole { .. }))
+        };
+        is_plain() || self.is_worth_masking() && self.patterns.iter().any(is_written)
     }
 
     /// Whether every character of it can stand in an HTTP header.
@@ -76,38 +87,6 @@ impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(MASK)
     }
-}
-
-/// The value, and how it looks inside a JSON string, also as PHP writes one,
-/// and in an address; each once.
-fn forms(value: &str) -> Vec<String> {
-    let quoted = serde_json::Value::from(value).to_string();
-    let escaped = &quoted[1..quoted.len() - 1];
-    let mut forms = vec![value.to_string()];
-    for form in [
-        escaped.to_string(),
-        escaped.replace('/', "\\/"),
-        percent::encoded(value.as_bytes(), b""),
-        // Programs differ in whether they encode a slash, and in the digits.
-        percent::encoded(value.as_bytes(), b"/"),
-        lower_codes(&percent::encoded(value.as_bytes(), b"")),
-    ] {
-        if !forms.contains(&form) {
-            forms.push(form);
-        }
-    }
-    forms
-}
-
-/// A percent-encoded text with its codes in lower case: `%2f`.
-fn lower_codes(encoded: &str) -> String {
-    let mut parts = encoded.split('%');
-    let mut lower = parts.next().unwrap_or_default().to_string();
-    for part in parts {
-        let (code, rest) = part.split_at(2);
-        lower.push_str(&format!("%{}{rest}", code.to_ascii_lowercase()));
-    }
-    lower
 }
 
 /// Where a text was cut out of a longer one, so that only a part of a secret
@@ -136,7 +115,11 @@ impl Cut {
 /// Everything that is to be masked in a run: the key, the values of extra
 /// headers. What is too short to be told from a word is not kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Secrets(Vec<Secret>);
+pub struct Secrets {
+    all: Vec<Secret>,
+    /// A bit for each two bytes with which one of them may begin.
+    beginnings: Option<Box<[u64; limits::SECRET_TABLE]>>,
+}
 
 impl Secrets {
     /// The text with every occurrence of any of them masked.
@@ -168,11 +151,12 @@ impl Secrets {
     pub fn mask_cut<'t>(&self, text: &'t str, cut: Cut) -> Cow<'t, str> {
         let mut spans = self.spans(text);
         if cut.behind {
-            spans.extend(self.beginning_at(text, text.len()));
+            spans.extend(self.beginning_at_end(text));
         }
         if cut.before {
-            let rest = self.forms().filter_map(|form| rest_at_start(form, text));
-            spans.extend(rest.max().map(|length| 0..length));
+            let rests = self.patterns();
+            let rests = rests.filter_map(|pattern| pattern.rest_at_start(text.as_bytes()));
+            spans.extend(rests.max().map(|length| 0..length));
         }
         covered(text, spans)
     }
@@ -181,16 +165,29 @@ impl Secrets {
     /// ellipsis where its end was.
     pub fn mask_shortened<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let mut spans = self.spans(text);
-        let ends = text.match_indices('…').map(|(at, _)| at);
-        spans.extend(ends.filter_map(|end| self.beginning_at(text, end)));
+        let mut start = 0;
+        for (end, ellipsis) in text.match_indices('…') {
+            let beginning = self.beginning_at_end(&text[start..end]);
+            spans.extend(beginning.map(|span| start + span.start..end));
+            start = end + ellipsis.len();
+        }
         covered(text, spans)
     }
 
     /// How many bytes at the end of a text may turn out to be one of them, or
     /// a longer one, with the next piece. `least` are held back in any case.
     pub fn undecided_at_end(&self, text: &str, least: usize) -> usize {
-        let beginnings = self.forms().map(|form| beginning_at_end(form, text));
-        let mut held = beginnings.max().unwrap_or(0).max(least);
+        let mut held = least;
+        self.search(text, |start, found| {
+            let is_undecided = match found {
+                Found::Beginning { .. } => true,
+                Found::Whole { is_open, .. } => is_open,
+                Found::Nothing => false,
+            };
+            if is_undecided {
+                held = held.max(text.len() - start);
+            }
+        });
         // A whole one that reaches into what is held must not be torn apart.
         let spans = self.spans(text);
         while let Some(span) = spans
@@ -204,32 +201,61 @@ impl Secrets {
 
     /// Whether one of them stands somewhere in these bytes.
     pub fn is_within(&self, bytes: &[u8]) -> bool {
-        self.0.iter().any(|secret| secret.is_within(bytes))
+        self.all.iter().any(|secret| secret.is_within(bytes))
     }
 
-    fn forms(&self) -> impl Iterator<Item = &str> {
-        let forms = self.0.iter().flat_map(|secret| &secret.forms);
-        forms.map(String::as_str)
+    fn patterns(&self) -> impl Iterator<Item = &Pattern> {
+        self.all.iter().flat_map(|secret| &secret.patterns)
     }
 
-    /// Where they stand, in whatever form.
-    fn spans(&self, text: &str) -> Vec<Range<usize>> {
-        let of = |form| {
-            let starts = text.match_indices(form).map(|(at, _)| at);
-            starts.map(move |at| at..at + str::len(form))
+    /// Tells of each place where one of them stands, in whatever form, or begins.
+    fn search(&self, text: &str, mut tell: impl FnMut(usize, Found)) {
+        let bytes = text.as_bytes();
+        let mut look = |start: usize| {
+            let found = self.patterns().map(|pattern| pattern.find(bytes, start));
+            found.for_each(|found| tell(start, found));
         };
-        // A search prepares itself for the whole form, which a delta is shorter than.
-        let fitting = self.forms().filter(|form| form.len() <= text.len());
-        fitting.flat_map(of).collect()
+        let Some((last, table)) = bytes.len().checked_sub(1).zip(self.beginnings.as_deref()) else {
+            return;
+        };
+        // Nearly everything is told apart by two bytes. A plain loop: every text that is
+        // shown or sent goes through it.
+        let mut at = 0;
+        let mut byte = usize::from(bytes[0]);
+        while at < last {
+            let next = usize::from(bytes[at + 1]);
+            if table[byte << 2 | next >> 6] >> (next & 63) & 1 != 0 {
+                look(at);
+            }
+            byte = next;
+            at += 1;
+        }
+        look(last);
     }
 
-    /// The longest beginning of one of them that ends just there.
-    fn beginning_at(&self, text: &str, end: usize) -> Option<Range<usize>> {
-        let lengths = self
-            .forms()
-            .map(|form| beginning_at_end(form, &text[..end]));
-        let longest = lengths.max()?;
-        (longest >= limits::SECRET_PART_BYTES).then(|| end - longest..end)
+    /// Where they stand.
+    fn spans(&self, text: &str) -> Vec<Range<usize>> {
+        let mut spans = Vec::new();
+        self.search(text, |start, found| {
+            if let Found::Whole { end, .. } = found {
+                spans.push(start..end);
+            }
+        });
+        spans
+    }
+
+    /// The longest beginning of one of them that ends with the text, if it is long
+    /// enough to tell something.
+    fn beginning_at_end(&self, text: &str) -> Option<Range<usize>> {
+        let mut longest: Option<usize> = None;
+        self.search(text, |start, found| {
+            if let Found::Beginning { bytes } = found
+                && bytes >= limits::SECRET_PART_BYTES
+            {
+                longest.get_or_insert(start);
+            }
+        });
+        longest.map(|start| start..text.len())
     }
 }
 
@@ -278,29 +304,28 @@ pub fn without_logins(text: &str) -> Cow<'_, str> {
     covered(text, text.match_indices("://").filter_map(login).collect())
 }
 
-/// How many bytes at the end of a text are the beginning of this form.
-fn beginning_at_end(form: &str, text: &str) -> usize {
-    let longest = form.len().saturating_sub(1).min(text.len());
-    let is_beginning = |length: &usize| {
-        form.is_char_boundary(*length) && text.as_bytes().ends_with(&form.as_bytes()[..*length])
-    };
-    (1..=longest).rev().find(is_beginning).unwrap_or(0)
-}
-
-/// How many bytes at the start of a text are the rest of this form, if they
-/// are enough to tell something.
-fn rest_at_start(form: &str, text: &str) -> Option<usize> {
-    (1..form.len())
-        .filter(|start| form.is_char_boundary(*start) && text.starts_with(&form[*start..]))
-        .map(|start| form.len() - start)
-        .find(|length| *length >= limits::SECRET_PART_BYTES)
-}
-
 impl Extend<Secret> for Secrets {
     fn extend<T: IntoIterator<Item = Secret>>(&mut self, secrets: T) {
         for secret in secrets {
-            if secret.is_worth_masking() && !self.0.contains(&secret) {
-                self.0.push(secret);
+            if secret.is_worth_masking() && !self.all.contains(&secret) {
+                for pattern in &secret.patterns {
+                    self.note_beginnings(pattern);
+                }
+                self.all.push(secret);
+            }
+        }
+    }
+}
+
+impl Secrets {
+    fn note_beginnings(&mut self, pattern: &Pattern) {
+        let table = self
+            .beginnings
+            .get_or_insert_with(|| Box::new([0; limits::SECRET_TABLE]));
+        for byte in (0..=u8::MAX).filter(|byte| pattern.can_begin(*byte)) {
+            for next in (0..=u8::MAX).filter(|next| pattern.may_begin(byte, *next)) {
+                let row = usize::from(byte) << 2 | usize::from(next >> 6);
+                table[row] |= 1 << (next & 63);
             }
         }
     }
@@ -360,11 +385,15 @@ mod tests {
             "k%22e%5Cy%2F%2B%25%3Dx",
             "k%22e%5cy%2f%2b%25%3dx",
             "k%22e%5Cy/%2B%25%3Dx",
+            r"\u006b\u0022e\u005Cy/+%=x",
+            r#"\\u006b\\\"e\\\\y/+\\u0025=x"#,
+            r"\x6b\x22\x65\x5C\x79/+\045=x",
+            r"\u{6b}\U00000022e\u{00005c}y\/\+%=x",
         ] {
             let text = format!("<{written}>");
             assert_eq!(one.mask(&text), "<[secret]>", "{written}");
         }
-        assert_eq!(secrets(["sk-canary"]).forms().count(), 1);
+        assert_eq!(one.mask("k\\u0022e is none"), "k\\u0022e is none");
     }
 
     #[test]

@@ -6,6 +6,10 @@ use std::path::Path;
 
 use crate::order;
 
+mod invisible;
+
+pub use invisible::{Answer, hidden, is_invisible, without_invisible};
+
 /// White space folded into single blanks, cut after `most_bytes` at a
 /// character's boundary.
 pub fn one_line(text: &str, most_bytes: usize) -> String {
@@ -75,16 +79,23 @@ pub fn grouped(number: u64) -> String {
 
 /// A file's name as one line of a list, whatever a stranger called it.
 pub fn one_name(name: &str) -> String {
-    name.replace(
-        |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}'),
-        "\u{fffd}",
-    )
+    invisible::escaped(name).replace(char::is_control, "\u{fffd}")
+}
+
+/// The text without what a terminal would take as a command, and with what nobody would
+/// see escaped.
+pub fn printable(text: &str) -> Cow<'_, str> {
+    match invisible::escaped(text) {
+        Cow::Borrowed(text) => without_commands(text),
+        Cow::Owned(text) => Cow::Owned(without_commands(&text).into_owned()),
+    }
 }
 
 /// The text without what a terminal would take as a command: escape
 /// sequences and every control character but tab and line feed. A carriage
 /// return before a line feed goes quietly; alone it would overwrite a line.
-pub fn printable(text: &str) -> Cow<'_, str> {
+pub fn without_commands(text: &str) -> Cow<'_, str> {
+    let commands_terminal = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
     if !text.chars().any(commands_terminal) {
         return Cow::Borrowed(text);
     }
@@ -143,13 +154,6 @@ fn escape_sequence(text: &str) -> usize {
         [0x1b, b'(' | b')', b'0'..=b'~', ..] => 3,
         _ => 0,
     }
-}
-
-/// C0 and C1 controls, and the characters that turn the direction of writing
-/// around, so that a line can look like another one.
-fn commands_terminal(c: char) -> bool {
-    (c.is_control() && !matches!(c, '\n' | '\t'))
-        || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// The names most like `wanted`, the likeliest first, at most `most`.
@@ -260,7 +264,7 @@ mod tests {
             ("dos\r\nline", "dos\nline"),
             ("over\rwritten", "over\u{fffd}written"),
             ("c1 \u{9b}31m", "c1 \u{fffd}31m"),
-            ("abc\u{202e}fed", "abc\u{fffd}fed"),
+            ("abc\u{202e}fed", "abc\\u{202e}fed"),
             ("grüße 😀", "grüße 😀"),
         ];
         for (text, expected) in table {

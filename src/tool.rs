@@ -89,6 +89,8 @@ pub struct ToolResult {
     pub ran: Option<String>,
     /// What a person said when asked about the script: `once` or `all`.
     pub allowed: Option<&'static str>,
+    /// What the person should know of it, however little is shown.
+    pub warning: Option<String>,
 }
 
 impl ToolResult {
@@ -102,6 +104,7 @@ impl ToolResult {
             image: None,
             ran: None,
             allowed: None,
+            warning: None,
         }
     }
 
@@ -117,6 +120,7 @@ impl ToolResult {
             image: None,
             ran: None,
             allowed: None,
+            warning: None,
         }
     }
 

@@ -38,7 +38,8 @@ fn add(facts: &Facts, new: &str, file: &[u8]) {
         content: new,
         important: false,
         source: "fuzz -->",
-        date: "2026-11-22",
+        time: "2026-11-22T09:00:00+01:00",
+        replaced: None,
     };
     // Refused where it would not stand by itself.
     let Ok((change, bytes)) = facts.with(&fact) else {
@@ -94,7 +95,7 @@ fn add(facts: &Facts, new: &str, file: &[u8]) {
     assert!(is_meant, "{new:?} became {text:?}, important: {important}");
     // The same again changes nothing.
     let again = after.with(&New {
-        date: "2026-11-23",
+        time: "2026-11-23T09:00:00+01:00",
         ..fact
     });
     assert!(matches!(again, Ok((Change::Known, _))), "{again:?}");

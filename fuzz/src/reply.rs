@@ -142,7 +142,7 @@ fn judge(outcome: &Outcome) {
         message.calls.is_empty() || reply.finish == Finish::Complete,
         "calls of a reply that is not whole"
     );
-    assert!(message.calls.len() <= limits::CALLS);
+    assert!(message.calls.len() <= limits::CALLS_ANSWERED);
     for (index, call) in message.calls.iter().enumerate() {
         judge_call(call, outcome.is_done);
         let is_other = |other: &ToolCall| other.id != call.id;

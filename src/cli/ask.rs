@@ -31,7 +31,7 @@ pub fn run(typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
     if typed.words.is_empty() && (!typed.stdin || input.is_none()) {
         return Err(no_prompt());
     }
-    let mut run = Run::new(typed, start, Needs::Endpoint, output)?;
+    let mut run = Run::with_skills(typed, start, Needs::Endpoint, output)?;
     let model = model(&run)?;
     output.name_model(model.name());
     let mut attached = Attachments::typed(&run)?;

@@ -1,9 +1,11 @@
 //! `demo`: the whole loop without an account.
 //!
 //! The model is a script and says so; the tools, the skills and what they
-//! print are real. It is also the shortest proof that an installation works.
+//! print are real. What it needs of the skills is in the binary, and lies in a
+//! temporary folder meanwhile: so it works wherever the binary is. It is also the
+//! shortest proof that an installation works.
 
-use std::path::{Path, PathBuf};
+use std::io;
 
 use serde_json::{Value, json};
 
@@ -17,12 +19,32 @@ use crate::model::scripted::{ScriptedModel, Step};
 use crate::skills::Skills;
 use crate::tool::ToolCall;
 use crate::world::output::Output;
+use crate::world::scratch::Scratch;
 
 const QUESTION: &str = "What is the exact value of (1/3 + 1/7) to the power of 5? Which region has the highest \
                         sales in the sample orders, and what goes wrong in the sample log?";
 
 /// The example skills that the script uses.
 const SKILLS: [&str; 3] = ["calculator", "data-explorer", "text-analyzer"];
+
+/// Files of a folder beside the sources, each with its bytes.
+macro_rules! embedded {
+    ($($path:literal),* $(,)?) => {
+        &[$(($path, include_bytes!(concat!("../../skills/", $path)))),*]
+    };
+}
+
+/// What the script uses of them; a folder's first file stands before those below it.
+static FILES: &[(&str, &[u8])] = embedded![
+    "calculator/SKILL.md",
+    "calculator/references/functions.md",
+    "data-explorer/SKILL.md",
+    "data-explorer/assets/orders.csv",
+    "data-explorer/scripts/explore.py",
+    "text-analyzer/SKILL.md",
+    "text-analyzer/assets/sample.log",
+    "text-analyzer/scripts/analyze.py",
+];
 
 static STEPS: &[Step] = &[
     |_| {
@@ -78,17 +100,18 @@ fn bundled(skill: &str, file: &str, args: &[&str]) -> Value {
     json!({"skill_name": skill, "file_path": file, "args": args})
 }
 
-/// Plays the demo. `program` is this program's own file, beside which the
-/// examples may have been installed.
-pub fn run(mut run: Run, program: Option<PathBuf>, output: &mut Output) -> Result<u8> {
+/// Plays the demo, with the skills in the binary or those of a folder that was typed.
+pub fn run(mut run: Run, output: &mut Output) -> Result<u8> {
     let model = ScriptedModel::new("scripted", STEPS);
     output.name_model(model.name());
-    if run.typed.skills.is_empty()
-        && lacks(&run.skills).is_some()
-        && let Some(examples) = program.and_then(|program| installed(&program))
-    {
-        run.config.skills_folders = vec![examples.clone()];
-        run.skills = Skills::new(vec![examples]).named_by_path();
+    // It lives until the demo is over.
+    let unpacked = match run.typed.skills.as_slice() {
+        [] => Some(unpack(&run)?),
+        _ => None,
+    };
+    if let Some(folder) = &unpacked {
+        run.config.skills_folders = vec![folder.path().to_path_buf()];
+        run.skills = Skills::of(&run.config).named_by_path();
     }
     if let Some(name) = lacks(&run.skills) {
         let folders = run
@@ -98,7 +121,7 @@ pub fn run(mut run: Run, program: Option<PathBuf>, output: &mut Output) -> Resul
             .map(|folder| folder.display().to_string());
         let folders = folders.collect::<Vec<_>>().join(", ");
         let message = format!("failed to find the example skill `{name}` in {folders}");
-        let hint = "run it where the project's `skills` folder is, or name that with --skills DIR";
+        let hint = "leave --skills out: the skills of the demo are in the program";
         return Err(Error::new(Kind::Config, message).with_hint(hint));
     }
     output.note(
@@ -137,15 +160,24 @@ fn lacks(skills: &Skills) -> Option<&'static str> {
     names.find(|name| skills.find(name).is_err())
 }
 
-/// The examples that came with this program: in its archive, or by `make install`.
-fn installed(program: &Path) -> Option<PathBuf> {
-    let folder = program.parent()?;
-    let places = [
-        folder.join("skills"),
-        folder.join("../share/skills-runner/examples"),
-    ];
-    let mut places = places.into_iter();
-    places.find(|place| lacks(&Skills::new(vec![place.clone()])).is_none())
+/// Writes the skills to a private folder, which goes when it is dropped.
+fn unpack(run: &Run) -> Result<Scratch> {
+    let write = || {
+        let scratch = Scratch::new(&run.config.scripts.temporary_folder)?;
+        for (path, bytes) in FILES {
+            if let Some((folder, _)) = path.rsplit_once('/')
+                && !scratch.path().join(folder).is_dir()
+            {
+                scratch.folder(folder)?;
+            }
+            scratch.write(path, bytes)?;
+        }
+        Ok(scratch)
+    };
+    write().map_err(|error: io::Error| {
+        let message = format!("failed to write the skills of the demo: {error}");
+        Error::new(Kind::Io, message).with_hint("TMPDIR names a folder for temporary files")
+    })
 }
 
 /// What the scripts printed, or how they failed.

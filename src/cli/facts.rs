@@ -9,7 +9,7 @@ use crate::cli::values;
 use crate::config::Needs;
 use crate::error::{Error, Kind, Result};
 use crate::limits;
-use crate::memory::facts::{Change, Fact, IMPORTANT_TAG};
+use crate::memory::facts::{Change, Fact, IMPORTANT_TAG, has_tag};
 use crate::memory::{Added, Memory};
 use crate::text;
 use crate::world::input::{Input, ReadError, Whole};
@@ -43,15 +43,17 @@ pub fn run(mut typed: Typed, start: &Start, output: &mut Output) -> Result<()> {
         Wish::List => list(&memory, is_json, output),
         Wish::Add(text) => {
             let text = run.config.secrets.mask(&text);
-            let added = memory.add(&text, false, SOURCE)?;
+            let added = memory.add(&text, false, None, SOURCE)?;
             if is_json {
                 let replaced = match &added.change {
                     Change::Replaced(old) => Some(&old.content),
                     _ => None,
                 };
                 let known = added.change == Change::Known;
-                let told =
-                    json!({"remembered": added.content, "replaced": replaced, "known": known});
+                let told = json!({
+                    "remembered": added.content, "replaced": replaced, "known": known,
+                    "near": added.near,
+                });
                 output.print(&told.to_string());
             } else {
                 output.print(&told(&added).join("\n"));
@@ -162,8 +164,8 @@ pub fn lines<'f>(facts: &'f [Fact], separator: &'f str) -> impl Iterator<Item = 
         facts.len().to_string().len()
     };
     facts.iter().enumerate().map(move |(index, fact)| {
-        let date = fact.created.as_deref().unwrap_or("----------");
-        let is_marked = !fact.important || fact.tags().contains(&&IMPORTANT_TAG[1..]);
+        let date = fact.date().unwrap_or("----------");
+        let is_marked = !fact.important || has_tag(&fact.content);
         let mark = if is_marked {
             String::new()
         } else {
@@ -180,14 +182,17 @@ pub fn lines<'f>(facts: &'f [Fact], separator: &'f str) -> impl Iterator<Item = 
 /// What became of a new fact, for a person.
 pub fn told(added: &Added) -> Vec<String> {
     let content = &added.content;
-    match &added.change {
+    let mut lines = match &added.change {
         Change::Known => vec![format!("known already: {content}")],
         Change::Added => vec![format!("remembered: {content}")],
         Change::Replaced(old) => vec![
             format!("remembered: {content}"),
             format!("in place of: {}", old.content),
         ],
-    }
+    };
+    let near = added.near.iter();
+    lines.extend(near.map(|fact| format!("near it, and still there: {fact}")));
+    lines
 }
 
 fn read_stdin(run: &Run) -> Result<String> {

@@ -17,6 +17,7 @@ mod demo;
 mod doctor;
 mod env_files;
 mod facts;
+mod folders;
 pub mod generate;
 pub mod help;
 mod listed;
@@ -197,7 +198,7 @@ fn obey(typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
         Command::Demo => {
             no_words("demo", &typed.words)?;
             let run = setup::Run::new(typed, start, Needs::Skills, output)?;
-            demo::run(run, (start.program)(), output)
+            demo::run(run, output)
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::world::output::Output;
 
 /// Serves until standard input ends.
 pub fn run(typed: Typed, start: &Start, output: &mut Output) -> Result<()> {
-    let run = Run::new(typed, start, Needs::Skills, output)?;
+    let run = Run::with_skills(typed, start, Needs::Skills, output)?;
     run.begin_serving(output);
     mcp::serve(run.bench(), run.typed.skills_as_tools, output)
 }

@@ -9,6 +9,7 @@ use crate::cli::resume::sessions;
 use crate::cli::setup::{Run, Start};
 use crate::cli::values;
 use crate::config::Needs;
+use crate::conversation::meter::Meter;
 use crate::error::{Error, Result};
 use crate::limits;
 use crate::message::Message;
@@ -61,7 +62,10 @@ fn misused(word: &str) -> Error {
 fn list(sessions: &Sessions, is_json: bool, output: &mut Output) -> Result<()> {
     let all = sessions.all()?;
     if is_json {
-        let all: Vec<Value> = all.iter().map(|found| object(sessions, found)).collect();
+        let all = all.iter();
+        let all: Vec<Value> = all
+            .map(|found| object(sessions, found, &sessions.read(&found.name)))
+            .collect();
         output.print(&json!({ "sessions": all }).to_string());
         return Ok(());
     }
@@ -92,15 +96,15 @@ fn list(sessions: &Sessions, is_json: bool, output: &mut Output) -> Result<()> {
 }
 
 /// A session for programs.
-fn object(sessions: &Sessions, found: &Found) -> Value {
+fn object(sessions: &Sessions, found: &Found, read: &Result<Option<Restored>>) -> Value {
     let mut object = json!({
         "name": found.name,
         "last_activity": timestamp(found.changed),
         "bytes": found.bytes,
         "in_use": sessions.holder(&found.name),
     });
-    match sessions.read(&found.name) {
-        Ok(Some(restored)) => describe(&mut object, &restored),
+    match read {
+        Ok(Some(restored)) => describe(&mut object, restored),
         Ok(None) => object["messages"] = 0.into(),
         Err(error) => object["problem"] = error.message().into(),
     }
@@ -113,28 +117,30 @@ fn describe(object: &mut Value, restored: &Restored) {
     object["model"] = restored.header.model.as_str().into();
     object["created"] = timestamp(restored.header.created).into();
     object["messages"] = restored.messages.len().into();
+    object["estimate"] = Meter::default().estimate(&restored.messages).into();
     if let Some(fault) = restored.faults.first() {
         object["problem"] = fault.as_str().into();
     }
 }
 
 fn show(sessions: &Sessions, name: &str, is_json: bool, output: &mut Output) -> Result<()> {
-    let restored = sessions.read(name)?;
-    let messages = restored
-        .as_ref()
-        .map_or(&[][..], |restored| &restored.messages);
+    let found = sessions.found(name);
+    let read = Ok(sessions.read(name)?);
+    let restored = read.as_ref().ok().and_then(Option::as_ref);
+    let messages = restored.map_or(&[][..], |restored| &restored.messages);
     if is_json {
-        let mut object = json!({ "name": name });
-        if let Some(restored) = &restored {
-            describe(&mut object, restored);
-        }
+        let mut object = object(sessions, &found?, &read);
         // Nothing secret went in, and what is printed is masked all the same.
-        let said = messages.iter().map(|said| value(said, &Secrets::default()));
+        let said = messages.iter().zip(0_usize..).map(|(said, index)| {
+            let mut said = value(said, &Secrets::default());
+            said["index"] = index.into();
+            said
+        });
         object["messages"] = said.collect();
         output.print(&object.to_string());
         return Ok(());
     }
-    if let Some(fault) = restored.as_ref().and_then(|restored| restored.told(name)) {
+    if let Some(fault) = restored.and_then(|restored| restored.told(name)) {
         output.warn(&fault);
     }
     for message in messages {

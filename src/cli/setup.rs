@@ -17,7 +17,7 @@ use crate::instructions::{self, Given, Parts};
 use crate::limits;
 use crate::memory::Memory;
 use crate::secret::Names;
-use crate::settings::Settings;
+use crate::settings::{SKILLS_FOLDER_PATH, Settings};
 use crate::skills::python::Interpreter;
 use crate::skills::{Catalogue, Problem, Skills};
 use crate::text::{self, quoted};
@@ -76,6 +76,8 @@ pub struct Run {
     pub config: Config,
     /// The skills.
     pub skills: Skills,
+    /// Whether the user named their folders.
+    pub names_folders: bool,
     /// The user's folder.
     pub folder: PathBuf,
     /// What `~` means.
@@ -181,7 +183,12 @@ impl Run {
         config.skills_folders = folders
             .map(|folder| folder.components().collect())
             .collect();
-        let mut skills = Skills::new(config.skills_folders.clone());
+        let names_folders =
+            !typed.skills.is_empty() || settings.value(SKILLS_FOLDER_PATH).is_some();
+        let mut skills = Skills::of(&config);
+        if !names_folders && let Some(program) = (start.program)() {
+            skills = skills.with_installed(&program);
+        }
         if !typed.skills.is_empty() {
             skills = skills.named_by_path();
         }
@@ -190,6 +197,7 @@ impl Run {
             typed,
             config,
             skills,
+            names_folders,
             home: settings.path("~".as_ref(), &folder),
             folder,
             given: Given::Nothing,
@@ -331,6 +339,7 @@ impl Run {
     /// the first ones. Without a usable skill the first fault has been told.
     fn tell_problems(&self, catalogue: &Catalogue, is_usable: bool, output: &mut Output) {
         let folders = catalogue.faults.iter().skip(usize::from(!is_usable));
+        let folders = folders.filter(|fault| !self.has_reported(fault));
         let unusable = catalogue.skills.iter().filter_map(|skill| {
             let fault = skill.fault.as_ref()?;
             Some(format!(

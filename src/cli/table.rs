@@ -264,7 +264,7 @@ pub static OPTIONS: &[OptionRow] = &[
         Some('v'),
         "--verbose",
         None,
-        "also requests, retries, timings, tokens, thoughts",
+        "also requests, retries, timings, tokens, thoughts, results",
         Action::Verbosity(Verbosity::Verbose),
     ),
     option(

@@ -39,7 +39,7 @@ pub fn run(typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
     if tools::find(&name).is_none() {
         return Err(usage(tools::unknown(&name)));
     }
-    let run = Run::new(typed, start, Needs::Skills, output)?;
+    let run = Run::with_skills(typed, start, Needs::Skills, output)?;
     let arguments = arguments(json, &run)?;
     parse_arguments(&arguments)
         .map_err(|fault| usage(format!("the JSON of {name} is broken: {fault}")))?;
@@ -71,7 +71,10 @@ fn recorded(
             // A log that takes the result no more does not take it from the person.
             stopped = run.patience.check();
         }
-        output.record(&event);
+        match event {
+            Event::Warning(_) => output.show(&event),
+            _ => output.record(&event),
+        }
     })?;
     output.spend(Tally {
         tool_calls: 1,

@@ -9,6 +9,7 @@ use super::*;
 use crate::dotenv;
 use crate::secret::Secret;
 use crate::settings::EnvFile;
+use crate::world::scratch::Scratch;
 
 const ENDPOINT: &str = "LLM_API_BASE_URL=https://api.example/v1\nLLM_MODEL_NAME=m\nLLM_API_KEY=k\n";
 
@@ -98,9 +99,8 @@ fn the_endpoint_chooses_its_proxy() {
 
 #[test]
 fn certificates_are_read_where_there_is_tls() {
-    let folder = std::env::temp_dir().join(format!("skills-runner-roots-{}", std::process::id()));
-    fs::create_dir_all(&folder).unwrap();
-    let path = folder.join("roots.pem");
+    let folder = Scratch::new(&std::env::temp_dir()).unwrap();
+    let path = folder.path().join("roots.pem");
     let pem = b"# mine\n-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n";
     fs::write(&path, pem).unwrap();
     let file = path.display();
@@ -141,7 +141,6 @@ fn certificates_are_read_where_there_is_tls() {
         });
         assert_eq!(roots, expected, "{lines}");
     }
-    fs::remove_dir_all(&folder).unwrap();
 }
 
 #[test]

@@ -68,6 +68,8 @@ pub enum Summary {
     NothingOlder,
     /// It would be no shorter, or hardly; nothing has changed.
     NoShorter,
+    /// The model wrote none, and a person wanted it; nothing has changed.
+    NotWritten,
 }
 
 /// Room that is made before a request is sent.
@@ -338,12 +340,15 @@ impl<'a> Asked<'a> {
         if why.keeps_turns() && saved < window / 20 || least >= meter::bytes(said, 0) {
             return Ok(Summary::NoShorter);
         }
-        let written = self.summarize(&plan.old, conversation, tally, listener);
+        let written = self.summarize(&plan.old, why, conversation, tally, listener);
         let is_lasting = |error: &Error| matches!(error.kind(), Kind::Endpoint | Kind::Protocol);
         let text = match written {
             Err(error) if why.is_urgent() && is_lasting(&error) => None,
             other => other?,
         };
+        if text.is_none() && why == Occasion::Wished {
+            return Ok(Summary::NotWritten);
+        }
         let text = text.unwrap_or_else(|| {
             listener(Event::Warning(
                 "the model wrote no summary: of older messages only the beginnings are kept",
@@ -360,11 +365,12 @@ impl<'a> Asked<'a> {
         Ok(Summary::Made(count))
     }
 
-    /// Has the model write the summary; `None` if it did not. What it says is not
-    /// told as an answer.
+    /// Has the model write the summary; `None` if it did not, or not to its end where
+    /// nothing requires one. What it says is not told as an answer.
     fn summarize(
         &self,
         old: &[&Message],
+        why: Occasion,
         conversation: &Conversation,
         tally: &mut Tally,
         listener: &mut Listener<'_>,
@@ -390,7 +396,12 @@ impl<'a> Asked<'a> {
                     tally.usage += reply.usage.unwrap_or_default();
                     let said = reply.message;
                     let is_none = said.content.trim().is_empty() || !said.calls.is_empty();
-                    if is_none || matches!(reply.finish, Finish::Filtered | Finish::UnparsedCall) {
+                    let is_unfit = match reply.finish {
+                        Finish::Complete => false,
+                        Finish::Length | Finish::Cut => why == Occasion::Wished,
+                        Finish::Filtered | Finish::UnparsedCall => true,
+                    };
+                    if is_none || is_unfit {
                         return Ok(None);
                     }
                     return Ok(Some(said.content));

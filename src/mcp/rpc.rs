@@ -31,10 +31,10 @@ impl Id {
     /// `None` for what is no id, or too long for one. A string is told from another
     /// by what it says, an integer by its digits, be they more than a number can hold.
     pub fn of(json: &RawValue) -> Option<Id> {
-        let text = json.get();
-        if text.len() > limits::MESSAGE_ID_BYTES {
+        if is_too_long(json) {
             return None;
         }
+        let text = json.get();
         let digits = text.strip_prefix('-').unwrap_or(text);
         if digits.bytes().all(|byte| byte.is_ascii_digit()) {
             return Some(Id(text.into()));
@@ -45,6 +45,11 @@ impl Id {
             Id(said.map_or(text.into(), |said| Value::from(said).to_string()))
         })
     }
+}
+
+/// Whether an id has more bytes than one that is sent back.
+fn is_too_long(json: &RawValue) -> bool {
+    json.get().len() > limits::MESSAGE_ID_BYTES
 }
 
 /// As JSON.
@@ -198,10 +203,8 @@ fn judge(text: &str) -> Incoming<'_> {
             method,
             params: params.filter(|_| is_object),
         },
-        (Some(_), None) => refused(
-            None,
-            "`id` must be a string or an integer, of at most 64 KiB",
-        ),
+        (Some(json), id) if is_too_long(json) => refused(id, "`id` has more than 64 KiB"),
+        (Some(_), None) => refused(None, "`id` must be a string or an integer"),
         (Some(_), Some(id)) if !is_object => {
             Incoming::Refused(Some(id), Fault::params("`params` must be an object"))
         }
@@ -245,6 +248,10 @@ impl<'l> Members<'l> {
         let is_cut = id.get().as_bytes().as_ptr_range().end == text.as_bytes().as_ptr_range().end;
         if is_broken && (is_cut || self.is_response) {
             return None;
+        }
+        if is_too_long(id) {
+            // It counts as unreadable, which JSON-RPC answers under `null`.
+            return Some(Id("null".into()));
         }
         Id::of(id)
     }

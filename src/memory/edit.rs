@@ -28,19 +28,19 @@ pub struct Edit<'f> {
     /// What takes the place of these lines; the text ends with a line break.
     changes: Vec<(Range<usize>, String)>,
     end_of_line: &'static str,
-    date: String,
+    time: String,
 }
 
 impl Edit<'_> {
-    /// The date of the last change becomes this one.
-    pub fn of<'f>(facts: &'f Facts, date: &str) -> Edit<'f> {
+    /// The time of the last change becomes this one.
+    pub fn of<'f>(facts: &'f Facts, time: &str) -> Edit<'f> {
         let first = facts.scan.lines.first();
         let is_crlf = first.is_some_and(|line| facts.bytes[line.clone()].ends_with(b"\r\n"));
         Edit {
             facts,
             changes: Vec::new(),
             end_of_line: if is_crlf { "\r\n" } else { "\n" },
-            date: date.to_string(),
+            time: time.to_string(),
         }
     }
 
@@ -74,9 +74,9 @@ impl Edit<'_> {
                     format!("\n{line}\n")
                 }
             };
-            let date = &self.date;
+            let time = &self.time;
             let text = format!(
-                "---\ntype: memory\ncreated: {date}\nmodified: {date}\n---\n\n# Key Facts\n\n## Important\n{}\n## Recent\n{}",
+                "---\ntype: memory\ncreated: {time}\nmodified: {time}\n---\n\n# Key Facts\n\n## Important\n{}\n## Recent\n{}",
                 list(above),
                 list(below)
             );
@@ -143,14 +143,14 @@ impl Edit<'_> {
         self.heading("important").map_or(scan.end, behind)
     }
 
-    /// The line `modified:` of the frontmatter, with the date in it.
+    /// The line `modified:` of the frontmatter, with the time in it.
     fn touch(&mut self) {
         let Some(front) = self.facts.scan.frontmatter.clone() else {
             return;
         };
         let mut lines = front.clone();
         let Some(at) = lines.find(|at| self.line(*at).starts_with("modified:")) else {
-            let line = format!("modified: {}", self.date);
+            let line = format!("modified: {}", self.time);
             let last = front.end - 1;
             self.replace(&(last..last), &line);
             return;
@@ -161,8 +161,11 @@ impl Edit<'_> {
             .filter_map(|(from, _)| Some((from, old.get(from..from + 10)?)));
         let line = match dates.clone().find(|(_, date)| is_date(date)) {
             // Quotes and comments around it stay.
-            Some((from, _)) => format!("{}{}{}", &old[..from], self.date, &old[from + 10..]),
-            None => format!("modified: {}", self.date),
+            Some((from, _)) => {
+                let (before, behind) = (&old[..from], without_clock(&old[from + 10..]));
+                format!("{before}{}{behind}", self.time)
+            }
+            None => format!("modified: {}", self.time),
         };
         if line != old {
             self.replace(&(at..at + 1), &line);
@@ -189,4 +192,19 @@ impl Edit<'_> {
         done.extend_from_slice(&bytes[from..]);
         done
     }
+}
+
+/// What stands behind a date, without the time of day that belongs to it.
+fn without_clock(behind: &str) -> &str {
+    let clock = behind.strip_prefix(['T', 't', ' ']).unwrap_or_default();
+    if !clock.starts_with(|c: char| c.is_ascii_digit()) {
+        return behind;
+    }
+    let rest = clock.trim_start_matches(|c: char| c.is_ascii_digit() || ":.+-Zz".contains(c));
+    let zone = rest
+        .strip_prefix(' ')
+        .filter(|zone| zone.starts_with(['+', '-']));
+    zone.map_or(rest, |zone| {
+        zone.trim_start_matches(|c: char| c.is_ascii_digit() || ":+-".contains(c))
+    })
 }

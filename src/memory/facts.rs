@@ -4,9 +4,11 @@
 //! list below `## Important` or `## Recent`:
 //!
 //! ```text
-//! - [2026-11-22] the text #tag <!-- source: conversation -->
-//! - the text #important <!-- 2026-11-22, source: conversation -->
+//! - [2026-11-22] the text #tag <!-- 09:30:05+01:00, source: conversation -->
+//! - the text #important <!-- 2026-11-22T09:30:05+01:00, source: conversation -->
 //! ```
+//!
+//! The time of day may be missing: older versions wrote none.
 //!
 //! A change touches the lines of one fact and the line `modified:`; every other
 //! byte stays (R-FACT-5). Nothing here reads or writes a file.
@@ -15,7 +17,7 @@ use std::ops::Range;
 
 use crate::limits;
 use crate::memory::edit::{Edit, PLACES, Place};
-use crate::memory::overlap::Words;
+use crate::memory::near::is_version;
 use crate::memory::scan::{Scan, marker, scan, text};
 use crate::order;
 use crate::text::{counted, cut, sendable};
@@ -30,7 +32,8 @@ pub struct Fact {
     pub content: String,
     /// It stands below `## Important`, or has the tag.
     pub important: bool,
-    /// `YYYY-MM-DD`; `None` where a person wrote none.
+    /// RFC 3339, or `YYYY-MM-DD` where the time of day is missing; `None` where a
+    /// person wrote no date.
     pub created: Option<String>,
     /// The conversation that it comes from.
     pub source: Option<String>,
@@ -38,7 +41,7 @@ pub struct Fact {
     pub line: usize,
     lines: Range<usize>,
     /// It is written as a program would: nothing is lost when it is rewritten.
-    is_plain: bool,
+    pub(super) is_plain: bool,
     is_in_important: bool,
     /// What stands in front of its text: the indentation and the list's mark.
     lead: String,
@@ -48,10 +51,15 @@ impl Fact {
     /// As a model is told of it, in about so many bytes.
     fn told(&self, most: usize) -> String {
         let content = cut(&self.content, most);
-        match &self.created {
-            Some(created) => format!("- [{created}] {content}\n"),
+        match self.date() {
+            Some(date) => format!("- [{date}] {content}\n"),
             None => format!("- {content}\n"),
         }
+    }
+
+    /// The day of its creation.
+    pub fn date(&self) -> Option<&str> {
+        self.created.as_deref().map(|created| when(created).0)
     }
 
     /// What no change of another fact may touch.
@@ -63,8 +71,7 @@ impl Fact {
     pub fn tags(&self) -> Vec<&str> {
         let words = self.content.split_whitespace();
         let mut tags = Vec::new();
-        for word in words.filter_map(|word| word.strip_prefix('#')) {
-            let tag = word.trim_end_matches(|c: char| !c.is_alphanumeric());
+        for tag in words.filter_map(tag) {
             if tag.contains(char::is_alphabetic) && !tags.contains(&tag) {
                 tags.push(tag);
             }
@@ -82,8 +89,10 @@ pub struct New<'n> {
     pub important: bool,
     /// The conversation that it comes from.
     pub source: &'n str,
-    /// Today's local date, `YYYY-MM-DD`.
-    pub date: &'n str,
+    /// The local time, RFC 3339.
+    pub time: &'n str,
+    /// The fact of the same file that it takes the place of.
+    pub replaced: Option<&'n Fact>,
 }
 
 /// What becomes of a new fact.
@@ -140,22 +149,31 @@ impl Facts {
         &self.all
     }
 
-    /// The bytes of the file with a new fact in it. Every other fact stays one, as
-    /// it was; the error says why that cannot be.
+    /// The bytes of the file with a new fact in it, in the place of the one that it
+    /// replaces or else of an older version. Every other fact stays one, as it was;
+    /// the error says why that cannot be.
     pub fn with(&self, new: &New<'_>) -> Result<(Change, Vec<u8>), String> {
         let important = new.important || has_tag(new.content);
         let is_same = |fact: &&Fact| without_tag(&fact.content) == without_tag(new.content);
-        let mut same = self.all.iter().filter(is_same);
+        let same = self.all.iter().filter(is_same);
+        let is_there = |fact: &Fact| fact.important || !important;
         // The source alone is not worth touching what a person wrote.
         let is_known = |fact: &Fact| {
             let has_source = fact.is_plain && fact.source.is_some();
-            (fact.important || !important)
-                && !(has_source && fact.source.as_deref() != Some(&source_of(new)))
+            is_there(fact) && !(has_source && fact.source.as_deref() != Some(&source_of(new)))
         };
-        if same.any(is_known) {
-            return Ok((Change::Known, self.bytes.clone()));
+        let (mut known, mut other) = (same.clone(), same);
+        match new.replaced {
+            // It is there already, beside the one that goes.
+            Some(old) if other.any(|fact| !std::ptr::eq(old, fact) && is_there(fact)) => {
+                let mut edit = Edit::of(self, new.time);
+                edit.cut(&old.lines);
+                return Ok((Change::Replaced(Box::new(old.clone())), edit.done()));
+            }
+            None if known.any(is_known) => return Ok((Change::Known, self.bytes.clone())),
+            _ => {}
         }
-        if let Some(old) = self.overlapping(new.content) {
+        if let Some(old) = new.replaced.or_else(|| self.version(new.content)) {
             let is_moved = important && !old.important;
             let places = PLACES.iter().filter(|_| is_moved);
             let mut places = places.map(|place| Some(*place)).chain([None]);
@@ -163,7 +181,7 @@ impl Facts {
                 return Ok((Change::Replaced(Box::new(old.clone())), bytes));
             }
         }
-        let mut places = PLACES.iter();
+        let mut places = PLACES.iter().filter(|_| new.replaced.is_none());
         let added = places.find_map(|place| self.tried(new, None, Some(*place)));
         let bytes = added.ok_or_else(|| match &self.scan.closing {
             Some(closing) => format!(
@@ -181,8 +199,10 @@ impl Facts {
     fn tried(&self, new: &New<'_>, old: Option<&Fact>, place: Option<Place>) -> Option<Vec<u8>> {
         let important =
             new.important || has_tag(new.content) || old.is_some_and(|old| old.important);
-        let created = old.map_or(Some(new.date), |old| old.created.as_deref());
-        let mut edit = Edit::of(self, new.date);
+        // Another fact in its place is as new as it is.
+        let old_version = old.filter(|old| is_version(new.content, &old.content));
+        let created = old_version.map_or(Some(new.time), |old| old.created.as_deref());
+        let mut edit = Edit::of(self, new.time);
         match (old, place) {
             (old, Some(place)) => {
                 let line = line_of(new, important, created, important, "");
@@ -213,24 +233,11 @@ impl Facts {
     }
 
     /// The bytes of the file without the fact of this number, and the fact.
-    pub fn without(&self, number: usize, date: &str) -> Option<(&Fact, Vec<u8>)> {
+    pub fn without(&self, number: usize, time: &str) -> Option<(&Fact, Vec<u8>)> {
         let fact = self.all.get(number.checked_sub(1)?)?;
-        let mut edit = Edit::of(self, date);
+        let mut edit = Edit::of(self, time);
         edit.cut(&fact.lines);
         Some((fact, edit.done()))
-    }
-
-    /// The fact that a text is a newer version of: the one that overlaps most, and
-    /// of several the last.
-    fn overlapping(&self, content: &str) -> Option<&Fact> {
-        let words = Words::of(content);
-        let plain = self.all.iter().filter(|fact| fact.is_plain);
-        let near = plain.filter(|fact| words.may_be_in(&fact.content));
-        let found = near.filter_map(|fact| {
-            let (shared, larger) = Words::of(&fact.content).overlap(&words)?;
-            Some((shared * limits::FACT_BYTES / larger, fact))
-        });
-        found.max_by_key(|(share, _)| *share).map(|(_, fact)| fact)
     }
 
     /// What a model is told of the facts, in at most about `most` bytes: important
@@ -276,16 +283,35 @@ pub fn content(text: &str) -> String {
     line.replace("-->", "-- >").replace("<!--", "< !--")
 }
 
-fn has_tag(content: &str) -> bool {
-    let mut words = content.split_whitespace();
-    words.any(|word| word.eq_ignore_ascii_case(IMPORTANT_TAG))
+/// The same of a new fact, in which the tag stands once.
+pub fn new_content(text: &str) -> String {
+    let content = content(text);
+    let mut is_tagged = false;
+    let is_kept = |word: &&str| !is_tag(word) || !std::mem::replace(&mut is_tagged, true);
+    let words: Vec<&str> = content.split_whitespace().filter(is_kept).collect();
+    words.join(" ")
 }
 
-fn without_tag(content: &str) -> String {
+/// The hashtag that a word is, without `#` and the punctuation behind it.
+fn tag(word: &str) -> Option<&str> {
+    let tag = word.strip_prefix('#')?;
+    Some(tag.trim_end_matches(|c: char| !c.is_alphanumeric()))
+}
+
+/// Whether a word is the tag of important facts.
+fn is_tag(word: &str) -> bool {
+    tag(word).is_some_and(|tag| tag.eq_ignore_ascii_case(&IMPORTANT_TAG[1..]))
+}
+
+/// Whether a text has the tag of important facts.
+pub fn has_tag(content: &str) -> bool {
+    content.split_whitespace().any(is_tag)
+}
+
+/// A text without that tag.
+pub fn without_tag(content: &str) -> String {
     let words = content.split_whitespace();
-    let words: Vec<&str> = words
-        .filter(|word| !word.eq_ignore_ascii_case(IMPORTANT_TAG))
-        .collect();
+    let words: Vec<&str> = words.filter(|word| !is_tag(word)).collect();
     words.join(" ")
 }
 
@@ -311,11 +337,17 @@ fn line_of(
         String::new()
     };
     let text = new.content;
-    match created {
-        Some(date) if below_important => {
+    match created.map(when) {
+        Some((date, "")) if below_important => {
             format!("{lead}{text}{tag} <!-- {date}, source: {source} -->")
         }
-        Some(date) => format!("{lead}[{date}] {text}{tag} <!-- source: {source} -->"),
+        Some((date, clock)) if below_important => {
+            format!("{lead}{text}{tag} <!-- {date}T{clock}, source: {source} -->")
+        }
+        Some((date, "")) => format!("{lead}[{date}] {text}{tag} <!-- source: {source} -->"),
+        Some((date, clock)) => {
+            format!("{lead}[{date}] {text}{tag} <!-- {clock}, source: {source} -->")
+        }
         None => format!("{lead}{text}{tag} <!-- source: {source} -->"),
     }
 }
@@ -353,17 +385,21 @@ fn fact(bytes: &[u8], scan: &Scan, item: &Range<usize>) -> Option<Fact> {
     let is_known = mark.is_some();
     let mark = mark.unwrap_or_default();
     let dated = body.strip_prefix('[').and_then(|rest| rest.split_once(']'));
-    let (created, body) = match dated {
+    let (date, body) = match dated {
         Some((date, rest)) if mark.date.is_none() && is_date(date) => (Some(date), rest.trim()),
         _ => (mark.date, body),
     };
+    let created = date.map(|date| match mark.clock {
+        Some(clock) => format!("{date}T{clock}"),
+        None => date.to_string(),
+    });
     let content = content(body);
     let is_task = ["[ ]", "[x]", "[X]"]
         .iter()
         .any(|task| body.starts_with(task));
     (!content.is_empty()).then(|| Fact {
         important: is_in_important || has_tag(&content),
-        created: created.map(str::to_string),
+        created,
         source: mark.source.map(str::to_string),
         line: item.start + 1,
         lines: item.clone(),
@@ -390,20 +426,43 @@ fn section(scan: &Scan, line: usize) -> Option<&str> {
 #[derive(Default)]
 struct Mark<'m> {
     date: Option<&'m str>,
+    /// The time of day with its distance from UTC.
+    clock: Option<&'m str>,
     source: Option<&'m str>,
 }
 
 impl Mark<'_> {
     /// `None` for a comment of a person's own.
     fn parse(text: &str) -> Option<Mark<'_>> {
-        let (date, rest) = match text.split_once(',') {
-            Some((date, rest)) if is_date(date) => (Some(date), rest.trim_start()),
-            _ if is_date(text) => (Some(text), ""),
-            _ => (None, text),
+        let (time, behind) = text.split_once(',').unwrap_or((text, ""));
+        let (date, clock) = match when(time) {
+            (date, "") if is_date(date) => (Some(date), None),
+            (date, clock) if is_date(date) && is_clock(clock) => (Some(date), Some(clock)),
+            _ if is_clock(time) => (None, Some(time)),
+            _ => (None, None),
         };
+        let is_timed = date.or(clock).is_some();
+        let rest = if is_timed { behind.trim_start() } else { text };
         let source = rest.strip_prefix("source:").map(str::trim);
-        (source.is_some() || rest.is_empty()).then_some(Mark { date, source })
+        let mark = Mark {
+            date,
+            clock,
+            source,
+        };
+        (source.is_some() || rest.is_empty()).then_some(mark)
     }
+}
+
+/// The date and the time of day of a point in time; `""` where that is missing.
+fn when(time: &str) -> (&str, &str) {
+    time.split_once('T').unwrap_or((time, ""))
+}
+
+/// Whether it is `HH:MM:SS` with the distance from UTC.
+fn is_clock(text: &str) -> bool {
+    let digits = |c: char| if c.is_ascii_digit() { '0' } else { c };
+    let shape: String = text.chars().map(digits).collect();
+    ["00:00:00+00:00", "00:00:00-00:00"].contains(&shape.as_str())
 }
 
 /// Whether it is `YYYY-MM-DD`.

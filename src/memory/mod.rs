@@ -5,6 +5,7 @@
 
 mod edit;
 pub mod facts;
+mod near;
 pub mod notes;
 pub mod overlap;
 mod scan;

@@ -19,6 +19,7 @@ use crate::message::{Message, User};
 use crate::secret::Secrets;
 use crate::text::{counted, cut, one_line, sendable};
 use crate::world::clock::Local;
+use crate::world::files::user;
 use crate::world::lock::take_file;
 use crate::world::patience::{Patience, Stop};
 
@@ -123,6 +124,10 @@ fn open(path: &Path) -> io::Result<File> {
             () if meta.nlink() > 1 => "it has another name too, a hard link",
             // The superuser could, but a person has said no.
             () if meta.mode() & 0o222 == 0 => "it is read-only; `chmod u+w` allows it",
+            // Others write where the mode lets them.
+            () if user() == 0 && meta.uid() != 0 => {
+                "it belongs to another user: run the program as its owner, or set NOTES_FOLDER_PATH to a folder of your own"
+            }
             () => "",
         };
         if !fault.is_empty() {

@@ -22,6 +22,9 @@ pub struct Words {
 /// Over how many parts of ten of the larger set two facts are one.
 const SAME: usize = 7;
 
+/// Over how many parts of ten they are near each other.
+const NEAR: usize = 4;
+
 impl Words {
     /// Takes a text apart.
     pub fn of(text: &str) -> Words {
@@ -51,18 +54,28 @@ impl Words {
     /// The overlap as shared words and the larger number of words, if it is large
     /// enough and all telling words are the same.
     pub fn overlap(&self, other: &Words) -> Option<(usize, usize)> {
+        let (shared, larger) = self.shared(other, SAME)?;
+        (self.tells(other) && other.tells(self)).then_some((shared, larger))
+    }
+
+    /// The same where fewer words suffice, and telling ones may differ.
+    pub fn nearness(&self, other: &Words) -> Option<(usize, usize)> {
+        self.shared(other, NEAR)
+    }
+
+    /// Shared words and the larger number of words, above so many parts of ten.
+    fn shared(&self, other: &Words, parts: usize) -> Option<(usize, usize)> {
         let larger = self.all.len().max(other.all.len());
         let smaller = self.all.len().min(other.all.len());
-        if smaller * 10 <= larger * SAME {
+        if smaller * 10 <= larger * parts {
             return None;
         }
         let shared = self.all.intersection(&other.all).count();
-        let is_same = shared * 10 > larger * SAME && self.tells(other) && other.tells(self);
-        is_same.then_some((shared, larger))
+        (shared * 10 > larger * parts).then_some((shared, larger))
     }
 
-    /// Whether a text may have enough of these words: most have not, and are not
-    /// taken apart.
+    /// Whether a text may have enough of these words to be near: most have not,
+    /// and are not taken apart.
     pub fn may_be_in(&self, text: &str) -> bool {
         let mut word = String::new();
         let mut shared = 0;
@@ -71,7 +84,7 @@ impl Words {
             word.extend(lower(other));
             shared += usize::from(self.all.contains(&word));
         }
-        shared * 10 > self.all.len() * SAME
+        shared * 10 > self.all.len() * NEAR
     }
 
     /// Whether the other has all telling words of this one.

@@ -14,6 +14,7 @@ use crate::error::{Error, Kind, Result};
 use crate::limits;
 use crate::memory::Made;
 use crate::memory::facts::{self, Change, Fact, Facts, New};
+use crate::text::cut;
 use crate::world::clock::Local;
 use crate::world::confined::{Refusal, Root};
 use crate::world::files::{read_whole, user};
@@ -29,7 +30,7 @@ pub struct Memory<'m> {
     pub patience: &'m Patience,
 }
 
-/// A change by today's date: what is told of it, and the new content of the file.
+/// A change at this time: what is told of it, and the new content of the file.
 type Edit<'e, T> = &'e dyn Fn(&Facts, &str) -> Result<(T, Vec<u8>)>;
 
 /// What became of a new fact.
@@ -39,6 +40,8 @@ pub struct Added {
     pub content: String,
     /// Whether it replaced another, or was known.
     pub change: Change,
+    /// Facts that are near it and stay.
+    pub near: Vec<String>,
 }
 
 /// What helps a file over its bound.
@@ -56,10 +59,16 @@ impl Memory<'_> {
         Ok(self.read()?.for_prompt(limits::FACTS_PROMPT_BYTES))
     }
 
-    /// Writes a fact down, in place of one that it is a newer version of. It is
-    /// on the disk when this returns.
-    pub fn add(&self, text: &str, important: bool, source: &str) -> Result<Added> {
-        let content = facts::content(text);
+    /// Writes a fact down, in place of the one that `replaces` names, or else of
+    /// one that it is a newer version of. It is on the disk when this returns.
+    pub fn add(
+        &self,
+        text: &str,
+        important: bool,
+        replaces: Option<&str>,
+        source: &str,
+    ) -> Result<Added> {
+        let content = facts::new_content(text);
         let fault = match content.len() {
             0 => "it is empty".to_string(),
             length if length > limits::FACT_BYTES => format!(
@@ -72,28 +81,48 @@ impl Memory<'_> {
             let error = Error::new(Kind::Usage, format!("failed to store the fact: {fault}"));
             return Err(error.with_hint("a fact is one short sentence"));
         }
-        let change = self.change(&|facts, date| {
+        let (change, near) = self.change(&|facts, time| {
             let (content, source) = (content.as_str(), source);
             let new = New {
                 content,
                 important,
                 source,
-                date,
+                time,
+                replaced: None,
             };
+            let named = replaces.map(facts::content).map(|text| {
+                facts.named(&text).map_err(|(cause, hint)| {
+                    let shown = cut(&text, limits::FACT_BYTES);
+                    let text = format!("failed to replace the fact `{shown}`: {cause}");
+                    Error::new(Kind::Usage, text).with_hint(hint)
+                })
+            });
+            let old = named.transpose()?;
             let text = |cause: String| {
                 let hint = "begin a section `## Recent` at its end, with nothing indented below";
                 self.error("change", &cause).with_hint(hint)
             };
-            facts.with(&new).map_err(text)
+            let (change, bytes) = facts
+                .with(&New {
+                    replaced: old,
+                    ..new
+                })
+                .map_err(text)?;
+            let near = facts.others(content, &change);
+            Ok(((change, near), bytes))
         })?;
-        Ok(Added { content, change })
+        Ok(Added {
+            content,
+            change,
+            near,
+        })
     }
 
     /// Takes a fact away, by its number, and returns it.
     pub fn remove(&self, number: usize) -> Result<Fact> {
-        self.change(&|facts, date| {
+        self.change(&|facts, time| {
             let found = facts
-                .without(number, date)
+                .without(number, time)
                 .map(|(fact, bytes)| (fact.clone(), bytes));
             found.ok_or_else(|| {
                 let count = crate::text::counted(facts.all().len(), "fact");
@@ -113,7 +142,7 @@ impl Memory<'_> {
         loop {
             let old = self.bytes("change")?;
             let facts = self.parse(old.clone(), "change")?;
-            let (done, new) = edit(&facts, &Local::now().date)?;
+            let (done, new) = edit(&facts, &Local::now().stamp)?;
             if old.as_deref().unwrap_or_default() == new {
                 return Ok(done);
             }
@@ -241,7 +270,8 @@ impl Memory<'_> {
         })
     }
 
-    /// What nobody may write is not replaced either, also by the superuser.
+    /// A file that is read-only, or another user's, is not replaced, not by the
+    /// superuser either.
     fn check_mode(&self) -> Result<()> {
         let Ok(meta) = fs::symlink_metadata(self.path) else {
             return Ok(());
@@ -249,9 +279,12 @@ impl Memory<'_> {
         if meta.mode() & 0o222 == 0 {
             return Err(self.refused(&Refusal::Denied));
         }
-        let user = user();
-        if user != 0 && meta.uid() != user {
-            return Err(self.error("change", "it belongs to another user"));
+        if meta.uid() != user() {
+            // The new file would be ours, and the other user locked out.
+            let error = self.error("change", "it belongs to another user");
+            return Err(error.with_hint(
+                "run the program as its owner, or set MEMORY_PATH to a file of your own",
+            ));
         }
         Ok(())
     }

@@ -11,7 +11,8 @@ fn new(content: &str) -> New<'_> {
         content,
         important: false,
         source: "s",
-        date: DATE,
+        time: DATE,
+        replaced: None,
     }
 }
 
@@ -209,7 +210,7 @@ fn a_fact_becomes_important_once_and_stays_so() {
     let later = New {
         important: true,
         source: "t",
-        date: "2027-01-01",
+        time: "2027-01-01",
         ..new("the user likes tea")
     };
     let (change, file) = Facts::parse(file).unwrap().with(&later).unwrap();

@@ -44,6 +44,7 @@ impl Body<'_> {
             optional: self.optional_fields(),
             extra: self.extra,
             has_empty_content: self.has_empty_content(),
+            tool_messages: self.tool_messages(),
         }
     }
 
@@ -72,6 +73,22 @@ impl Body<'_> {
         self.messages
             .iter()
             .any(|message| matches!(message, Message::Assistant(said) if said.content.is_empty()))
+    }
+
+    /// The places of the tools' messages, as the endpoint counts: behind those
+    /// that have shown pictures stand two more (see [`Shown`]).
+    fn tool_messages(&self) -> Vec<usize> {
+        let (mut places, mut place, mut has_shown) = (Vec::new(), 0, false);
+        for message in self.messages.iter().chain(self.aside) {
+            if let Message::Tool { image, .. } = message {
+                has_shown |= image.is_some() && !self.dialect.is_blind();
+                places.push(place);
+            } else if std::mem::take(&mut has_shown) {
+                place += 2;
+            }
+            place += 1;
+        }
+        places
     }
 
     /// Where the question stands that waits for its answer.
@@ -191,12 +208,16 @@ impl Serialize for WireMessage<'_> {
             Message::Assistant(said) => self.serialize_assistant(&mut map, said)?,
             Message::Tool {
                 call_id,
+                name,
                 content,
                 image,
                 ..
             } => {
                 map.serialize_entry("role", "tool")?;
                 map.serialize_entry("tool_call_id", call_id)?;
+                if self.dialect.names_tools() {
+                    map.serialize_entry("name", name)?;
+                }
                 let text = sendable(content);
                 match image {
                     Some(_) if self.dialect.is_blind() => {

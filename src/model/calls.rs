@@ -53,7 +53,7 @@ impl Calls {
         let arguments = delta.function.arguments.json_text();
         let slot = match self.slot(&id, index, &name, &arguments, (position, together)) {
             Some(slot) => slot,
-            None if self.slots.len() >= limits::CALLS => {
+            None if self.slots.len() >= limits::CALLS_ANSWERED => {
                 return Err(Fault::TooMany("calls"));
             }
             None => {
@@ -143,17 +143,20 @@ impl Calls {
     }
 
     /// The calls, each with a name and an id that can be sent back.
-    pub fn finish(self) -> Vec<ToolCall> {
+    pub fn finish(self) -> Result<Vec<ToolCall>, Fault> {
         let first_number = self.first_number;
         let calls = self.slots.into_iter().map(|slot| slot.call);
-        let mut calls: Vec<ToolCall> = calls.flat_map(split_glued).collect();
-        calls.truncate(limits::CALLS);
+        let calls = calls.flat_map(split_glued);
+        let mut calls: Vec<ToolCall> = calls.take(limits::CALLS_ANSWERED + 1).collect();
+        if calls.len() > limits::CALLS_ANSWERED {
+            return Err(Fault::TooMany("calls"));
+        }
         calls.retain(|call| !call.name.is_empty() || !call.arguments.is_empty());
         for call in &mut calls {
             call.name = sendable_name(&call.name);
         }
         complete_ids(&mut calls, first_number);
-        calls
+        Ok(calls)
     }
 }
 
@@ -253,7 +256,7 @@ fn json_values(text: &str) -> Option<Vec<&str>> {
         value.ok()?;
         values.push(text[start..stream.byte_offset()].trim());
         start = stream.byte_offset();
-        if values.len() > limits::CALLS {
+        if values.len() > limits::CALLS_ANSWERED {
             return None;
         }
     }
@@ -299,7 +302,7 @@ fn complete_ids(calls: &mut [ToolCall], first_number: usize) {
                 if !before.iter().any(|other| other.id == call.id) {
                     break;
                 }
-                number += limits::CALLS;
+                number += limits::CALLS_ANSWERED;
             }
         }
     }
@@ -308,6 +311,7 @@ fn complete_ids(calls: &mut [ToolCall], first_number: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     fn calls(deltas: &[&str]) -> Vec<(String, String, String)> {
         let mut calls = Calls::default();
@@ -317,7 +321,7 @@ mod tests {
                 calls.take(delta, position, deltas.len()).unwrap();
             }
         }
-        let calls = calls.finish().into_iter();
+        let calls = calls.finish().unwrap().into_iter();
         calls
             .map(|call| (call.id, call.name, call.arguments))
             .collect()
@@ -423,8 +427,35 @@ mod tests {
         for (position, delta) in deltas.iter().enumerate() {
             calls.take(delta, position, deltas.len()).unwrap();
         }
-        let ids: Vec<String> = calls.finish().into_iter().map(|call| call.id).collect();
+        let ids: Vec<String> = calls
+            .finish()
+            .unwrap()
+            .into_iter()
+            .map(|call| call.id)
+            .collect();
         assert_eq!(ids, ["call00004", "call00005"]);
+    }
+
+    #[test]
+    fn more_calls_than_are_answered_are_refused() {
+        let glued = |number: usize| {
+            let mut calls = Calls::default();
+            let arguments = (0..number).map(|n| json!({ "x": n }).to_string());
+            let delta =
+                json!({"function": {"name": "f", "arguments": arguments.collect::<String>()}});
+            let delta = delta.to_string();
+            calls
+                .take(&serde_json::from_str(&delta).unwrap(), 0, 1)
+                .unwrap();
+            let one = json!({"index": 1, "id": "b", "function": {"name": "f"}}).to_string();
+            calls
+                .take(&serde_json::from_str(&one).unwrap(), 0, 1)
+                .unwrap();
+            calls.finish().map(|calls| calls.len())
+        };
+        let most = limits::CALLS_ANSWERED;
+        assert_eq!(glued(most - 1).unwrap(), most);
+        assert!(matches!(glued(most), Err(Fault::TooMany("calls"))));
     }
 
     #[test]

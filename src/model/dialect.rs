@@ -2,10 +2,13 @@
 //!
 //! There is no table of providers. When an endpoint refuses a request and
 //! names a field that was sent, the field is left out (or sent in its other
-//! form) once, and stays so for the rest of the process. The model, the
-//! messages and the tools are never touched.
+//! form) once, and stays so for the rest of the process. The one field that is
+//! added on demand is the tool's name in its messages. The model, the messages
+//! and the tools are never touched.
 
 use serde_json::{Map, Value};
+
+use crate::model::tool_name;
 
 /// How the content of a message that only calls tools is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,6 +29,8 @@ pub struct Sent<'s> {
     pub extra: &'s Map<String, Value>,
     /// Whether a message of calls alone was among those sent.
     pub has_empty_content: bool,
+    /// Where the tools' messages stand among those sent.
+    pub tool_messages: Vec<usize>,
 }
 
 /// What is known of an endpoint.
@@ -35,6 +40,7 @@ pub struct Dialect {
     renamed: Vec<(String, &'static str)>,
     empty_content: EmptyContent,
     has_toggled: bool,
+    names_tools: bool,
     is_blind: bool,
 }
 
@@ -121,6 +127,11 @@ impl Dialect {
         self.empty_content
     }
 
+    /// Whether a tool's message carries the tool's name.
+    pub fn names_tools(&self) -> bool {
+        self.names_tools
+    }
+
     /// Whether the endpoint has refused pictures, or must not be shown any.
     pub fn is_blind(&self) -> bool {
         self.is_blind
@@ -135,6 +146,10 @@ impl Dialect {
     /// refusal names nothing that can be changed.
     pub fn learn(mut self, refusal: &[u8], sent: &Sent<'_>) -> Option<(Dialect, String)> {
         let text = String::from_utf8_lossy(refusal).to_lowercase();
+        if !self.names_tools && tool_name::is_wanted(&text, &sent.tool_messages) {
+            self.names_tools = true;
+            return Some((self, "the tool's name is sent with its results".into()));
+        }
         let params = params(refusal);
         let mention = |name: &str| mention(&text, &params, name);
         // What is the user's goes only where the endpoint does not take it: a

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::error::{Error, Kind};
 use crate::limits;
-use crate::model::words::words;
+use crate::model::words::{has_words, words};
 use crate::secret::Secrets;
 use crate::text::one_line;
 
@@ -133,7 +133,16 @@ fn effective_status(refusal: &Refusal<'_>) -> u16 {
         return refusal.status;
     }
     let value: Value = serde_json::from_slice(refusal.body).unwrap_or_default();
-    let value = value.get(0).unwrap_or(&value);
+    stated_status(&value).unwrap_or(200)
+}
+
+/// Whether a value in the place of a reply says what is wrong.
+pub fn states_error(value: &Value) -> bool {
+    has_words(value) || stated_status(value).is_some()
+}
+
+fn stated_status(value: &Value) -> Option<u16> {
+    let value = value.get(0).unwrap_or(value);
     let error = value.get("error").unwrap_or(value);
     let codes = ["code", "status", "type"].map(|key| match &error[key] {
         Value::Number(code) => code.to_string(),
@@ -147,7 +156,7 @@ fn effective_status(refusal: &Refusal<'_>) -> u16 {
         Some(found.1)
     };
     let is_error = |code: &u16| (400..600).contains(code);
-    number.filter(is_error).or_else(word).unwrap_or(200)
+    number.filter(is_error).or_else(word)
 }
 
 /// What errors inside of a reply are called, and the status they stand for.

@@ -25,6 +25,7 @@ mod retry;
 pub mod scripted;
 mod sse;
 mod think;
+mod tool_name;
 mod unparsed;
 mod unusable;
 mod wire;

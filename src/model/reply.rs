@@ -17,7 +17,7 @@ use crate::model::mend::mend;
 use crate::model::resent::Resent;
 use crate::model::sse::{GLUED, glued_event, is_beat};
 use crate::model::think::{Piece, ThinkFilter, split_unopened};
-use crate::model::unusable::{Fault, refused};
+use crate::model::unusable::{Fault, not_a_reply, refused};
 use crate::model::wire::{Choice, Chunk, Delta, Loose};
 use crate::model::{Finish, Reply};
 use crate::tool::Usage;
@@ -172,7 +172,7 @@ impl Assembler {
                 Some(Err(_)) => {
                     // A list of errors, a bare text: JSON, but no piece of a reply.
                     if let Ok(value) = bounded::from_slice(&mended) {
-                        return Err(Fault::Refused(value));
+                        return Err(not_a_reply(value));
                     }
                     if let Some(next) = glued_event(&mended[start..]) {
                         return Ok(Some(next.to_vec()));
@@ -388,9 +388,9 @@ impl Assembler {
             ..Assistant::default()
         };
         if finish == Finish::Complete {
-            message.calls = self.calls.finish();
+            message.calls = self.calls.finish()?;
             if message.calls.is_empty() && says_calls && !self.elsewhere.has_half() {
-                message.calls = self.elsewhere.finish();
+                message.calls = self.elsewhere.finish()?;
             }
             let extra = self.extra_content.take();
             message

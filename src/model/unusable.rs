@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::error::Error;
+use crate::model::fault::states_error;
 use crate::model::wire::Loose;
 
 /// Why a reply is no reply.
@@ -14,11 +15,16 @@ pub enum Fault {
     TooLarge(&'static str),
     /// There are more of the named things than the bound allows.
     TooMany(&'static str),
+    /// It is JSON, and neither a reply nor an error.
+    NoChoices,
     /// It ends in the middle of a JSON value.
     Unfinished,
     /// It is not what chat completions look like: the reason, in words.
     Malformed(String),
 }
+
+/// What every reply has.
+pub const EXPECTED: &str = "expected `choices` with a message";
 
 impl From<super::sse::TooLarge> for Fault {
     fn from(_: super::sse::TooLarge) -> Fault {
@@ -33,6 +39,7 @@ impl From<Fault> for Error {
             Fault::Refused(value) => Error::new(kind, value.to_string()),
             Fault::TooLarge(what) => Error::new(kind, format!("the reply's {what} is too large")),
             Fault::TooMany(what) => Error::new(kind, format!("the reply has too many {what}")),
+            Fault::NoChoices => Error::new(kind, EXPECTED),
             Fault::Unfinished => Error::new(kind, "it ends in the middle"),
             Fault::Malformed(reason) => Error::new(kind, reason),
         }
@@ -42,4 +49,13 @@ impl From<Fault> for Error {
 /// An error that stands in the place of a reply, as the body of a refusal has it.
 pub fn refused(error: Loose<'_>) -> Fault {
     Fault::Refused(json!({ "error": error.into_value() }))
+}
+
+/// JSON that is no reply: an error in some form, if it has words or a status.
+pub fn not_a_reply(value: Value) -> Fault {
+    if states_error(&value) {
+        Fault::Refused(value)
+    } else {
+        Fault::NoChoices
+    }
 }

@@ -103,7 +103,7 @@ pub struct Delta<'c> {
     #[serde(borrow)]
     pub reasoning_details: Loose<'c>,
     #[serde(borrow)]
-    pub tool_calls: Few<CallDelta<'c>, { limits::CALLS }>,
+    pub tool_calls: Few<CallDelta<'c>, { limits::CALLS_ANSWERED }>,
     #[serde(borrow)]
     pub extra_content: Loose<'c>,
 }

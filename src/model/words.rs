@@ -28,6 +28,11 @@ pub fn words(body: &[u8], secrets: &Secrets) -> String {
     one_line(&text, limits::QUOTED_BYTES)
 }
 
+/// Whether a server's words stand in the value.
+pub fn has_words(value: &Value) -> bool {
+    find_message(value, 0, &Secrets::default()).is_some()
+}
+
 fn find_message(value: &Value, depth: usize, secrets: &Secrets) -> Option<String> {
     // Deeper than any known form; also what stops the recursion.
     if depth > 4 {

@@ -28,6 +28,17 @@ pub struct Found {
     pub changed: SystemTime,
 }
 
+impl Found {
+    /// The file of a session of this name.
+    pub fn of(name: &str, meta: &Metadata) -> Found {
+        Found {
+            name: name.to_string(),
+            bytes: meta.len(),
+            changed: meta.modified().unwrap_or(SystemTime::UNIX_EPOCH),
+        }
+    }
+}
+
 /// Whether a session may have this name: it is a file's too.
 pub fn is_name(name: &str) -> bool {
     let is_allowed = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
@@ -62,11 +73,7 @@ pub fn found(folder: &Path) -> io::Result<Vec<Found>> {
         let name = name.to_str().and_then(|name| name.strip_suffix(SUFFIX));
         // Of the entry itself, wherever a link leads.
         if let (Some(name), Ok(meta)) = (name.filter(|name| is_name(name)), entry.metadata()) {
-            all.push(Found {
-                name: name.to_string(),
-                bytes: meta.len(),
-                changed: meta.modified().unwrap_or(SystemTime::UNIX_EPOCH),
-            });
+            all.push(Found::of(name, &meta));
         }
     }
     order::sort_by(&mut all, &|one, other| {

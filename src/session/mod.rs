@@ -75,6 +75,14 @@ impl Sessions {
         })
     }
 
+    /// The session's file, of which nothing is read.
+    pub fn found(&self, name: &str) -> Result<Found> {
+        check_name(name)?;
+        let meta = self.path(name).symlink_metadata();
+        let found = meta.map(|meta| Found::of(name, &meta));
+        found.map_err(|_| self.unknown(name))
+    }
+
     /// The session that was used last by somebody in this folder.
     pub fn latest(&self, user_folder: &str) -> Result<Option<Found>> {
         Ok(self.all()?.into_iter().find(|found| {

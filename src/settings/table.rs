@@ -197,7 +197,7 @@ pub static SETTINGS: &[Setting] = &[
     ),
     row(
         SKILLS_FOLDER_PATH,
-        "./skills, then $XDG_DATA_HOME/skills-runner/skills",
+        "./skills, then $XDG_DATA_HOME/skills-runner/skills, then those that came with the program",
         "the skills folder; several are separated as in PATH, the first wins a name",
     ),
     row(

@@ -25,8 +25,9 @@ pub struct Summary {
     pub is_for_model: bool,
     /// Whether a person may invoke it: not with `user-invocable: false`.
     pub is_for_users: bool,
-    /// Whether it has a document, be it one that cannot be read.
-    pub has_document: bool,
+    /// Why the folder is no skill at all, if it is none: it has no document, or a
+    /// link leads where none may lead.
+    pub no_skill: Option<Problem>,
     /// The folder, as it was found.
     pub path: PathBuf,
     /// What is wrong with the document and stops nothing.
@@ -78,10 +79,18 @@ impl Summary {
             argument_hint: None,
             is_for_model: true,
             is_for_users: true,
-            has_document: true,
+            no_skill: None,
             path: folder.join(name),
             problems: Vec::new(),
             fault: Some(fault),
+        }
+    }
+
+    /// A folder that is no skill; what the problem says is its fault.
+    pub(super) fn no_skill(folder: &Path, name: &str, problem: Problem) -> Summary {
+        Summary {
+            no_skill: Some(problem.clone()),
+            ..Summary::unusable(folder, name, problem.message)
         }
     }
 

@@ -1,9 +1,13 @@
-//! What a script has changed of what decides about later runs: its skill's document,
-//! the venv that runs it, what a setup installs, what git does in its folder.
+//! What a script has changed of what decides about later runs: the document of its
+//! skill, the venv that runs it, what a setup installs, what git does in its folder;
+//! and in all skills folders every file that a program runs, or a model reads as
+//! instructions.
 //!
-//! Small files are compared; of folders the time of the last change (`ctime`) tells,
-//! which no program can set. On a file system of another machine, with another clock,
-//! and for what was written through memory on a `tmpfs`, it may say nothing.
+//! Small files that decide most are compared; of the others size, times, inode and mode
+//! tell, among them the time of the last change (`ctime`), which no program can set back
+//! without privileges. Of the folders that tools fill with files (`venv`), only that time
+//! tells. On a file system of another machine, with another clock, and for what was
+//! written through memory on a `tmpfs`, it may say nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, Metadata};
@@ -17,6 +21,11 @@ use crate::skills::skill::is_document;
 use crate::skills::venv::SETUP_FOLDER;
 use crate::world::confined::{Root, read_whole};
 
+mod decisive;
+mod stamps;
+
+use stamps::{Budget, Places, Stamps};
+
 /// A moment, by the clock of the files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Moment(i64, i64);
@@ -27,11 +36,23 @@ impl Moment {
     }
 }
 
-/// What decides about a skill, before a script of it runs.
+/// What decides about later runs, before a script runs.
 #[derive(Debug)]
 pub struct Before {
     watched: BTreeMap<PathBuf, State>,
+    stamps: Stamps,
     moment: Moment,
+}
+
+/// What has changed since.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// Paths in the script's own skill.
+    pub own: Vec<PathBuf>,
+    /// Paths of what lies elsewhere in the skills folders.
+    pub others: Vec<PathBuf>,
+    /// There are more files than are looked at.
+    pub is_cut: bool,
 }
 
 /// What a watched name is.
@@ -43,7 +64,7 @@ enum State {
     Other(Option<PathBuf>),
 }
 
-/// Whether this name in a skill's folder decides about later runs.
+/// Whether this name in the skill's folder is looked at closely.
 fn is_watched(name: &str) -> bool {
     // The last two make a repository of the folder itself.
     let others = [
@@ -59,17 +80,42 @@ fn is_watched(name: &str) -> bool {
 }
 
 impl Before {
-    /// What there is, at the moment when `mark` was changed last.
-    pub fn of(skill: &Skill, mark: &Path) -> io::Result<Before> {
+    /// What there is, at the moment when `mark` was changed last: in the skill, and in
+    /// these folders of skills.
+    pub fn of(skill: &Skill, folders: &[PathBuf], mark: &Path) -> io::Result<Before> {
+        let own = &skill.path;
         Ok(Before {
-            watched: watched(&skill.path),
+            watched: watched(own),
+            stamps: Stamps::of(Places { own, folders }),
             moment: Moment::of(&mark.symlink_metadata()?),
         })
     }
 
-    /// What has changed since, as paths in the skill; of a folder what is found first.
-    pub fn changed(&self, skill: &Skill) -> Vec<String> {
-        let after = watched(&skill.path);
+    /// What has changed since; of a folder that tools fill what is found first.
+    pub fn changes(&self, skill: &Skill, folders: &[PathBuf]) -> Changes {
+        let own = &skill.path;
+        let mut budget = Budget::of(limits::VENV_FILES);
+        let mut changes = Changes {
+            own: self.watched_changes(own, &mut budget),
+            is_cut: budget.is_spent,
+            ..Changes::default()
+        };
+        let mut budget = Budget::of(limits::CHANGES_ENTRIES);
+        let places = Places { own, folders };
+        for path in self.stamps.changed(places, self.moment, &mut budget) {
+            match path.strip_prefix(own) {
+                Ok(inner) => changes.own.push(inner.to_path_buf()),
+                Err(_) => changes.others.push(path),
+            }
+        }
+        changes.own.sort_unstable();
+        changes.is_cut |= budget.is_spent;
+        changes
+    }
+
+    /// What has changed of what is watched closely.
+    fn watched_changes(&self, own: &Path, budget: &mut Budget) -> Vec<PathBuf> {
+        let after = watched(own);
         let names: BTreeSet<&PathBuf> = self.watched.keys().chain(after.keys()).collect();
         let found =
             names
@@ -78,7 +124,7 @@ impl Before {
                     (Some(State::Other(Some(before))), Some(State::Other(Some(now))))
                         if before == now =>
                     {
-                        let inner = first_changed(now, self.moment)?;
+                        let inner = first_changed(now, self.moment, budget)?;
                         match inner.strip_prefix(now) {
                             Ok(rest) if !rest.as_os_str().is_empty() => Some(name.join(rest)),
                             _ => Some(name.clone()),
@@ -86,7 +132,7 @@ impl Before {
                     }
                     (before, now) => (before != now).then(|| name.clone()),
                 });
-        found.map(|path| path.display().to_string()).collect()
+        found.collect()
     }
 }
 
@@ -113,17 +159,15 @@ fn watched(folder: &Path) -> BTreeMap<PathBuf, State> {
         .collect()
 }
 
-/// The first thing in that folder, or the folder itself, that was changed later, or
-/// comes after so many that nobody can say. What is added or removed changes its folder.
-fn first_changed(folder: &Path, moment: Moment) -> Option<PathBuf> {
+/// The first thing in that folder, or the folder itself, that was changed later. What is
+/// added or removed changes its folder.
+fn first_changed(folder: &Path, moment: Moment, budget: &mut Budget) -> Option<PathBuf> {
     let mut waiting = vec![folder.to_path_buf()];
-    let mut left = limits::VENV_FILES;
-    while let Some(path) = waiting.pop() {
+    while let Some(path) = waiting.pop().filter(|_| budget.take()) {
         let Ok(status) = path.symlink_metadata() else {
             return Some(path);
         };
-        left = left.saturating_sub(1);
-        if Moment::of(&status) > moment || left == 0 {
+        if Moment::of(&status) > moment {
             return Some(path);
         }
         if status.is_dir() {

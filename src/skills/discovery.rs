@@ -7,12 +7,12 @@
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::CStr;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
 use crate::limits;
+use crate::skills::boundary::Forbidden;
 use crate::skills::catalogue::{Catalogue, Summary};
 use crate::skills::check::is_name;
 use crate::skills::invocation;
@@ -21,25 +21,31 @@ use crate::skills::metadata::{self, Metadata};
 use crate::skills::nested;
 use crate::skills::skeleton::valid_name;
 use crate::skills::skill::{DOCUMENT, open_document};
-use crate::skills::{Problem, Severity};
+use crate::skills::{Problem, Severity, Skills};
 use crate::text;
-use crate::world::confined::{OpenFile, Refusal, Root};
+use crate::world::confined::{Identity, OpenFile, Refusal, Root, identity};
 
 /// Reads the folders, in the order in which they win a name.
-pub(super) fn read(folders: &[PathBuf]) -> Catalogue {
+pub(super) fn read(skills: &Skills) -> Catalogue {
     let mut reading = Reading {
+        forbidden: skills.boundary.draw(),
         head: vec![0; limits::FRONTMATTER_BYTES],
-        ..Reading::default()
+        skills: Vec::new(),
+        folders: HashSet::new(),
+        faults: Vec::new(),
+        problems: Vec::new(),
+        searched: 0,
     };
-    for folder in folders {
-        reading.add(folder);
+    for folder in &skills.folders {
+        reading.add(folder, skills);
     }
     reading.finish()
 }
 
 /// What has been read so far.
-#[derive(Default)]
 struct Reading {
+    /// Where no link may lead.
+    forbidden: Forbidden,
     /// Sorted by name.
     skills: Vec<Found>,
     /// The skills folders themselves.
@@ -62,7 +68,7 @@ struct Found {
 enum State {
     /// It cannot be entered, so it hides no other.
     Closed,
-    /// A folder in which nothing was found.
+    /// A folder that is no skill, and holds none.
     Empty,
     /// A folder without a document, but with skills further below.
     Collection,
@@ -70,26 +76,21 @@ enum State {
     Full,
 }
 
-/// Device and inode.
-type Identity = (u64, u64);
-
-fn identity(path: &Path) -> Option<Identity> {
-    let meta = path.metadata().ok()?;
-    Some((meta.dev(), meta.ino()))
-}
-
 impl Reading {
-    fn add(&mut self, folder: &Path) {
+    fn add(&mut self, folder: &Path, skills: &Skills) {
         // Listed twice, or under two names: read once.
         if identity(folder).is_some_and(|identity| !self.folders.insert(identity)) {
             return;
+        }
+        let root = skills.open_folder(folder);
+        if let Err(refusal @ Refusal::Foreign) = &root {
+            return self.faults.push(listing::unused(folder, refusal));
         }
         let listing = match Listing::of(folder) {
             Ok(listing) => listing,
             Err(error) => return self.faults.push(listing::unreadable(folder, &error)),
         };
         self.problems.extend(listing.problems);
-        let root = Root::open(folder);
         let mut fresh = Vec::with_capacity(listing.names.len());
         for name in listing.names {
             if self.is_taken(folder, &name) {
@@ -133,7 +134,7 @@ impl Reading {
 
     /// Whether a skill in an earlier folder has the name.
     fn is_taken(&self, folder: &Path, name: &str) -> bool {
-        let is_same = |kept: &Found| identity(&folder.join(name)) == identity(&kept.summary.path);
+        let is_same = |kept: &Found| identity(folder.join(name)) == identity(&kept.summary.path);
         let is_kept = |kept: &Found| match kept.state {
             State::Closed => false,
             State::Empty | State::Collection => is_same(kept),
@@ -190,9 +191,11 @@ impl Reading {
 
     /// None: the folder has gone since its name was read.
     fn look_into(&mut self, root: &Root, folder: &Path, name: &str) -> Option<Found> {
-        // The usual case at the least cost; what is unusual is looked at closely.
+        // The usual case at the least cost; what is unusual is looked at closely, and
+        // so is what lies behind a link.
         let usual = [name, "/", DOCUMENT, "\0"].concat();
         let usual = CStr::from_bytes_with_nul(usual.as_bytes()).ok();
+        let usual = usual.filter(|_| !root.is_linked());
         if let Some(open) = usual.and_then(|usual| root.plain_file(usual)) {
             return Some(Found::full(self.summary(folder, name, DOCUMENT, &open)));
         }
@@ -201,7 +204,16 @@ impl Reading {
             Err(Refusal::NotFound) => return None,
             Err(refusal) => return Some(Found::closed(folder, name, &refusal)),
         };
-        Some(match open_document(&skill) {
+        let forbidden = match self.forbidden.meets(&skill) {
+            Ok(forbidden) => forbidden,
+            Err(refusal) => return Some(Found::closed(folder, name, &refusal)),
+        };
+        let document = open_document(&skill);
+        if let Some(what) = forbidden {
+            let has_document = !matches!(document, Err(Refusal::NotFound));
+            return Some(Found::behind_link(folder, name, what, has_document));
+        }
+        Some(match document {
             Ok((file_name, file)) => {
                 let size = file.metadata().map_or(0, |meta| meta.len());
                 let open = OpenFile { file, size };
@@ -234,12 +246,12 @@ impl Reading {
             name: name.to_string(),
             description,
             alias: matter.name().filter(|alias| alias != name),
-            argument_hint: matter
-                .as_written("argument-hint")
-                .map(|hint| text::one_line(&hint, limits::DESCRIPTION_BYTES)),
+            argument_hint: matter.as_written("argument-hint").map(|hint| {
+                text::one_line(&text::without_invisible(&hint), limits::DESCRIPTION_BYTES)
+            }),
             is_for_model: !is_true(matter.fields.get("disable-model-invocation")),
             is_for_users: invocation::is_for_users(&matter),
-            has_document: true,
+            no_skill: None,
             path: folder.join(name),
             problems: metadata::problems(matter, file_name)
                 .chain(refused)
@@ -256,14 +268,15 @@ impl Reading {
         } else {
             None
         };
-        let state = match nested {
-            Some(_) => State::Collection,
-            None => State::Empty,
+        let (state, message, fix) = match nested {
+            Some(below) => (State::Collection, below.fault(), below.fix()),
+            None => (
+                State::Empty,
+                format!("it has no {DOCUMENT}"),
+                format!("write its {DOCUMENT}, if it is to be a skill"),
+            ),
         };
-        let fault = nested.map_or_else(|| format!("it has no {DOCUMENT}"), |below| below.fault());
-        let mut summary = Summary::unusable(folder, name, fault);
-        summary.has_document = false;
-        Found { summary, state }
+        Found::no_skill(folder, name, state, "no-document", message, fix)
     }
 
     fn finish(mut self) -> Catalogue {
@@ -291,6 +304,40 @@ impl Found {
 
     fn full(summary: Summary) -> Found {
         let state = State::Full;
+        Found { summary, state }
+    }
+
+    fn behind_link(folder: &Path, name: &str, what: &str, has_document: bool) -> Found {
+        let message = format!("a link to {what} is no skill");
+        let (rule, message) = if has_document {
+            ("link-above", message)
+        } else {
+            (
+                "no-document",
+                format!("it has no {DOCUMENT}, and {message}"),
+            )
+        };
+        let fix = "remove the link, or let it lead to the skill's own folder".to_owned();
+        Found::no_skill(folder, name, State::Empty, rule, message, fix)
+    }
+
+    fn no_skill(
+        folder: &Path,
+        name: &str,
+        state: State,
+        rule: &'static str,
+        message: String,
+        fix: String,
+    ) -> Found {
+        let problem = Problem {
+            file: PathBuf::new(),
+            line: None,
+            rule,
+            severity: Severity::Error,
+            message,
+            fix: Some(fix),
+        };
+        let summary = Summary::no_skill(folder, name, problem);
         Found { summary, state }
     }
 

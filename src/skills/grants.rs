@@ -19,9 +19,10 @@ use std::time::Duration;
 use crate::config::{Confinement, Scripts, parts};
 use crate::limits;
 use crate::settings::{SCRIPT_SANDBOX, SCRIPT_SANDBOX_READ, SCRIPT_SANDBOX_WRITE};
+use crate::skills::boundary::Boundary;
 use crate::skills::python::{Interpreter, is_executable, variable};
 use crate::skills::skill::is_document;
-use crate::world::confined::MARK_OF_VENVS;
+use crate::world::confined::{MARK_OF_VENVS, identity};
 use crate::world::files;
 use crate::world::process::Confine;
 use crate::world::sandbox::{Grants, Sandbox};
@@ -72,7 +73,10 @@ impl Case<'_> {
             Sandbox::new(&grants, limit).map_err(|unavailable| unavailable.to_string())
         });
         match sandbox {
-            Ok(sandbox) => Ok(Arc::new(move || sandbox.enter())),
+            Ok(sandbox) => Ok(Confine {
+                enter: Arc::new(move || sandbox.enter()),
+                scopes_signals: true,
+            }),
             Err(cause) => Err(format!(
                 "{SCRIPT_SANDBOX} is on, and there can be no sandbox: {cause}"
             )),
@@ -147,12 +151,18 @@ impl Case<'_> {
 
     /// The folders of skills, and where links in them lead.
     fn other_skills(&self) -> Vec<PathBuf> {
+        let forbidden = Boundary::of(self.scripts).draw();
+        let is_forbidden = |path: &Path| {
+            let found = identity(path);
+            found.is_none_or(|found| forbidden.names(found).is_some())
+        };
         let roots = || self.skills_folders.iter().filter_map(real);
         let entries = roots().filter_map(|root| fs::read_dir(root).ok()).flatten();
         // Links to anything else are no skills, and may lead to all there is.
         let links = entries.flatten().filter_map(|entry| {
             let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
-            is_link.then(|| real(entry.path()).filter(|path| is_skill(path)))?
+            is_link
+                .then(|| real(entry.path()).filter(|path| is_skill(path) && !is_forbidden(path)))?
         });
         let own = self.folder.and_then(real);
         let others = links.filter(|link| Some(link) != own.as_ref());

@@ -12,6 +12,7 @@ use crate::limits;
 use crate::skills::skill::is_document;
 use crate::skills::{Problem, Severity, is_skill_name};
 use crate::text::quoted;
+use crate::world::confined::Refusal;
 
 /// Folders that tools make wherever they run.
 const MADE_BY_TOOLS: [&str; 3] = ["__pycache__", "node_modules", "venv"];
@@ -111,8 +112,12 @@ fn is_folder(entry: &DirEntry) -> Result<bool, String> {
 /// What is wrong with a skills folder that cannot be read.
 pub(super) fn unreadable(folder: &Path, error: &Error) -> Problem {
     let fix = match error.kind() {
-        ErrorKind::NotFound => "make the folder, or name another one: --skills DIR",
-        ErrorKind::PermissionDenied => "make it readable, or name another one: --skills DIR",
+        ErrorKind::NotFound => {
+            "make the folder, or name another one with --skills or SKILLS_FOLDER_PATH"
+        }
+        ErrorKind::PermissionDenied => {
+            "make it readable, or name another one with --skills or SKILLS_FOLDER_PATH"
+        }
         _ => "name a folder of skills: --skills DIR",
     };
     Problem {
@@ -122,6 +127,20 @@ pub(super) fn unreadable(folder: &Path, error: &Error) -> Problem {
             "unreadable-folder",
             describe(folder, error),
             fix,
+        )
+    }
+}
+
+/// What is wrong with a skills folder that is not to be trusted.
+pub(super) fn unused(folder: &Path, refusal: &Refusal) -> Problem {
+    let shown = folder.display();
+    Problem {
+        severity: Severity::Error,
+        ..problem(
+            folder.to_path_buf(),
+            "unreadable-folder",
+            format!("the skills folder {shown} is not used: {refusal}"),
+            "let only root or yourself own it and the folder above it, and write there",
         )
     }
 }

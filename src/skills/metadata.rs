@@ -1,6 +1,7 @@
 //! What the beginning of a document tells: name, description, and whether
 //! there is something in the way of reading it whole.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 
 use serde_json::Value;
@@ -101,6 +102,10 @@ fn described(mut matter: Frontmatter, document: &[u8], is_whole: bool) -> Metada
         frontmatter::first_line_of_text(&body).map(str::to_string)
     });
     let mut description = description.unwrap_or_default();
+    // A model would read what nobody who chose the skill has seen.
+    if let Cow::Owned(visible) = text::without_invisible(&description) {
+        description = visible;
+    }
     if description.len() > limits::DESCRIPTION_KEPT_BYTES {
         let cut = text::cut_words(&description, limits::DESCRIPTION_KEPT_BYTES);
         description = cut.into_owned();

@@ -1,15 +1,21 @@
 //! The skills folders: what is there, and one skill of it.
 //!
-//! A skill is a direct, non-hidden subfolder (or a link to a folder). Nothing
-//! is remembered between two calls: a skill changed on disk is seen by the
-//! next one.
+//! A skill is a direct, non-hidden subfolder (or a link to a folder, but for those
+//! of `boundary.rs`) with a document. What has none is no skill: nothing here opens
+//! it. Nothing is remembered between two calls: a skill changed on disk is seen by
+//! the next one.
 
+use std::ffi::CStr;
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::config::Config;
 use crate::limits;
-use crate::world::confined::{Refusal, Root};
-use listing::Listing;
+use crate::world::confined::{Refusal, Root, identity};
+use boundary::Boundary;
 
+mod boundary;
 mod catalogue;
 pub mod changes;
 pub mod check;
@@ -47,20 +53,73 @@ pub use fault::Fault;
 pub use problem::{Problem, Severity};
 pub use skill::{Document, Skill};
 
+/// Where skills are installed with the program, below the folder above its own.
+const INSTALLED: [&CStr; 3] = [c"share", c"skills-runner", c"skills"];
+
 /// The folders that skills are looked for in; the first one wins a name.
 #[derive(Clone, Debug)]
 pub struct Skills {
     folders: Vec<PathBuf>,
+    /// Where no link among them may lead.
+    boundary: Boundary,
+    /// The folder among them that came with the program, and the one above its
+    /// [`INSTALLED`].
+    installed: Option<(PathBuf, PathBuf)>,
     /// Another command finds a skill in them only by its path.
     by_path: bool,
 }
 
 impl Skills {
-    /// Looks into these folders, which may be missing.
+    /// Looks into these folders, which may be missing. Home and working folder are
+    /// unknown: of the folders that no link may lead to, only `/` is refused.
     pub fn new(folders: Vec<PathBuf>) -> Skills {
+        // Without a slash at the end, behind which a link could not be told.
+        let folders = folders.into_iter();
+        let folders = folders.map(|folder| folder.components().collect());
         Skills {
-            folders,
+            folders: folders.collect(),
+            boundary: Boundary::default(),
+            installed: None,
             by_path: false,
+        }
+    }
+
+    /// The skills of a configuration: no link among them leads to the home, or above
+    /// the home or the working folder.
+    pub fn of(config: &Config) -> Skills {
+        Skills {
+            boundary: Boundary::of(&config.scripts),
+            ..Skills::new(config.skills_folders.clone())
+        }
+    }
+
+    /// The same and the skills that were installed with a program, as the last:
+    /// `program` is its own file. They count only where nobody but root and this user
+    /// may write. Nothing changes where there are none, or where the folder is one of
+    /// these anyway; else those that are missing are left out.
+    #[must_use]
+    pub fn with_installed(mut self, program: &Path) -> Skills {
+        let program = program.canonicalize().unwrap_or_default();
+        let Some(prefix) = program.parent().and_then(Path::parent) else {
+            return self;
+        };
+        let folder = prefix.join("share/skills-runner/skills");
+        let is_it = |known: &PathBuf| identity(known) == identity(&folder);
+        if folder.is_dir() && !self.folders.iter().any(is_it) {
+            let is_there = |folder: &PathBuf| folder.is_dir() || folder.is_symlink();
+            self.folders.retain(is_there);
+            self.folders.push(folder.clone());
+            self.installed = Some((folder, prefix.to_path_buf()));
+        }
+        self
+    }
+
+    /// The skills of other folders, for the same user.
+    #[must_use]
+    pub fn elsewhere(&self, folders: Vec<PathBuf>) -> Skills {
+        Skills {
+            boundary: self.boundary.clone(),
+            ..Skills::new(folders)
         }
     }
 
@@ -79,15 +138,58 @@ impl Skills {
         &self.folders
     }
 
+    /// The folders that do not exist or are no folders, each with what is wrong.
+    pub fn missing(&self) -> Vec<Problem> {
+        let fault = |folder: &Path| match fs::metadata(folder) {
+            Ok(meta) if meta.is_dir() => None,
+            Ok(_) => Some(io::ErrorKind::NotADirectory.into()),
+            Err(error) => Some(error),
+        };
+        let folders = self.folders.iter();
+        let missing = folders.filter_map(|folder| {
+            let error = fault(folder)?;
+            Some(listing::unreadable(folder, &error))
+        });
+        missing.collect()
+    }
+
+    /// The folder for a new skill: the first that did not come with the program.
+    pub fn writable(&self) -> Option<&Path> {
+        let mut folders = self.folders.iter();
+        let folder = folders.find(|folder| !self.is_installed(folder))?;
+        Some(folder)
+    }
+
+    fn is_installed(&self, folder: &Path) -> bool {
+        let installed = self.installed.as_ref();
+        installed.is_some_and(|(installed, _)| installed == folder)
+    }
+
+    /// Opens a skills folder.
+    fn open_folder(&self, folder: &Path) -> Result<Root, Refusal> {
+        match &self.installed {
+            Some((installed, prefix)) if installed == folder => Root::open_own(prefix, INSTALLED),
+            _ => Root::open(folder),
+        }
+    }
+
     /// Reads what there is.
     pub fn catalogue(&self) -> Catalogue {
-        discovery::read(&self.folders)
+        discovery::read(self)
     }
 
     /// Opens a skill by its folder's name, by the name in its frontmatter, or
-    /// by its folder's name as it is shown in one line.
-    /// The error tells a model what to do instead.
+    /// by its folder's name as it is shown in one line. Its document can be opened,
+    /// now at least. The error tells a model what to do instead.
     pub fn find(&self, name: &str) -> Result<Skill, String> {
+        let skill = self.find_any(name)?;
+        skill.document_name()?;
+        Ok(skill)
+    }
+
+    /// The same, also where a document is there and cannot be opened: for what reads
+    /// the document first, or tells what is wrong with it.
+    pub fn find_any(&self, name: &str) -> Result<Skill, String> {
         if let Some(skill) = self.open(name)? {
             return Ok(skill);
         }
@@ -116,14 +218,9 @@ impl Skills {
 
     /// Whether any skill has an environment of its own, be it a broken one.
     pub fn any_venv(&self) -> bool {
-        let listings = self.folders.iter().filter_map(|folder| {
-            let listing = Listing::of(folder).ok()?;
-            Some((folder, listing))
-        });
-        listings.into_iter().any(|(folder, listing)| {
-            let mut skills = listing.names.iter().map(|name| folder.join(name));
-            skills.any(|skill| venv::of_skill(&skill).is_some())
-        })
+        let catalogue = self.catalogue();
+        let mut skills = catalogue.usable();
+        skills.any(|skill| venv::of_skill(&skill.path).is_some())
     }
 
     /// What a command takes for the skill in this folder.
@@ -139,33 +236,38 @@ impl Skills {
         if !is_skill_name(name) {
             return Ok(None);
         }
-        // What cannot be opened hides nothing in a later folder, nor does a
-        // folder without a document.
-        let (mut refused, mut bare) = (None, None);
+        // What cannot be opened hides nothing in a later folder, nor does what is no skill.
+        let mut refused = None;
         for folder in &self.folders {
-            let path = folder.join(name);
-            match Root::open(&path) {
-                Ok(root) => {
-                    let document = skill::open_document(&root);
-                    let skill = Skill {
+            match self.open_in(folder, name) {
+                Ok(Some(root)) => {
+                    let path = folder.join(name);
+                    return Ok(Some(Skill {
                         name: name.to_string(),
                         address: self.address(name, &path),
                         path,
                         root,
-                    };
-                    if !matches!(document, Err(Refusal::NotFound)) {
-                        return Ok(Some(skill));
-                    }
-                    bare = bare.or(Some(skill));
+                    }));
                 }
-                Err(Refusal::NotFound | Refusal::NotAFolder) => {}
+                Ok(None) | Err(Refusal::NotFound | Refusal::NotAFolder | Refusal::Foreign) => {}
                 Err(refusal) => refused = refused.or(Some(refusal)),
             }
         }
-        match refused.filter(|_| bare.is_none()) {
+        match refused {
             Some(refusal) => Err(format!("the skill `{name}` cannot be opened: {refusal}")),
-            None => Ok(bare),
+            None => Ok(None),
         }
+    }
+
+    /// Opens a folder in a skills folder, if it is a skill's: what is decided here is
+    /// decided of the folder that is read later.
+    fn open_in(&self, folder: &Path, name: &str) -> Result<Option<Root>, Refusal> {
+        let root = self.open_folder(folder)?.linked_folder(name)?;
+        if root.is_linked() && self.boundary.draw().meets(&root)?.is_some() {
+            return Ok(None);
+        }
+        let has_document = !matches!(skill::open_document(&root), Err(Refusal::NotFound));
+        Ok(has_document.then_some(root))
     }
 }
 

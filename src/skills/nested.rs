@@ -14,9 +14,9 @@ use crate::world::confined::{Root, WalkLimits};
 /// The skills below a folder without a document.
 pub(super) struct Below {
     /// How many there are, as in `2 skills lie`.
-    pub lie: String,
+    lie: String,
     /// The options that reach them.
-    pub options: String,
+    options: String,
     is_one: bool,
 }
 
@@ -26,6 +26,11 @@ impl Below {
         let Below { lie, options, .. } = self;
         let need = if self.is_one { "needs" } else { "need" };
         format!("it has no {DOCUMENT}, but {lie} below it, which {need} an option: {options}")
+    }
+
+    /// What to do with it.
+    pub fn fix(&self) -> String {
+        format!("name it as a skills folder: {}", self.options)
     }
 }
 

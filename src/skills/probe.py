@@ -19,6 +19,7 @@ import gc
 import importlib.machinery
 import importlib.util
 import json
+import pkgutil
 import re
 import resource
 import signal
@@ -181,6 +182,15 @@ class Finder:
         if not hasattr(sys, "stdlib_module_names") and is_standard(spec.origin):
             return "s"
         return "i"
+
+
+def standard_names():
+    """Names of the standard library's modules."""
+    if hasattr(sys, "stdlib_module_names"):
+        return list(sys.stdlib_module_names)
+    folder = importlib.util.__file__.rsplit("importlib", 1)[0]
+    folders = [folder, folder + "lib-dynload"]
+    return list(sys.builtin_module_names) + [module.name for module in pkgutil.iter_modules(folders)]
 
 
 def is_standard(origin):
@@ -516,7 +526,7 @@ def bound_memory(most):
 
 
 def main():
-    say({"python": "%d.%d.%d" % sys.version_info[:3]})
+    say({"python": "%d.%d.%d" % sys.version_info[:3], "standard": standard_names()})
     given = sys.stdin.buffer
     asked = json.loads(given.readline().decode("utf-8"))
     bound_memory(asked["memory"])

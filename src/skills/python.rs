@@ -9,6 +9,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, ErrorKind};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -116,11 +117,15 @@ impl Interpreter {
         ] {
             set(name, value.into());
         }
-        // Modules beside SKILL.md can be imported, wherever the script itself lies.
-        set(
-            "PYTHONPATH",
-            joined(&skill.path, variable(scripts, "PYTHONPATH")),
-        );
+        // No folder of a skill stands in it: it goes before the standard library, and
+        // Python runs a `sitecustomize` that it finds there.
+        if variable(scripts, "PYTHONPATH").is_some() {
+            let own = skill.path.canonicalize().ok();
+            let search = python_path(scripts).into_iter();
+            let search = search.filter(|folder| own.is_none() || folder.canonicalize().ok() != own);
+            let search: Vec<OsString> = search.map(OsString::from).collect();
+            set("PYTHONPATH", search.join(OsStr::new(":")));
+        }
         if let Some(path) = &self.search_path {
             set("PATH", path.clone());
         }
@@ -178,6 +183,19 @@ pub fn variable<'s>(scripts: &'s Scripts, name: &str) -> Option<&'s OsStr> {
     let mut environment = scripts.environment.iter();
     let (_, value) = environment.find(|(known, _)| known == name)?;
     Some(value)
+}
+
+/// The folders of the user's `PYTHONPATH` as the user's folder understands them: Python
+/// takes an empty or relative one for one in the folder that the script starts in, which
+/// is the skill's.
+pub fn python_path(scripts: &Scripts) -> Vec<PathBuf> {
+    let search = variable(scripts, "PYTHONPATH").unwrap_or_default();
+    let entries = search.as_bytes().split(|byte| *byte == b':');
+    let entries = entries.map(|entry| match entry {
+        b"" => scripts.user_folder.clone(),
+        entry => scripts.user_folder.join(OsStr::from_bytes(entry)),
+    });
+    entries.take_while(|_| !search.is_empty()).collect()
 }
 
 fn joined(first: &Path, rest: Option<&OsStr>) -> OsString {

@@ -66,6 +66,9 @@ const RIGHTS: [&str; 9] = [
     "Seccomp",
 ];
 
+/// The line of `limits` that holds the guardian's mark, which is another for each run.
+const MARK: &str = "Max realtime timeout";
+
 /// Variables that shells set for themselves, prompts among them, which one that
 /// nobody types to changes; and the search path, which is handed on.
 const OF_SHELLS: [&str; 8] = ["PATH", "_", "SHLVL", "PWD", "OLDPWD", "PS1", "PS2", "PS4"];
@@ -290,10 +293,11 @@ impl<'o> Told<'o> {
 /// What of a file of `/proc/self` is no process's own.
 fn inherited(name: &str, told: &[u8]) -> String {
     let told = String::from_utf8_lossy(told);
-    if name != "status" {
-        return told.into_owned();
-    }
-    let is_right = |line: &&str| RIGHTS.iter().any(|name| line.starts_with(name));
+    let is_right = |line: &&str| match name {
+        "status" => RIGHTS.iter().any(|name| line.starts_with(name)),
+        "limits" => !line.starts_with(MARK),
+        _ => true,
+    };
     told.lines().filter(is_right).collect()
 }
 

@@ -109,10 +109,7 @@ impl Skill {
 
     fn document_fault(&self, refusal: &Refusal) -> String {
         match refusal {
-            Refusal::NotFound => format!(
-                "the skill `{}` has no SKILL.md; read_file_in_skill with file_path \".\" lists what it has",
-                self.name
-            ),
+            Refusal::NotFound => format!("the skill `{}` has no SKILL.md", self.name),
             other => format!(
                 "SKILL.md of the skill `{}` cannot be read: {other}",
                 self.name

@@ -83,7 +83,7 @@ pub fn invoke(skills: &Skills, name: &str, arguments: &str) -> Result<ToolResult
 }
 
 fn find(skills: &Skills, name: &str) -> Result<Skill, Fault> {
-    skills.find(name).map_err(Fault::NotFound)
+    skills.find_any(name).map_err(Fault::NotFound)
 }
 
 /// The skill's folder, its document, and its other files.

@@ -254,6 +254,9 @@ impl<'w> Tools<'w> {
             result: &result,
             duration: start.elapsed(),
         });
+        if let Some(warning) = &result.warning {
+            listener(Event::Warning(warning));
+        }
         Ok(result)
     }
 
@@ -276,6 +279,7 @@ impl<'w> Tools<'w> {
             document_bytes: document.map(|text| text.len()),
             content: mask(result.content),
             summary: mask(result.summary),
+            warning: result.warning.map(mask),
             ..result
         }
     }

@@ -17,7 +17,8 @@ impl Tool for RememberFact {
 
     fn description(&self) -> &'static str {
         "Remember a lasting fact about the user or the work for later conversations: one short \
-         sentence that stands by itself, with #tags if any. An older version of it is replaced."
+         sentence that stands by itself, with #tags if any. When a fact is no longer true, name it in \
+         `replaces`."
     }
 
     fn title(&self) -> &'static str {
@@ -30,6 +31,10 @@ impl Tool for RememberFact {
             "properties": {
                 "content": {"type": "string"},
                 "important": {"type": "boolean"},
+                "replaces": {
+                    "type": "string",
+                    "description": "the text of the fact that it takes the place of",
+                },
             },
             "required": ["content"],
         })
@@ -41,6 +46,7 @@ impl Tool for RememberFact {
             "properties": {
                 "remembered": {"type": "string"},
                 "replaced": {"type": "string"},
+                "near": {"type": "array", "items": {"type": "string"}},
                 "note": {"type": "string"},
             },
             "required": ["remembered"],
@@ -76,7 +82,9 @@ impl Tool for RememberFact {
         };
         let text = bench.secrets.mask(text_of(arguments, "content"));
         let important = arguments.get("important").and_then(Value::as_bool);
-        match memory.add(&text, important.unwrap_or_default(), bench.source) {
+        let replaces = bench.secrets.mask(text_of(arguments, "replaces"));
+        let replaces = Some(replaces.trim()).filter(|text| !text.is_empty());
+        match memory.add(&text, important.unwrap_or_default(), replaces, bench.source) {
             Ok(added) => told(&added),
             Err(error) => ToolResult::failure(error.to_string().replace("\nhint: ", "; ")),
         }
@@ -85,7 +93,7 @@ impl Tool for RememberFact {
 
 fn told(added: &Added) -> ToolResult {
     let content = &added.content;
-    let (result, summary) = match &added.change {
+    let (mut result, summary) = match &added.change {
         Change::Known => (
             json!({"remembered": content, "note": "this was known already"}),
             "known already".to_string(),
@@ -96,5 +104,8 @@ fn told(added: &Added) -> ToolResult {
             format!("in place of: {}", old.content),
         ),
     };
+    if !added.near.is_empty() {
+        result["near"] = json!(added.near);
+    }
     ToolResult::success(result.to_string(), summary)
 }

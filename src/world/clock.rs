@@ -34,6 +34,8 @@ pub struct Local {
     pub date: String,
     /// `HH:MM`.
     pub time: String,
+    /// RFC 3339 with the distance from UTC, to the second.
+    pub stamp: String,
 }
 
 impl Local {
@@ -52,13 +54,20 @@ impl Local {
             return Local {
                 date: utc[..10].to_string(),
                 time: utc[11..16].to_string(),
+                stamp: format!("{}+00:00", &utc[..19]),
             };
         }
         let year = i64::from(parts.tm_year) + 1900; // not a bound
-        Local {
-            date: format!("{year:04}-{:02}-{:02}", parts.tm_mon + 1, parts.tm_mday),
-            time: format!("{:02}:{:02}", parts.tm_hour, parts.tm_min),
-        }
+        let date = format!("{year:04}-{:02}-{:02}", parts.tm_mon + 1, parts.tm_mday);
+        let time = format!("{:02}:{:02}", parts.tm_hour, parts.tm_min);
+        let sign = if parts.tm_gmtoff < 0 { '-' } else { '+' };
+        let minutes = parts.tm_gmtoff.abs() / 60;
+        let (hours, minutes) = (minutes / 60, minutes % 60);
+        let stamp = format!(
+            "{date}T{time}:{:02}{sign}{hours:02}:{minutes:02}",
+            parts.tm_sec
+        );
+        Local { date, time, stamp }
     }
 
     /// Now.
@@ -87,6 +96,22 @@ fn days(year: u64, month: u64, day: u64) -> u64 {
     };
     let days = 365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day;
     days.saturating_sub(719_469) // not a bound
+}
+
+/// The processor time that this thread has used, for tests that bound work: other
+/// work on the machine does not count.
+#[cfg(test)]
+pub(crate) fn thread_time() -> Duration {
+    // SAFETY: a structure of plain numbers, filled by the call.
+    let time = unsafe {
+        let mut time: libc::timespec = std::mem::zeroed();
+        libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time);
+        time
+    };
+    Duration::new(
+        time.tv_sec.unsigned_abs(),
+        u32::try_from(time.tv_nsec).unwrap_or(0),
+    )
 }
 
 #[cfg(test)]

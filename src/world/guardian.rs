@@ -12,6 +12,8 @@
 
 mod family;
 mod listing;
+mod mark;
+mod watched;
 
 use std::io;
 use std::mem;
@@ -21,10 +23,14 @@ use std::time::Duration;
 use crate::limits;
 use libc::{c_int, c_uint, pid_t, sigset_t};
 
-use family::{kill_group, visit_children_blindly};
+use family::visit_children_blindly;
 pub(super) use family::{kill_tree, visit_tree};
 pub(super) use listing::visit_names;
+pub(super) use mark::{First, stop_marked};
 
+use watched::{Runner, Waker, look};
+
+use super::sandbox;
 use super::scratch::Folder;
 
 /// What the guardian needs to know; plain numbers that a fork copies.
@@ -36,8 +42,10 @@ pub(super) struct Post {
     pub(super) runner: pid_t,
     /// Leave alone what outlives the script.
     pub(super) keep: bool,
-    /// When to kill without being told: a script may have stopped the runner.
+    /// When to kill without being told.
     pub(super) limit: Duration,
+    /// Whether to enter a domain of signals that holds the script and nothing else.
+    pub(super) scopes_signals: bool,
     /// What is to go when the script is gone; its descriptors are above the
     /// streams', as the channel is.
     pub(super) scratch: Option<Folder>,
@@ -50,24 +58,32 @@ pub(super) struct Report {
     pub(super) status: Option<c_int>,
     /// Processes that outlived the script.
     pub(super) left_behind: u32,
+    /// The script had not ended at its limit, and was killed.
+    pub(super) timed_out: bool,
 }
 
 impl Report {
     pub(super) const BYTES: usize = 8;
+    /// Beside the count of processes, of which no system has so many.
+    const TIMED_OUT: u32 = 1 << 31;
 
     fn to_bytes(self) -> [u8; Self::BYTES] {
         // No wait status is negative or fills 32 bits.
         let status = self
             .status
             .map_or(u32::MAX, |raw| u32::try_from(raw).unwrap_or(u32::MAX));
-        (u64::from(status) << 32 | u64::from(self.left_behind)).to_ne_bytes()
+        let timed_out = if self.timed_out { Self::TIMED_OUT } else { 0 };
+        let count = self.left_behind.min(Self::TIMED_OUT - 1);
+        (u64::from(status) << 32 | u64::from(count | timed_out)).to_ne_bytes()
     }
 
     pub(super) fn from_bytes(bytes: [u8; Self::BYTES]) -> Report {
         let both = u64::from_ne_bytes(bytes);
+        let rest = u32::try_from(both & u64::from(u32::MAX)).unwrap_or(u32::MAX);
         Report {
             status: c_int::try_from(both >> 32).ok(),
-            left_behind: u32::try_from(both & u64::from(u32::MAX)).unwrap_or(u32::MAX),
+            left_behind: rest & !Self::TIMED_OUT,
+            timed_out: rest & Self::TIMED_OUT != 0,
         }
     }
 }
@@ -93,12 +109,21 @@ pub(super) fn stand_between(post: Post) -> io::Result<()> {
         // The guardian is a copy of the runner's memory: not for the script's
         // eyes. The script's half is readable again once it runs its program.
         set_attribute(libc::PR_SET_DUMPABLE, 0);
+        let alone = post.scopes_signals && scope_signals(post.runner);
         match libc::fork() {
             -1 => Err(io::Error::last_os_error()),
             0 => become_script(guardian),
-            script => guard(post, script),
+            script => guard(post, script, alone),
         }
     }
+}
+
+/// Enters a domain of signals that will hold this process and what it starts. Returns
+/// whether a signal to all that this process may signal now reaches nothing else.
+unsafe fn scope_signals(runner: pid_t) -> bool {
+    // SAFETY: plain numbers; the signal 0 does nothing.
+    let can_signal = || unsafe { libc::kill(runner, 0) == 0 };
+    can_signal() && sandbox::scope_signals().is_ok() && !can_signal()
 }
 
 /// Sets one of this process's attributes. Returns whether the kernel agreed.
@@ -119,6 +144,7 @@ unsafe fn become_script(guardian: pid_t) -> io::Result<()> {
             // It died before it could be watched.
             libc::_exit(1);
         }
+        mark::put_on(guardian);
         // The program gets no descriptor but its three streams.
         let first: c_uint = 3;
         let flags = libc::CLOSE_RANGE_CLOEXEC;
@@ -138,8 +164,8 @@ unsafe fn become_script(guardian: pid_t) -> io::Result<()> {
     Ok(())
 }
 
-/// The guardian's whole life.
-fn guard(post: Post, script: pid_t) -> ! {
+/// The guardian's whole life. `alone`: it has a domain of signals to itself.
+fn guard(post: Post, script: pid_t, alone: bool) -> ! {
     // SAFETY: plain calls; the descriptors closed here belong to nobody else in
     // this process, which runs no other code than this.
     unsafe {
@@ -149,7 +175,13 @@ fn guard(post: Post, script: pid_t) -> ! {
     let scratch = post.scratch.map(|scratch| scratch.keep_as(1, 2));
     close_from(if scratch.is_some() { 3 } else { 1 });
     set_priority(libc::SCHED_FIFO, 1);
-    let report = watch(post, script);
+    let guard = Guard {
+        post,
+        script,
+        alone,
+        waker: Waker::new(),
+    };
+    let report = guard.watch();
     let bytes = report.to_bytes();
     // SAFETY: sends from a local array.
     unsafe { libc::send(0, bytes.as_ptr().cast(), bytes.len(), libc::MSG_NOSIGNAL) };
@@ -159,19 +191,17 @@ fn guard(post: Post, script: pid_t) -> ! {
         // takes longer is: it knows how not to wait.
         let mut is_clear = scratch.clear(limits::CLEARING);
         let since = now();
-        while !is_clear && has_lost(post) && now().saturating_sub(since) < limits::LAST_CLEARING {
+        while !is_clear && guard.has_lost() && now().saturating_sub(since) < limits::LAST_CLEARING {
             is_clear = scratch.clear(limits::CLEARING);
             wait_for_signal(&mut [], Some(limits::SWEEP_ROUND));
         }
     }
+    // A runner that the script has stopped is to hear Ctrl+C all the same.
+    while !guard.has_lost() && look(post.runner) == Runner::Stopped {
+        guard.wait_for_news(limits::GUARDIAN_LOOK);
+    }
     // SAFETY: the process ends.
     unsafe { libc::_exit(0) }
-}
-
-/// Whether the runner is gone.
-fn has_lost(post: Post) -> bool {
-    // SAFETY: always succeeds.
-    unsafe { libc::getppid() != post.runner }
 }
 
 /// Closes every descriptor from this one on.
@@ -186,79 +216,166 @@ pub(super) fn close_from(first: c_int) {
     }
 }
 
-/// Waits for the script's end or the word to kill, then clears up.
-fn watch(post: Post, script: pid_t) -> Report {
-    let began = now();
-    let mut status = None;
-    let mut told = false;
-    let mut others = reap(script, &mut status);
-    while status.is_none() && others && !told {
-        // Should no signal tell of a child's end, a look from time to time does.
-        told = wait_for_news(post, Some(limits::GUARDIAN_LOOK))
-            || now().saturating_sub(began) >= post.limit;
-        others = reap(script, &mut status);
-    }
-    if !told && !post.keep {
-        let since = now();
-        let left = || limits::LEFTOVER_GRACE.saturating_sub(now().saturating_sub(since));
-        while others && !told && !left().is_zero() {
-            told = wait_for_news(post, Some(left()));
-            others = reap(script, &mut status);
-        }
-    }
-    let left_behind = if told || !others {
-        0
-    } else {
-        count_living(script)
-    };
-    if told || !post.keep {
-        if status.is_none() && others {
-            // SAFETY: not reaped yet, so the number is still the script's group.
-            unsafe { libc::kill(-script, libc::SIGKILL) };
-        }
-        let limit = if told {
-            limits::LAST_SWEEP
-        } else {
-            limits::SWEEP
-        };
-        sweep(script, others, &mut status, limit);
-    }
-    Report {
-        status,
-        left_behind,
-    }
+/// A guardian at work.
+struct Guard {
+    post: Post,
+    script: pid_t,
+    /// Whether a signal to everything reaches the script's processes alone.
+    alone: bool,
+    waker: Waker,
 }
 
-/// Kills until no child is left, within bounds.
-fn sweep(script: pid_t, mut others: bool, status: &mut Option<c_int>, limit: Duration) {
-    let since = now();
-    let mut round = since;
-    while others && round.saturating_sub(since) < limit {
+impl Guard {
+    /// Waits for the script's end, its limit or the word to kill, then clears up.
+    fn watch(&self) -> Report {
+        let began = now();
+        let mut status = None;
+        let mut told = false;
+        let mut timed_out = false;
+        let mut others = self.reap(&mut status);
+        while status.is_none() && others && !told && !timed_out {
+            let left = self.post.limit.saturating_sub(now().saturating_sub(began));
+            // Should no signal tell of a child's end, a look from time to time does.
+            told = self.wait_for_news(left.min(limits::GUARDIAN_LOOK));
+            let is_late = now().saturating_sub(began) >= self.post.limit;
+            // The clock before the child: one that ended in time is never called late.
+            others = self.reap(&mut status);
+            timed_out = is_late && status.is_none() && others;
+        }
+        told |= timed_out;
+        if !told && !self.post.keep {
+            let since = now();
+            let left = || limits::LEFTOVER_GRACE.saturating_sub(now().saturating_sub(since));
+            while others && !told && !left().is_zero() {
+                told = self.wait_for_news(left());
+                others = self.reap(&mut status);
+            }
+        }
+        if others && (told || !self.post.keep) {
+            self.stop_all();
+        }
+        let left_behind = if told || !others {
+            0
+        } else {
+            self.count_living()
+        };
+        if told || !self.post.keep {
+            let limit = if told {
+                limits::LAST_SWEEP
+            } else {
+                limits::SWEEP
+            };
+            self.sweep(others, &mut status, limit);
+        }
+        Report {
+            status,
+            left_behind,
+            timed_out,
+        }
+    }
+
+    /// Whether the runner is gone.
+    fn has_lost(&self) -> bool {
         // SAFETY: always succeeds.
-        let can_see = kill_tree(unsafe { libc::getpid() }, &[]);
-        // What `/proc` shows may be less than there is.
-        if !can_see || round.saturating_sub(since) > limits::SWEEP / 2 {
-            visit_children_blindly(script, |pid| {
-                // SAFETY: a child that nobody has reaped, so the number is its own.
-                unsafe {
-                    kill_group(libc::getpgid(pid));
-                    libc::kill(pid, libc::SIGKILL);
+        unsafe { libc::getppid() != self.post.runner }
+    }
+
+    /// Kills until no child is left, within bounds.
+    fn sweep(&self, mut others: bool, status: &mut Option<c_int>, limit: Duration) {
+        let since = now();
+        let mut round = since;
+        while others && round.saturating_sub(since) < limit {
+            self.kill_all(round.saturating_sub(since) > limits::SWEEP / 2);
+            // The dying need a processor too: who goes before everybody else leaves
+            // them half of the time.
+            let pause = now().saturating_sub(round).max(limits::SWEEP_ROUND);
+            let struck = now();
+            round = struck;
+            while others && round.saturating_sub(struck) < pause {
+                wait_for_signal(
+                    &mut [],
+                    Some(pause.saturating_sub(round.saturating_sub(struck))),
+                );
+                others = self.reap(status);
+                round = now();
+            }
+        }
+    }
+
+    /// Stops all that the script started, so that nothing more is started.
+    fn stop_all(&self) {
+        // SAFETY: plain numbers. Only in a domain of its own does this process signal
+        // whatever it may.
+        unsafe {
+            if self.alone {
+                libc::kill(-1, libc::SIGSTOP);
+            } else {
+                stop_marked(libc::getpid(), First::Oldest);
+            }
+        }
+    }
+
+    /// One round of killing; a `thorough` one relies on nothing.
+    fn kill_all(&self, thorough: bool) {
+        // SAFETY: plain numbers; as above.
+        unsafe {
+            if self.alone {
+                libc::kill(-1, libc::SIGKILL);
+                if !thorough {
+                    return;
                 }
-            });
+            }
+            let own = libc::getpid();
+            stop_marked(own, First::Oldest);
+            // What `/proc` shows may be less than there is.
+            if !kill_tree(own, &[]) || thorough {
+                visit_children_blindly(self.script, |pid| {
+                    family::kill_group(libc::getpgid(pid));
+                    libc::kill(pid, libc::SIGKILL);
+                });
+            }
         }
-        // The dying need a processor too: who goes before everybody else leaves
-        // them half of the time.
-        let pause = now().saturating_sub(round).max(limits::SWEEP_ROUND);
-        let struck = now();
-        round = struck;
-        while others && round.saturating_sub(struck) < pause {
-            wait_for_signal(
-                &mut [],
-                Some(pause.saturating_sub(round.saturating_sub(struck))),
-            );
-            others = reap(script, status);
-            round = now();
+    }
+
+    /// How many of the script's processes still live.
+    fn count_living(&self) -> u32 {
+        let mut count = 0;
+        // SAFETY: always succeeds.
+        if !visit_tree(unsafe { libc::getpid() }, &[], |process| {
+            count += u32::from(!process.zombie);
+        }) {
+            visit_children_blindly(self.script, |_| count += 1);
         }
+        count
+    }
+
+    /// Takes leave of every child that has ended. Returns whether others live on.
+    fn reap(&self, status: &mut Option<c_int>) -> bool {
+        loop {
+            let mut raw = 0;
+            // SAFETY: the status is written to a local.
+            match unsafe { libc::waitpid(-1, &raw mut raw, libc::WNOHANG) } {
+                0 => return true,
+                -1 => return io::Error::last_os_error().raw_os_error() != Some(libc::ECHILD),
+                pid if pid == self.script => *status = Some(raw),
+                _ => {}
+            }
+        }
+    }
+
+    /// Waits for a signal, the socket, or so long. Returns whether it is time to kill.
+    fn wait_for_news(&self, limit: Duration) -> bool {
+        self.waker.start(limits::GUARDIAN_LOOK);
+        let mut channel = [libc::pollfd {
+            fd: 0,
+            events: libc::POLLIN,
+            revents: 0,
+        }];
+        let since = now();
+        wait_for_signal(&mut channel, Some(limit));
+        let is_called = channel.iter().any(|fd| fd.revents != 0) || self.has_lost();
+        let was_long = now().saturating_sub(since) >= limits::GUARDIAN_LOOK / 2;
+        is_called || was_long && look(self.post.runner) == Runner::Ends
     }
 }
 
@@ -278,43 +395,6 @@ fn set_priority(class: c_int, priority: c_int) {
             &raw const parameters,
         );
     }
-}
-
-/// How many of the script's processes still live.
-fn count_living(script: pid_t) -> u32 {
-    let mut count = 0;
-    // SAFETY: always succeeds.
-    if !visit_tree(unsafe { libc::getpid() }, &[], |process| {
-        count += u32::from(!process.zombie);
-    }) {
-        visit_children_blindly(script, |_| count += 1);
-    }
-    count
-}
-
-/// Takes leave of every child that has ended. Returns whether others live on.
-fn reap(script: pid_t, status: &mut Option<c_int>) -> bool {
-    loop {
-        let mut raw = 0;
-        // SAFETY: the status is written to a local.
-        match unsafe { libc::waitpid(-1, &raw mut raw, libc::WNOHANG) } {
-            0 => return true,
-            -1 => return io::Error::last_os_error().raw_os_error() != Some(libc::ECHILD),
-            pid if pid == script => *status = Some(raw),
-            _ => {}
-        }
-    }
-}
-
-/// Waits for a signal or the socket. Returns whether it is time to kill.
-fn wait_for_news(post: Post, limit: Option<Duration>) -> bool {
-    let mut channel = [libc::pollfd {
-        fd: 0,
-        events: libc::POLLIN,
-        revents: 0,
-    }];
-    wait_for_signal(&mut channel, limit);
-    channel.iter().any(|fd| fd.revents != 0) || has_lost(post)
 }
 
 /// Waits for a child's end, the runner's end or a descriptor. The two signals
@@ -388,10 +468,11 @@ mod tests {
 
     #[test]
     fn a_report_survives_the_wire() {
-        for (status, left_behind) in [(None, 0), (Some(0), 1), (Some(0xff00), u32::MAX)] {
+        for (status, left_behind) in [(None, 0), (Some(0), 1), (Some(0xff00), u32::MAX >> 1)] {
             let report = Report {
                 status,
                 left_behind,
+                timed_out: left_behind == 1,
             };
             assert_eq!(Report::from_bytes(report.to_bytes()), report);
         }

@@ -162,6 +162,27 @@ impl Input {
         }
     }
 
+    /// Whether nothing of what was read is left.
+    pub fn is_drained(&self) -> bool {
+        self.lines.is_empty()
+    }
+
+    /// Takes what somebody else has read of it.
+    pub fn push(&mut self, bytes: &[u8]) {
+        self.lines.push(bytes);
+    }
+
+    /// Whether Ctrl+C leaves what has been typed of a line; returns whether that
+    /// has changed.
+    pub fn keep_typing(&self, is_kept: bool) -> bool {
+        self.source == Source::Terminal && terminal::keep_typing(self.file.as_fd(), is_kept)
+    }
+
+    /// Forgets what has been typed and was not read; whether that was anything.
+    pub fn forget_typing(&self) -> bool {
+        self.source == Source::Terminal && terminal::forget_typing(self.file.as_fd())
+    }
+
     /// Forgets a line that has been begun (the terminal has forgotten it too).
     pub fn discard_line(&mut self) {
         self.lines.clear();

@@ -58,7 +58,7 @@ impl FolderLock {
     /// if only for a moment, is gone.
     pub fn share(&self) -> Confine {
         let folder = Arc::clone(&self.folder);
-        Arc::new(move || {
+        let enter = Arc::new(move || {
             // SAFETY: an open descriptor and plain numbers; safe after a fork.
             let done = unsafe { libc::fcntl(folder.as_raw_fd(), libc::F_SETFD, 0) };
             if done < 0 {
@@ -66,7 +66,21 @@ impl FolderLock {
             } else {
                 Ok(())
             }
-        })
+        });
+        Confine {
+            enter,
+            scopes_signals: false,
+        }
+    }
+}
+
+impl Drop for FolderLock {
+    /// Not left to the descriptor's end: a process that another thread has just
+    /// forked holds a copy of it.
+    fn drop(&mut self) {
+        if self.held {
+            let _ = self.folder.unlock();
+        }
     }
 }
 
@@ -152,6 +166,35 @@ mod tests {
                 .held
         );
         assert_eq!(waits, 1);
+    }
+
+    /// A process that another thread has just forked, before it closes what it copied.
+    #[test]
+    fn a_lock_ends_while_a_forked_process_has_a_copy_of_it() {
+        let scratch = Scratch::new(&std::env::temp_dir()).unwrap();
+        let lock = FolderLock::take(scratch.path(), &Patience::endless(), &mut || {}).unwrap();
+        // SAFETY: the child makes system calls only, and never returns.
+        let child = unsafe {
+            let child = libc::fork();
+            if child == 0 {
+                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+                loop {
+                    libc::pause();
+                }
+            }
+            child
+        };
+        drop(lock);
+        let mut waits = 0;
+        let mut patience = Patience::endless();
+        patience.deadline = Some(Instant::now() + Duration::from_millis(30));
+        let again = FolderLock::take(scratch.path(), &patience, &mut || waits += 1);
+        // SAFETY: ends and reaps the child, which nobody else waits for.
+        unsafe {
+            libc::kill(child, libc::SIGKILL);
+            libc::waitpid(child, std::ptr::null_mut(), 0);
+        }
+        assert!(again.unwrap().is_held() && waits == 0);
     }
 
     #[test]

@@ -20,3 +20,4 @@ pub mod sandbox;
 pub mod scratch;
 pub mod signal;
 pub mod terminal;
+pub mod typing;

@@ -12,6 +12,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::limits;
+use crate::world::guardian::set_attribute;
 use crate::world::patience::{Patience, Readiness, Stop};
 
 /// The addresses of a host; never empty. Literal addresses and `localhost`
@@ -47,12 +48,22 @@ fn look_up(
     patience: &Patience,
 ) -> io::Result<Vec<SocketAddr>> {
     let (mut reader, mut writer) = io::pipe()?;
+    // SAFETY: always succeeds.
+    let parent = unsafe { libc::getpid() };
     // SAFETY: the program has one thread, so the child may run any code; in a
     // host program with several threads the lookup at worst hangs until `limit`.
     let pid = unsafe { libc::fork() };
     match pid {
         -1 => Err(io::Error::last_os_error()),
         0 => {
+            // A killed program takes it along: it holds copies of all that was open.
+            set_attribute(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            // SAFETY: plain calls; it may have been killed before.
+            unsafe {
+                if libc::getppid() != parent {
+                    libc::_exit(1);
+                }
+            }
             let _ = writer.write_all(look_up_now(host, port).as_bytes());
             // SAFETY: ends the child at once, without the parent's exit handlers.
             unsafe { libc::_exit(0) }
@@ -382,7 +393,17 @@ fn socket_address(address: SocketAddr) -> (MaybeUninit<libc::sockaddr_storage>, 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::net::TcpListener;
+    use std::net::{Shutdown, TcpListener};
+
+    /// An address that refuses connections while the streams are there: the near end
+    /// of a connection. A listener that was closed may still listen in a process that
+    /// another test has just forked, and its port may be given to another.
+    fn refusing() -> (SocketAddr, [TcpStream; 2]) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (far, address) = listener.accept().unwrap();
+        (address, [near, far])
+    }
 
     #[test]
     fn literal_addresses_and_localhost_need_no_resolver() {
@@ -411,10 +432,7 @@ mod tests {
     #[test]
     fn the_second_address_serves_when_the_first_refuses() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let closed = TcpListener::bind("127.0.0.1:0")
-            .unwrap()
-            .local_addr()
-            .unwrap();
+        let (closed, _streams) = refusing();
         let addresses = [closed, listener.local_addr().unwrap()];
         let patience = Patience::endless();
         let mut connection = Connection::open(&addresses, limits::CONNECT, &patience).unwrap();
@@ -429,7 +447,7 @@ mod tests {
         let limit = Duration::from_millis(10);
         let error = connection.read(&mut got, limit, &patience).unwrap_err();
         assert_eq!(Stop::within(&error), Some(Stop::Silence(limit)));
-        drop(other);
+        other.shutdown(Shutdown::Both).unwrap();
         assert_eq!(connection.read(&mut got, limit, &patience).unwrap(), 0);
     }
 
@@ -461,9 +479,7 @@ mod tests {
 
     #[test]
     fn an_address_that_fails_is_named() {
-        let closed = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = closed.local_addr().unwrap();
-        drop(closed);
+        let (address, _streams) = refusing();
         // The second is no address to connect to, which says less.
         let addresses = [address, "255.255.255.255:9".parse().unwrap()];
         let limit = Duration::from_millis(50);

@@ -225,13 +225,14 @@ impl From<Stop> for Error {
 mod tests {
     use super::*;
     use std::cell::Cell;
+    use std::io::Write;
     use std::os::fd::AsFd;
 
     use crate::world::attendant::Stream;
 
     #[test]
     fn waiting_ends_by_readiness_silence_or_deadline() {
-        let (reader, writer) = std::io::pipe().unwrap();
+        let (reader, mut writer) = std::io::pipe().unwrap();
         let mut patience = Patience::endless();
         let limit = Duration::from_millis(20);
         let readable = Some((reader.as_fd(), Readiness::Read));
@@ -244,7 +245,8 @@ mod tests {
         assert_eq!(patience.pause(limit), Err(Stop::Deadline));
         assert_eq!(patience.at_most(limit), Duration::ZERO);
         patience.deadline = None;
-        drop(writer);
+        // Not its end, which comes late while another test's child holds a copy.
+        writer.write_all(b"x").unwrap();
         assert_eq!(patience.wait(readable, Some(limit)), Ok(()));
         assert_eq!(patience.pause(Duration::from_micros(100)), Ok(()));
     }
@@ -271,17 +273,17 @@ mod tests {
 
     #[test]
     fn who_is_served_meanwhile_may_end_the_waiting() {
-        let (silent, writer) = io::pipe().unwrap();
-        let (pipe, theirs) = io::pipe().unwrap();
+        let (silent, mut writer) = io::pipe().unwrap();
+        let (pipe, mut theirs) = io::pipe().unwrap();
         let once = Once {
             pipe,
             told: Cell::new(false),
         };
-        drop(theirs);
+        theirs.write_all(b"x").unwrap();
         let patience = Patience::endless();
         let what = (silent.as_fd(), Readiness::Read);
         assert_eq!(patience.wait_with(what, Some(&once)), Err(Stop::Dismissed));
-        drop(writer);
+        writer.write_all(b"x").unwrap();
         assert_eq!(patience.wait_with(what, None), Ok(()));
         assert_eq!(patience.wait_with(what, Some(&once)), Ok(()));
     }

@@ -64,9 +64,17 @@ pub struct Job<'a> {
     pub attendant: Option<&'a dyn Attendant>,
 }
 
-/// Called in the program's process, last before it starts. It runs after a
-/// `fork`: only system calls, no allocation, no locks.
-pub type Confine = Arc<dyn Fn() -> io::Result<()> + Send + Sync>;
+/// Restrictions that a program puts on itself.
+#[derive(Clone)]
+pub struct Confine {
+    /// Called in the program's process, last before it starts. It runs after a
+    /// `fork`: only system calls, no allocation, no locks.
+    pub enter: Arc<dyn Fn() -> io::Result<()> + Send + Sync>,
+    /// Whether the guardian enters a domain of signals of its own, as far as the
+    /// kernel has them: then one call kills all that the program started. Nothing
+    /// started there can gain privileges or signal a process outside.
+    pub scopes_signals: bool,
+}
 
 /// What becomes of processes that outlive the program that started them. At the
 /// time limit and at an interrupt they are killed either way.
@@ -173,7 +181,8 @@ struct Watch<'a> {
     started: Instant,
     guardian: Guardian,
     phase: Phase,
-    /// When the phase ends by itself; `None` for a limit beyond all time.
+    /// When the phase ends by itself; `None` for a limit beyond all time. While the
+    /// program runs that is a little later than its limit, which the guardian keeps.
     until: Option<Instant>,
     stdin: Input<'a>,
     outputs: [Output; 2],
@@ -208,7 +217,9 @@ impl<'a> Watch<'a> {
             started,
             guardian,
             phase: Phase::Running,
-            until: started.checked_add(job.limit),
+            until: started
+                .checked_add(job.limit)
+                .and_then(|limit| limit.checked_add(limits::GUARDIAN_SPARE)),
             stdin,
             outputs: [stdout, stderr],
             report: None,
@@ -262,8 +273,7 @@ impl<'a> Watch<'a> {
         })
     }
 
-    /// Moves what can be moved; only then looks at the clock, so that a script
-    /// that ended in time is never called late.
+    /// Moves what can be moved, then looks at the clock.
     fn serve(&mut self, ready: Ready, chunk: &mut [u8], listener: &mut Listener<'_>) {
         let streams = [Stream::Out, Stream::Err].into_iter().zip(ready.outputs);
         for (output, (stream, ready)) in self.outputs.iter_mut().zip(streams) {
@@ -319,6 +329,7 @@ impl<'a> Watch<'a> {
     /// Tells the guardian to kill.
     fn kill(&mut self) {
         self.guardian.order_kill();
+        self.guardian.stop_family();
         self.enter(Phase::Killing, limits::GUARDIAN_REPORT);
     }
 
@@ -334,13 +345,7 @@ impl<'a> Watch<'a> {
         match self.guardian.channel.read(&mut bytes) {
             Ok(Report::BYTES) => {
                 let report = Report::from_bytes(bytes);
-                // Its guardian ended it in the place of a runner that was stopped.
-                let late = self
-                    .until
-                    .and_then(|until| until.checked_add(limits::GUARDIAN_SPARE));
-                self.timed_out |= self.phase == Phase::Running
-                    && late.is_some_and(|late| Instant::now() >= late)
-                    && report.status.map(ending) == Some(Ending::Signaled(libc::SIGKILL));
+                self.timed_out |= report.timed_out;
                 self.report = Some(report);
             }
             Err(error) if is_passing(&error) => return,
@@ -368,7 +373,7 @@ impl<'a> Watch<'a> {
         self.duration = self.started.elapsed();
         if self.report.is_none_or(|report| report.status.is_none()) {
             self.guardian.reap();
-            kill_adopted();
+            kill_adopted(&self.guardian);
         }
         self.enter(Phase::Draining, limits::SCRIPT_DRAIN);
     }

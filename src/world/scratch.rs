@@ -163,9 +163,20 @@ fn clear_behind(folder: Folder) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::world::clock::thread_time;
     use std::fs::{self, Permissions};
     use std::os::unix::fs::{PermissionsExt, symlink};
     use std::time::{Duration, Instant};
+
+    /// Whether it comes true: what takes longer than a moment, as on a busy machine,
+    /// is cleared behind.
+    fn comes_true(condition: impl Fn() -> bool) -> bool {
+        let since = Instant::now();
+        while !condition() && since.elapsed() < Duration::from_secs(30) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        condition()
+    }
 
     #[test]
     fn a_scratch_folder_is_private_and_goes_away() {
@@ -182,7 +193,7 @@ mod tests {
         assert!(scratch.write("script.py", b"y").is_err());
         let path = scratch.path().to_path_buf();
         drop(scratch);
-        assert!(!path.exists());
+        assert!(comes_true(|| !path.exists()));
         let elsewhere = Scratch::new(Path::new("/nonexistent")).unwrap();
         assert!(elsewhere.path().starts_with(LAST_RESORT));
     }
@@ -209,7 +220,7 @@ mod tests {
             fs::set_permissions(path.join(closed), mode).unwrap();
         }
         drop(scratch);
-        assert!(!path.exists());
+        assert!(comes_true(|| !path.exists()));
         assert_eq!(fs::read(kept).unwrap(), b"x");
     }
 
@@ -224,7 +235,7 @@ mod tests {
         let elsewhere = home.path().join("elsewhere");
         fs::rename(scratch.path(), &elsewhere).unwrap();
         drop(scratch);
-        assert_eq!(fs::read_dir(elsewhere).unwrap().count(), 0);
+        assert!(comes_true(|| fs::read_dir(&elsewhere).unwrap().count() == 0));
     }
 
     #[test]
@@ -240,12 +251,10 @@ mod tests {
                 fs::hard_link(&file, folder.join(name.to_string())).unwrap();
             }
         }
-        let since = Instant::now();
+        let since = thread_time();
         drop(scratch);
-        let waited = since.elapsed();
-        while path.exists() && since.elapsed() < Duration::from_secs(30) {
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        assert!(!path.exists() && waited < Duration::from_secs(1));
+        let took = thread_time().saturating_sub(since);
+        assert!(took < limits::CLEARING * 2, "{took:?}");
+        assert!(comes_true(|| !path.exists()));
     }
 }

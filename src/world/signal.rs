@@ -2,7 +2,8 @@
 //!
 //! The binary installs handlers once ([`Interrupt::install`]); each writes the
 //! signal's number into a pipe, and whoever waits (for a socket, for a script,
-//! for the next line) waits for that pipe too. A library user who wants no
+//! for the next line) waits for that pipe too, and for a person's lines, where
+//! they are collected meanwhile. A library user who wants no
 //! handlers takes [`Interrupt::never`]. Nothing here decides what an interrupt
 //! means: that is for the front ends.
 
@@ -11,7 +12,9 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::FileTypeExt;
 use std::sync::atomic::{AtomicI32, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
+
+use crate::world::typing::{Typed, Typing};
 
 /// A signal that asks the program to stop: its number, as in `signal(7)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,47 +71,85 @@ pub struct Interrupt {
 struct Source {
     /// Readable once a signal has come.
     pipe: OwnedFd,
+    /// Readable once that is, or one of those below has something to say.
+    all: OnceLock<OwnedFd>,
     reader: OnceLock<Reader>,
+    typing: Mutex<Option<Typing>>,
+}
+
+impl Source {
+    /// Adds a descriptor to those that are waited for.
+    fn add(&self, fd: BorrowedFd<'_>, events: libc::c_int) -> io::Result<()> {
+        if self.all.get().is_none() {
+            // SAFETY: the new descriptor is owned at once.
+            let all = unsafe {
+                match libc::epoll_create1(libc::EPOLL_CLOEXEC) {
+                    -1 => return Err(io::Error::last_os_error()),
+                    fd => OwnedFd::from_raw_fd(fd),
+                }
+            };
+            control(&all, libc::EPOLL_CTL_ADD, self.pipe.as_fd(), libc::EPOLLIN)?;
+            let _ = self.all.set(all);
+        }
+        match self.all.get() {
+            Some(all) => control(all, libc::EPOLL_CTL_ADD, fd, events),
+            None => Ok(()),
+        }
+    }
+
+    fn remove(&self, fd: BorrowedFd<'_>) {
+        if let Some(all) = self.all.get() {
+            let _ = control(all, libc::EPOLL_CTL_DEL, fd, 0);
+        }
+    }
+
+    /// Reads what has been typed.
+    fn collect(&self) {
+        if let Ok(mut typing) = self.typing.try_lock()
+            && let Some(typing) = &mut *typing
+            && typing.is_watched
+            && !typing.collect(|| PENDING.load(Ordering::Relaxed) != 0)
+        {
+            typing.is_watched = false;
+            self.remove(typing.terminal.as_fd());
+        }
+    }
+}
+
+fn control(
+    all: &OwnedFd,
+    action: libc::c_int,
+    fd: BorrowedFd<'_>,
+    events: libc::c_int,
+) -> io::Result<()> {
+    let mut event = libc::epoll_event {
+        events: events.cast_unsigned(),
+        u64: 0,
+    };
+    // SAFETY: both descriptors are open, the event outlives the call.
+    match unsafe { libc::epoll_ctl(all.as_raw_fd(), action, fd.as_raw_fd(), &raw mut event) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
 }
 
 /// The reader of a pipe that the program writes to.
 #[derive(Debug)]
 struct Reader {
     ours: File,
-    /// Readable once a signal has come or the reader has gone.
-    both: OwnedFd,
 }
 
 impl Reader {
     /// `None` for what has no reader that can go, a file or a terminal.
-    fn new(ours: BorrowedFd<'_>, pipe: &OwnedFd) -> io::Result<Option<Reader>> {
+    fn new(ours: BorrowedFd<'_>, source: &Source) -> io::Result<Option<Reader>> {
         let ours = File::from(ours.try_clone_to_owned()?);
         let kind = ours.metadata()?.file_type();
         if !kind.is_fifo() && !kind.is_socket() {
             return Ok(None);
         }
-        // SAFETY: the new descriptor is owned at once.
-        let both = unsafe {
-            match libc::epoll_create1(libc::EPOLL_CLOEXEC) {
-                -1 => return Err(io::Error::last_os_error()),
-                fd => OwnedFd::from_raw_fd(fd),
-            }
-        };
         // Without any event asked for, only errors and the end are told.
-        for (fd, events) in [(pipe.as_raw_fd(), libc::EPOLLIN), (ours.as_raw_fd(), 0)] {
-            let mut event = libc::epoll_event {
-                events: events.cast_unsigned(),
-                u64: 0,
-            };
-            // SAFETY: both descriptors are open, the event outlives the call.
-            let done = unsafe {
-                libc::epoll_ctl(both.as_raw_fd(), libc::EPOLL_CTL_ADD, fd, &raw mut event)
-            };
-            if done != 0 {
-                return Err(io::Error::last_os_error());
-            }
-        }
-        Ok(Some(Reader { ours, both }))
+        source.add(ours.as_fd(), 0)?;
+        Ok(Some(Reader { ours }))
     }
 
     fn has_gone(&self) -> bool {
@@ -166,9 +207,13 @@ impl Interrupt {
         }
         // SAFETY: the descriptor was just made and nobody else owns it.
         let pipe = unsafe { OwnedFd::from_raw_fd(ends[0]) };
-        let reader = OnceLock::new();
         Ok(Interrupt {
-            source: Some(Arc::new(Source { pipe, reader })),
+            source: Some(Arc::new(Source {
+                pipe,
+                all: OnceLock::new(),
+                reader: OnceLock::new(),
+                typing: Mutex::new(None),
+            })),
         })
     }
 
@@ -177,7 +222,7 @@ impl Interrupt {
     /// the next write tells.
     pub fn watch(&self, pipe: BorrowedFd<'_>) {
         if let Some(source) = &self.source
-            && let Ok(Some(reader)) = Reader::new(pipe, &source.pipe)
+            && let Ok(Some(reader)) = Reader::new(pipe, source)
         {
             let _ = source.reader.set(reader);
         }
@@ -187,13 +232,57 @@ impl Interrupt {
     /// no signal can come.
     pub fn as_fd(&self) -> Option<BorrowedFd<'_>> {
         let source = self.source.as_ref()?;
-        let both = source.reader.get().map(|reader| &reader.both);
-        Some(both.unwrap_or(&source.pipe).as_fd())
+        Some(source.all.get().unwrap_or(&source.pipe).as_fd())
+    }
+
+    /// From now on lines that are typed at this terminal are read as they come,
+    /// whatever is waited for. Where that cannot be, the next prompt finds them.
+    pub fn collect_from(&self, terminal: BorrowedFd<'_>) {
+        if let Some(source) = &self.source
+            && let Ok(terminal) = terminal.try_clone_to_owned()
+            && let Ok(mut typing) = source.typing.lock()
+        {
+            *typing = Some(Typing::new(terminal.into()));
+            drop(typing);
+            self.collect(true);
+        }
+    }
+
+    /// Whether lines are collected from now on; returns whether they were.
+    pub fn collect(&self, is_wanted: bool) -> bool {
+        if let Some(source) = &self.source
+            && let Ok(mut typing) = source.typing.lock()
+            && let Some(typing) = &mut *typing
+        {
+            let was_watched = typing.is_watched;
+            let terminal = typing.terminal.as_fd();
+            match (was_watched, is_wanted) {
+                (false, true) => typing.is_watched = source.add(terminal, libc::EPOLLIN).is_ok(),
+                (true, false) => {
+                    source.remove(terminal);
+                    typing.is_watched = false;
+                }
+                _ => {}
+            }
+            return was_watched;
+        }
+        false
+    }
+
+    /// The next message that was collected.
+    pub fn typed(&self) -> Option<Typed> {
+        self.source.as_ref()?.typing.lock().ok()?.as_mut()?.next()
+    }
+
+    /// Forgets what was collected.
+    pub fn forget_typed(&self) {
+        while self.typed().is_some() {}
     }
 
     /// The signal that asked to stop, if one did. It stays pending.
     pub fn pending(&self) -> Option<Signal> {
         let source = self.source.as_ref()?;
+        source.collect();
         match PENDING.load(Ordering::Relaxed) {
             0 if source.reader.get().is_some_and(Reader::has_gone) => Some(Signal::PIPE),
             0 => None,

@@ -64,14 +64,26 @@ impl Terminal {
         patience: &Patience,
         attendant: Option<&dyn Attendant>,
     ) -> io::Result<Option<String>> {
-        self.forget_typing()?;
-        self.say(question, patience)?;
-        let line = self.line(patience, attendant);
+        // The answer is for this question alone.
+        let was_collected = patience.interrupt.collect(false);
+        let line = self.answer(question, patience, attendant);
+        patience.interrupt.collect(was_collected);
         if !matches!(line, Ok(Some(_))) {
             // Nobody pressed Enter.
             let _ = self.file.write(b"\n");
         }
         line
+    }
+
+    fn answer(
+        &mut self,
+        question: &str,
+        patience: &Patience,
+        attendant: Option<&dyn Attendant>,
+    ) -> io::Result<Option<String>> {
+        self.forget_typing()?;
+        self.say(question, patience)?;
+        self.line(patience, attendant)
     }
 
     /// What was typed before a question is no answer to it.
@@ -111,25 +123,73 @@ impl Terminal {
 /// to, and at once to do so again. Nothing else changes, and of everybody in the
 /// background, whom this would stop, nothing is changed.
 pub fn push_line(terminal: BorrowedFd<'_>) {
-    let fd = terminal.as_raw_fd();
-    // SAFETY: plain numbers, for which zero is a valid value.
-    let mut modes: libc::termios = unsafe { std::mem::zeroed() };
-    // SAFETY: the structure outlives the calls, the descriptor is open.
-    let is_ours = unsafe {
-        libc::tcgetpgrp(fd) == libc::getpgrp() && libc::tcgetattr(fd, &raw mut modes) == 0
+    unedited(terminal, || {});
+}
+
+/// Forgets what has been typed and was not read; whether that was anything. Only
+/// behind [`keep_typing`] it is still there after Ctrl+C.
+pub fn forget_typing(terminal: BorrowedFd<'_>) -> bool {
+    let mut count: libc::c_int = 0;
+    unedited(terminal, || {
+        // SAFETY: an open descriptor, and a number that outlives the calls.
+        unsafe {
+            libc::ioctl(terminal.as_raw_fd(), libc::FIONREAD, &raw mut count);
+            libc::tcflush(terminal.as_raw_fd(), libc::TCIFLUSH);
+        }
+    });
+    count > 0
+}
+
+/// Whether Ctrl+C leaves what has been typed of a line; returns whether that has
+/// changed.
+pub fn keep_typing(terminal: BorrowedFd<'_>, is_kept: bool) -> bool {
+    let Some(mut modes) = edited(terminal) else {
+        return false;
     };
-    if !is_ours || modes.c_lflag & libc::ICANON == 0 {
-        return;
+    let old = modes.c_lflag;
+    modes.c_lflag &= !libc::NOFLSH;
+    if is_kept {
+        modes.c_lflag |= libc::NOFLSH;
     }
+    if modes.c_lflag != old {
+        set(terminal, &modes);
+    }
+    modes.c_lflag != old
+}
+
+/// Whether the program is in the foreground of a terminal.
+pub fn is_ours(terminal: BorrowedFd<'_>) -> bool {
+    // SAFETY: an open descriptor.
+    unsafe { libc::tcgetpgrp(terminal.as_raw_fd()) == libc::getpgrp() }
+}
+
+/// Does something while a terminal edits no lines.
+fn unedited(terminal: BorrowedFd<'_>, act: impl FnOnce()) {
+    let Some(modes) = edited(terminal) else {
+        return;
+    };
     let mut unedited = modes;
     unedited.c_lflag &= !libc::ICANON;
-    for modes in [unedited, modes] {
-        // A signal in between does not leave the first of the two behind.
-        // SAFETY: as above.
-        while unsafe { libc::tcsetattr(fd, libc::TCSANOW, &raw const modes) } != 0 {
-            if io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
-                break;
-            }
+    set(terminal, &unedited);
+    act();
+    set(terminal, &modes);
+}
+
+/// The modes of a terminal that is ours and edits lines.
+fn edited(terminal: BorrowedFd<'_>) -> Option<libc::termios> {
+    // SAFETY: plain numbers, for which zero is a valid value.
+    let mut modes: libc::termios = unsafe { std::mem::zeroed() };
+    // SAFETY: the structure outlives the call, the descriptor is open.
+    let is_known = unsafe { libc::tcgetattr(terminal.as_raw_fd(), &raw mut modes) == 0 };
+    (is_known && is_ours(terminal) && modes.c_lflag & libc::ICANON != 0).then_some(modes)
+}
+
+/// Sets modes; a signal meanwhile does not keep it from that.
+fn set(terminal: BorrowedFd<'_>, modes: &libc::termios) {
+    // SAFETY: the structure outlives the call, the descriptor is open.
+    while unsafe { libc::tcsetattr(terminal.as_raw_fd(), libc::TCSANOW, modes) } != 0 {
+        if io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
+            break;
         }
     }
 }

@@ -68,6 +68,9 @@ fn control_d_leaves_and_so_do_two_control_c() {
         .expect("> ")
         .type_text("half a line")
         .ctrl('c')
+        .expect("what was begun is forgotten")
+        .expect("> ")
+        .ctrl('c')
         .expect("press Ctrl+C again")
         .expect("> ")
         .ctrl('c');

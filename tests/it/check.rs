@@ -86,8 +86,15 @@ fn every_rule_about_python_is_found() {
         .link("skills/broken/venv", "/nowhere")
         .file("skills/version/a.py", wide)
         .file("skills/bad/pyproject.toml", "[project\n")
+        .file("skills/hidden/sitecustomize.py", "")
+        .file("skills/hidden/a.py", "import json, html, lib.json\n")
+        .file("skills/hidden/scripts/json.py", "")
+        .file("skills/hidden/html/__init__.py", "")
+        .file("skills/hidden/lib/__init__.py", "")
+        .file("skills/hidden/lib/json.py", "")
+        .file("skills/hidden/templates/json.py", "")
         .file("skills/large/a.py", vec![b'#'; (1 << 20) + 1]);
-    let table: [(&str, &[&str]); 15] = [
+    let table: [(&str, &[&str]); 16] = [
         ("none", &[]),
         ("good", &[]),
         ("syntax", &["scripts/a.py:2 python-syntax"]),
@@ -105,6 +112,14 @@ fn every_rule_about_python_is_found() {
         ("broken", &["venv:- broken-venv"]),
         ("version", &["a.py:2 python-version"]),
         ("bad", &["pyproject.toml:1 unreadable-requirements"]),
+        (
+            "hidden",
+            &[
+                "html/__init__.py:- hidden-module",
+                "scripts/json.py:- hidden-module",
+                "sitecustomize.py:- hidden-module",
+            ],
+        ),
         ("large", &["a.py:- unprobed"]),
     ];
     let names = table.map(|(name, _)| name);
@@ -148,8 +163,8 @@ fn folders_without_a_document_are_told_once() {
         problems,
         [
             "usr: error[no-skills]: this is no folder of skills: none of its 2 folders has a SKILL.md",
-            "usr/bin: error[no-document]: the folder has no SKILL.md",
-            "usr/lib: error[no-document]: the folder has no SKILL.md",
+            "usr/bin: error[no-document]: it has no SKILL.md",
+            "usr/lib: error[no-document]: it has no SKILL.md",
         ]
     );
 }
@@ -618,29 +633,35 @@ fn a_folder_that_cannot_be_read_is_an_error() {
     for (folder, words) in [("./nowhere", "does not exist"), ("plain", "is no folder")] {
         let both = ["skills", "check", "--skills", "skills", "--skills", folder];
         for args in [&both[..], &["skills", "check", "--skills", folder]] {
-            let run = test.clone().args(args).run().status(1);
-            let name = folder.trim_start_matches("./");
-            run.stdout_has(&format!(
-                "{name}: error[unreadable-folder]: the skills folder "
-            ))
-            .stdout_has(words)
-            .stdout_has("  fix: ")
-            .stderr_has("1 error, 0 warnings");
-            let run = test.clone().args(args).args(["--json"]).run().status(1);
-            let report = run.stdout_json();
-            let problem = &report["problems"][0];
-            assert_eq!(problem["rule"], "unreadable-folder");
-            assert_eq!(problem["severity"], "error");
-            assert_eq!(problem["path"], test.path(name).display().to_string());
-            assert_eq!(
-                (&report["status"], &report["exit_code"]),
-                (&"error".into(), &1.into())
-            );
+            let run = test.clone().args(args).run().status(78);
+            run.stdout_is_empty().stderr_has(words).stderr_has("hint: ");
         }
+        let test = test
+            .clone()
+            .env("SKILLS_FOLDER_PATH", format!("skills:{folder}"));
+        let run = test.again().args(["skills", "check"]).run().status(1);
+        let name = folder.trim_start_matches("./");
+        run.stdout_has(&format!(
+            "{name}: error[unreadable-folder]: the skills folder "
+        ))
+        .stdout_has(words)
+        .stdout_has("  fix: ")
+        .stderr_has("1 error, 0 warnings");
+        let run = test.again().args(["skills", "check", "--json"]).run();
+        let report = run.status(1).stdout_json();
+        let problem = &report["problems"][0];
+        assert_eq!(problem["rule"], "unreadable-folder");
+        assert_eq!(problem["severity"], "error");
+        assert_eq!(problem["path"], test.path(name).display().to_string());
+        assert_eq!(
+            (&report["status"], &report["exit_code"]),
+            (&"error".into(), &1.into())
+        );
     }
     let run = test.clone().args(["skills", "check", "./plain"]).run();
     run.status(1).stdout_has("plain: error[unreadable-folder]");
-    let list = test.args(["skills", "list", "--skills", "nowhere", "--json"]);
+    let test = test.env("SKILLS_FOLDER_PATH", "skills:nowhere");
+    let list = test.args(["skills", "list", "--json"]);
     let problem = &list.run().success().stdout_json()["problems"][0];
     assert_eq!(problem["rule"], "unreadable-folder");
 }

@@ -105,13 +105,14 @@ fn anything_but_a_clear_yes_is_a_no() {
         (" YES \n", true),
         ("a\n", true),
         ("s\ny\n", true),
-        ("\n", false),
         ("n\n", false),
-        ("no\n", false),
-        ("yn\n", false),
-        ("yes please\n", false),
-        ("\x1b[Ay\n", false),
+        ("NO\n", false),
         ("\x04", false),
+        // What is none of the words is asked again, and never a yes.
+        ("\nn\n", false),
+        ("yn\nyes please\n\x1b[Ay\n\x04", false),
+        ("ja\ny\n", true),
+        ("1\n2\ns\n3\n4\n5\n", false),
     ] {
         let mut terminal = by_hand(&test);
         give(&mut terminal, &leaving("ran"));
@@ -138,7 +139,7 @@ fn what_was_typed_before_the_question_allows_nothing() {
         terminal.running().is_running(),
         "it was taken for an answer"
     );
-    terminal.type_line("");
+    terminal.type_line("n");
     terminal.wait_exit().status(1).stdout_has("refused");
     assert!(!test.exists("skills/sums/ran"));
 }
@@ -208,7 +209,7 @@ fn a_script_cannot_dress_up() {
     let test = sums();
     let blanks = " ".repeat(200);
     let script = format!(
-        "# \x1b[2J\x1b]0;t\x07 \u{9b}1m \u{202e}abc\rover\n{QUESTION}\nx = 1{blanks}; y = 2\n"
+        "# \x1b[2J\x1b]0;t\x07 \u{9b}1m \u{202e}a\u{200b}b\u{e0041}c\rover\n{QUESTION}\nx = 1{blanks}; y = 2\n"
     );
     let mut terminal = by_hand(&test);
     let call = json!({"skill_name": "sums", "script": script, "args": ["\x1b[1m"]});
@@ -216,7 +217,8 @@ fn a_script_cannot_dress_up() {
     terminal.expect(&format!("\n{QUESTION}")).type_line("n");
     let outcome = terminal.wait_exit().status(1);
     let shown = outcome.terminal.clone();
-    let bad = |c: char| (c.is_control() && c != '\n') || c == '\u{202e}';
+    let bad = |c: char| (c.is_control() && c != '\n') || "\u{202e}\u{200b}\u{e0041}".contains(c);
+    assert!(shown.contains("a\\u{200b}b\\u{e0041}c"), "{shown:?}");
     assert!(!shown.contains(bad), "{shown:?}");
     assert_eq!(shown.matches(&format!("\n{QUESTION}")).count(), 1);
     assert!(shown.contains(&format!("  | {QUESTION}\n")));

@@ -682,6 +682,45 @@ fn why_nothing_is_summarized_is_told() {
     server.finish();
 }
 
+/// A wish for a summary that comes to nothing: what is sent next is what would
+/// have been sent without it.
+#[test]
+fn without_a_summary_from_the_model_a_wish_changes_nothing() {
+    let long = "A line of a long answer. ".repeat(200);
+    for (summary, why) in [
+        (Reply::text(" \n"), "the conversation is as it was"),
+        (
+            Reply::call("list_skills", &json!({})),
+            "the model wrote no summary",
+        ),
+        (
+            Reply::text("The person said that").finish_reason("length"),
+            "the model wrote no summary",
+        ),
+    ] {
+        let server = Server::start([
+            Reply::text(&long),
+            Reply::text("b"),
+            summary,
+            Reply::text("c"),
+        ]);
+        let test = Test::new().endpoint(&server).args(["chat"]);
+        let run = test.stdin("Never say maybe.\n2\n/compact\n3\n").run();
+        run.stderr_has(&format!("nothing was summarized: {why}\n"))
+            .stderr_lacks("was summarized: 2");
+        let requests = server.finish();
+        let asked = requests[2].last_message()["content"].as_str().unwrap();
+        assert!(
+            asked.contains("every rule that the person has set"),
+            "{asked}"
+        );
+        assert!(asked.contains("User: Never say maybe.\n"), "{asked}");
+        let sent = requests[3].messages();
+        assert_eq!(sent.len(), 6, "{sent:?}");
+        assert_eq!(sent[2]["content"].as_str(), Some(long.as_str()));
+    }
+}
+
 /// A picture with too many bytes is no conversation with too many tokens.
 #[test]
 fn a_picture_that_is_too_large_leads_to_no_summary() {

@@ -1,6 +1,7 @@
 //! The first command of the README.
 
 use crate::harness::Test;
+use crate::installed::copy_program;
 
 /// R-CLI-1: the whole loop over the example skills, without an account.
 #[test]
@@ -35,31 +36,45 @@ fn the_demo_answers_through_three_skills() {
     run.demand(!run.stdout.contains("failed"), "no script failed");
 }
 
+/// The demo's folder of skills that was named lacks them.
 #[test]
-fn the_demo_without_its_skills_says_where_they_are() {
-    let run = Test::new().args(["demo"]).run();
+fn the_demo_without_its_skills_says_what_to_do() {
+    let run = Test::new().args(["--skills", "skills", "demo"]).run();
     run.status(78)
         .stdout_is_empty()
         .stderr_has("example skill `calculator`")
-        .stderr_has("--skills DIR");
+        .stderr_has("hint: leave --skills out");
 }
 
-/// Installed, it finds the examples that came along, wherever it is called.
+/// The binary alone, in an empty folder, with an empty environment; nothing is left.
 #[test]
-fn the_demo_finds_the_examples_beside_the_program() {
-    let repository = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
-    for place in ["bin/skills", "share/skills-runner/examples"] {
-        let test = Test::new().folder("bin");
-        let examples = test.path(place);
-        std::fs::create_dir_all(examples.parent().unwrap()).unwrap();
-        std::os::unix::fs::symlink(repository.join("skills"), examples).unwrap();
-        let program = test.path("bin/skills-runner");
-        std::fs::copy(env!("CARGO_BIN_EXE_skills-runner"), &program).unwrap();
-        let mut demo = std::process::Command::new(program);
-        demo.arg("demo").current_dir(test.path("bin/.."));
-        let output = demo.env("HOME", test.path("home")).output().unwrap();
+fn the_demo_needs_nothing_but_the_binary() {
+    let test = Test::new().folder("empty").folder("tmp");
+    let program = test.path("skills-runner");
+    copy_program(&program);
+    for (is_bare, words) in [(true, &["demo"][..]), (false, &["--sandbox", "demo"])] {
+        let mut demo = std::process::Command::new(&program);
+        demo.args(words).current_dir(test.path("empty")).env_clear();
+        if !is_bare {
+            demo.env("TMPDIR", test.path("tmp"));
+        }
+        let output = demo.output().unwrap();
         let answer = String::from_utf8_lossy(&output.stdout);
-        assert!(answer.contains("is exactly 100000/4084101."), "{output:?}");
+        let told = String::from_utf8_lossy(&output.stderr);
+        if !is_bare && told.contains("there can be no sandbox: ") {
+            continue;
+        }
+        let due = "is exactly 100000/4084101.";
+        assert!(
+            output.status.success() && answer.contains(due),
+            "{output:?}"
+        );
+        assert!(told.contains("→ run_python_script data-explorer"), "{told}");
+        assert!(!told.contains("cannot be used"), "{told}");
+    }
+    for folder in ["empty", "tmp", "home"] {
+        let left = std::fs::read_dir(test.path(folder)).unwrap().count();
+        assert_eq!(left, 0, "{folder}");
     }
 }
 

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::harness::{
-    CANARY, MODEL, Outcome, Proxy, Reply, Request, Server, Test, TlsServer, interpreter, seconds,
-    tls_file, wait_until,
+    CANARY, MODEL, Outcome, Proxy, Reply, Request, Server, Stopwatch, Test, TlsServer, interpreter,
+    seconds, tls_file, wait_until,
 };
 
 const DOCUMENT: &str = "---\nname: s\ndescription: A skill for tests.\n---\nDo it.\n";
@@ -841,13 +841,21 @@ fn faulty_skills_are_told() {
         venvs,
         [&json!(false), &Value::Null, &Value::Null, &Value::Null]
     );
-    let run = test.again().args(["doctor", "--skills", "none"]).run();
-    run.success()
-        .stdout_has("none does not exist\n         fix: name a folder of skills");
-    let args = ["doctor", "--skills", "skills", "--skills", "none"];
-    let run = test.again().args(args).run().success();
+    for folders in [
+        &["--skills", "none"][..],
+        &["--skills", "skills", "--skills", "none"],
+    ] {
+        let run = test.again().args(["doctor"]).args(folders).run();
+        run.status(78)
+            .stdout_has("failure  skills: failed to read the configuration: ")
+            .stdout_has(
+                "none does not exist\n         fix: make the folder, or name another one with ",
+            );
+    }
+    let test = test.env("SKILLS_FOLDER_PATH", "skills:none");
+    let run = test.again().args(["doctor"]).run().success();
     run.stdout_has(
-        "none does not exist\n         fix: make the folder, or name another one with --skills\n",
+        "none does not exist\n         fix: make the folder, or name another one in SKILLS_FOLDER_PATH\n",
     );
     server.finish();
 }
@@ -997,10 +1005,11 @@ fn a_signal_ends_every_phase_at_once() {
             let stop = |args: &[&str], requests| {
                 let running = test(&server).args(args).spawn();
                 server.wait_for_requests(requests);
-                let start = std::time::Instant::now();
+                let start = Stopwatch::start();
                 running.signal(signal);
                 let run = running.wait().status(-signal);
-                assert!(start.elapsed() < seconds(0.5), "{:?}", start.elapsed());
+                let took = start.elapsed_within(seconds(0.5));
+                assert!(took <= seconds(0.5), "{took:?}");
                 run.stderr_is_empty()
             };
             let left = NAMES.len() - made;

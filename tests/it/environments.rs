@@ -122,7 +122,7 @@ fn all_work_in(name: &str, test: &Test, line: Line) {
 
     let facts = test.read("facts.md");
     assert!(
-        facts.contains(&format!("] {FACT} <!-- source: one -->\n")),
+        facts.contains(&format!("] {FACT} <!-- ")) && facts.contains(", source: one -->\n"),
         "{name}: {facts}"
     );
     let session = whole_lines(&test.read("sessions/one.jsonl"));
@@ -156,7 +156,7 @@ fn nothing_is_left(name: &str, test: &Test) {
     let count = fs::read_dir(test.path("tmp")).unwrap().count();
     assert_eq!(count, 0, "{name}: temporary folders");
     assert!(
-        wait_until(seconds(2.0), || test.processes().is_empty()),
+        wait_until(seconds(10.0), || test.processes().is_empty()),
         "{name}: processes"
     );
 }
@@ -453,6 +453,19 @@ fn on_a_read_only_file_system() {
     run.stdout_has("no temporary folder (set TMPDIR): Read-only file system");
 }
 
+const WITHOUT_PROC: &str = "umount -l /proc";
+
+/// Whether this machine can have a sandbox.
+fn confines(test: &Test) -> bool {
+    let test = test.again().env_unset("LLM_API_BASE_URL");
+    let run = test.args(["doctor"]).run();
+    let can = run.stdout.contains("SCRIPT_SANDBOX=on is possible here");
+    if !can {
+        skipped("no sandbox on this machine");
+    }
+    can
+}
+
 /// A folder of the system that is not there costs what depends on it.
 #[test]
 fn without_what_a_system_has() {
@@ -461,7 +474,7 @@ fn without_what_a_system_has() {
     }
     for mounts in [
         "mount -t tmpfs none /dev",
-        "umount -l /proc",
+        WITHOUT_PROC,
         "mount -t tmpfs none /etc",
         "mount -t tmpfs none /run; mount -t tmpfs none /sys; mount -t tmpfs none /var",
         "mount -t tmpfs none /dev; umount -l /proc; mount -t tmpfs none /etc",
@@ -485,6 +498,15 @@ fn without_what_a_system_has() {
             .stdout_has("42")
             .stdout_has("remembered");
         whole_lines(&test.read("sessions/one.jsonl"));
+        if mounts == WITHOUT_PROC && confines(&test) {
+            run(&["--sandbox", "all"], "").success().stdout_has("42");
+            let doctor = test.again().env_unset("LLM_API_BASE_URL");
+            let doctor = doctor.shell(&mounted(mounts));
+            let doctor = doctor.args(["--sandbox", "doctor"]).run();
+            doctor
+                .stdout_has("sandbox: on: Landlock")
+                .stdout_has("; Python starts in it");
+        }
         nothing_is_left(mounts, &test);
         // What std would abort for where there is no /dev/null.
         run(&["hi"], "<&-").success().stdout("answer to hi\n");

@@ -14,6 +14,8 @@
 
 mod ask;
 mod canary;
+mod certificates;
+mod changes;
 mod chat;
 mod check;
 mod config;
@@ -32,7 +34,10 @@ mod faults;
 mod generate;
 mod harness;
 mod images;
+mod imports;
+mod installed;
 mod interrupts;
+mod invisible;
 mod invocation;
 mod log;
 mod many;
@@ -41,6 +46,7 @@ mod mcp;
 mod memory;
 mod network;
 mod network_settings;
+mod no_skill;
 mod office;
 mod output;
 mod paths;

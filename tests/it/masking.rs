@@ -3,7 +3,7 @@
 
 use serde_json::json;
 
-use crate::harness::{CANARY, Outcome, Reply, Server, Test, seconds};
+use crate::harness::{CANARY, Outcome, Reply, Server, Test, event, last_event, seconds};
 
 const SKILL: &str = "# A skill";
 
@@ -264,6 +264,101 @@ fn a_secret_is_masked_however_it_is_written() {
         .env("LLM_EXTRA_HEADERS", headers.to_string())
         .run();
     run.stderr_has("My Canaries");
+}
+
+/// A script that finds the key writes it in every way that others read.
+#[test]
+fn a_key_in_base64_or_with_escapes_is_masked() {
+    let ways = [
+        "base64.b64encode(k.encode()).decode()",
+        "base64.b64encode(b'a:' + k.encode() + b'@h').decode()",
+        "base64.b64encode(b'me:' + k.encode()).decode()",
+        "base64.b64encode(b'user:' + k.encode() + b'!').decode().rstrip('=')",
+        "base64.urlsafe_b64encode(b'\\xff\\xfe\\xff' + k.encode() + b'\\xff\\xff').decode()",
+        "base64.encodebytes(b'x' * 41 + k.encode() + b'y' * 100).decode()",
+        "json.dumps(base64.encodebytes(b'x' * 47 + k.encode() + b'y' * 9).decode())",
+        "''.join('\\\\u%04x' % ord(c) for c in k)",
+        "json.dumps(''.join('\\\\u%04X' % ord(c) for c in k))",
+        "''.join('\\\\x%02x' % ord(c) for c in k)",
+        "''.join('\\\\x%02X' % ord(c) if n % 2 else c for n, c in enumerate(k))",
+        "''.join('\\\\u%04x' % ord(c) if n % 3 else c for n, c in enumerate(k))",
+        "''.join('%%%02x' % ord(c) for c in k)",
+    ];
+    for way in ways {
+        for padding in [0, HALF - 30] {
+            let script = format!(
+                "import base64, json\n{}\nprint('x' * {padding} + '<' + {way} + '>' + ' ' * 3 * {padding})",
+                key_in_python()
+            );
+            let call = json!({"skill_name": "s", "script": script}).to_string();
+            let run = Test::new()
+                .skill("s", SKILL)
+                .env("LLM_API_KEY", CANARY)
+                .args(["tool", "run_python_script", &call])
+                .run()
+                .success();
+            let stdout = run.stdout_json()["stdout"].as_str().unwrap().to_owned();
+            run.demand(padding > 0 || stdout.contains("[secret]"), way);
+            let text = stdout.replace('\n', "").replace("\\n", "");
+            // The middle of the key, at each place in a group of base64.
+            let middle = &CANARY[3..CANARY.len() - 3];
+            for place in 0..3 {
+                let written = base64(&[&b"..."[..place], middle.as_bytes()].concat());
+                let sure = &written[2 + place..written.len() - 4];
+                run.demand(!text.contains(sure), way);
+            }
+            for escaped in ["\\u00", "\\x", "%6"] {
+                run.demand(!text.contains(escaped), way);
+            }
+        }
+    }
+}
+
+fn base64(bytes: &[u8]) -> String {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let groups = bytes.chunks(3).map(|group| {
+        let all = group
+            .iter()
+            .fold(0, |all, byte| all << 8 | u32::from(*byte))
+            << (8 * (3 - group.len()));
+        let letter = |at: u32| char::from(LETTERS[(all >> (18 - 6 * at) & 63) as usize]);
+        (0..4).map(letter).collect::<String>()
+    });
+    groups.collect()
+}
+
+/// A model's answer comes in pieces, the key in base64 among them.
+#[test]
+fn a_streamed_answer_shows_no_key_in_base64() {
+    let text = format!(
+        "It is <{}> or {}.",
+        base64(format!("me:{CANARY}").as_bytes()),
+        "so"
+    );
+    let pieces = text.as_bytes().chunks(3);
+    let mut events: Vec<String> = pieces
+        .map(|piece| event(&json!({"content": String::from_utf8_lossy(piece)})))
+        .collect();
+    events.push(last_event("stop"));
+    let server = Server::start([Reply::sse(events)]);
+    let run = Test::new()
+        .endpoint(&server)
+        .args(["-n", "-o", "jsonl", "hi"])
+        .run()
+        .success()
+        .stdout_has("[secret]");
+    let shown: String = run
+        .stdout
+        .lines()
+        .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
+        .filter_map(|record| record["delta"].as_str().map(str::to_owned))
+        .collect();
+    let sure = base64(&CANARY.as_bytes()[..9]);
+    let within = base64(format!("me:{}", &CANARY[..9]).as_bytes());
+    assert!(
+        !shown.contains(&sure) && !shown.contains(&within[4..12]),
+        "{shown}"
+    );
 }
 
 /// The address's query may hold a key; a server says that it has no such page.

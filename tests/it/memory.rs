@@ -34,6 +34,33 @@ fn today(zone: &str) -> String {
     String::from_utf8(told).unwrap().trim().to_owned()
 }
 
+/// A point in time without the time of day, which has this shape.
+#[track_caller]
+fn without_clock(time: &str) -> &str {
+    let digits = |c: char| if c.is_ascii_digit() { '0' } else { c };
+    let shape: String = time.chars().map(digits).collect();
+    assert!(
+        shape.ends_with("T00:00:00+00:00") || shape.ends_with("T00:00:00-00:00"),
+        "{time}"
+    );
+    &time[..10]
+}
+
+/// A file of facts without the times of day that a program wrote just now.
+fn without_clocks(text: &str) -> String {
+    let mut rest = text.to_string();
+    while let Some(at) = rest
+        .find('T')
+        .filter(|at| rest[at + 1..].starts_with(['0', '1', '2']))
+    {
+        rest.replace_range(at..at + 15, "");
+    }
+    while let Some(at) = rest.find("+00:00, source") {
+        rest.replace_range(at - 8..at + 8, "");
+    }
+    rest
+}
+
 /// R-FACT-1, R-FACT-2.
 #[test]
 fn facts_are_added_listed_and_removed() {
@@ -58,16 +85,18 @@ fn facts_are_added_listed_and_removed() {
         "1\t{date}\tno nuts at all #important\n2\t{date}\tlikes green tea #drinks\n"
     ));
     let all = listed(&test);
+    let created = all[1]["created"].as_str().unwrap();
+    assert_eq!(without_clock(created), date);
     let expected = json!({
         "number": 2, "content": "likes green tea #drinks", "important": false, "tags": ["drinks"],
-        "created": date, "source": "command line", "line": 15,
+        "created": created, "source": "command line", "line": 15,
     });
     assert_eq!(all[1], expected);
     facts(&test, &["add", "likes green tea #drinks"])
         .success()
         .stdout("known already: likes green tea #drinks\n");
     facts(&test, &["add", "likes the green tea #drinks", "--json"]).success().stdout(
-        "{\"known\":false,\"remembered\":\"likes the green tea #drinks\",\"replaced\":\"likes green tea #drinks\"}\n",
+        "{\"known\":false,\"near\":[],\"remembered\":\"likes the green tea #drinks\",\"replaced\":\"likes green tea #drinks\"}\n",
     );
     facts(&test, &["remove", "3"])
         .status(2)
@@ -213,7 +242,7 @@ fn a_change_keeps_the_mode_and_clears_what_was_left() {
         .mode("kept/facts.md", 0o640)
         .file("kept/.facts.md.new", "half a fi");
     facts(&test, &["add", "a fact"]).success();
-    let text = test.read("kept/facts.md");
+    let text = without_clocks(&test.read("kept/facts.md"));
     let date = today("");
     let changed = FRONT.replace("modified: 2026-01-01", &format!("modified: {date}"));
     assert_eq!(
@@ -319,6 +348,226 @@ fn a_newer_version_keeps_the_day_of_the_old_one() {
         test.read("kept/facts.md")
             .ends_with(&format!("## Recent\n{new}\n"))
     );
+}
+
+fn remember(test: &Test, content: &str, replaces: &str) -> Outcome {
+    let arguments = json!({"content": content, "replaces": replaces}).to_string();
+    test.again()
+        .args(["tool", "remember_fact", &arguments])
+        .run()
+}
+
+fn told(test: &Test) -> Vec<String> {
+    let all = listed(test);
+    let text = |fact: &Value| fact["content"].as_str().unwrap().to_owned();
+    all.iter().map(text).collect()
+}
+
+/// Another fact takes the place of the one that is named; what is near and stays
+/// is told, also without `replaces`.
+#[test]
+fn a_fact_takes_the_place_of_the_one_that_is_named() {
+    const OLD: &str = "\
+## Important
+- the key is in room 4 #important <!-- 2020-01-01, source: old -->
+## Recent
+- [2020-02-03] User lives in Paris <!-- source: old -->
+- [2020-02-03] server A is in the cellar <!-- source: old -->
+- [2020-02-03] server B is in the cellar <!-- source: old -->
+- [ ] water the old plants
+";
+    let test = memory().file("kept/facts.md", format!("{FRONT}{OLD}"));
+    // Blanks and case aside, with the date in front as the prompt has it.
+    let run = remember(
+        &test,
+        "user moved to Berlin",
+        "- [2020-02-03]  user LIVES in\nParis",
+    );
+    let expected = json!({"remembered": "user moved to Berlin", "replaced": "User lives in Paris"});
+    assert_eq!(run.success().stdout_json(), expected);
+    let fact = &listed(&test)[1];
+    assert_eq!(fact["content"], "user moved to Berlin");
+    // It is another fact, and as old as it is.
+    assert_eq!(without_clock(fact["created"].as_str().unwrap()), today(""));
+    // A version of it names a fact, too, and what was important stays so.
+    let run = remember(&test, "the safe is open", "The key is in the room 4.");
+    let run = run.success().stdout_json();
+    assert_eq!(run["replaced"], "the key is in room 4 #important");
+    assert_eq!(told(&test)[0], "the safe is open #important");
+    // Both stay, and the near ones are named.
+    let run = remember(&test, "server C is in the cellar", "").success();
+    let near = json!(["server B is in the cellar", "server A is in the cellar"]);
+    assert_eq!(run.stdout_json()["near"], near);
+    facts(&test, &["add", "server D is in the cellar"])
+        .success()
+        .stdout_has("\nnear it, and still there: server C is in the cellar\n");
+    // What is known already may still take the place of another.
+    let run = remember(
+        &test,
+        "server D is in the cellar",
+        "server C is in the cellar",
+    );
+    assert_eq!(
+        run.success().stdout_json()["replaced"],
+        "server C is in the cellar"
+    );
+    let left = [
+        "the safe is open #important",
+        "user moved to Berlin",
+        "server A is in the cellar",
+        "server B is in the cellar",
+        "[ ] water the old plants",
+        "server D is in the cellar",
+    ];
+    assert_eq!(told(&test), left);
+
+    // Nothing is written where no fact, several, or a person's own form is named.
+    let before = test.read("kept/facts.md");
+    let table = [
+        (
+            "server E is in the cellar",
+            "there is no such fact",
+            "`server D is in the cellar`, `",
+        ),
+        (
+            "the moon is made of cheese",
+            "there is no such fact",
+            "leave `replaces` out",
+        ),
+        (
+            "[ ] water the old plants",
+            "a form of their own, in line",
+            "ask the user",
+        ),
+    ];
+    for (replaces, cause, hint) in table {
+        let run = remember(&test, "a fact of another kind", replaces).status(1);
+        let error = run.stdout_json()["error"].as_str().unwrap().to_owned();
+        assert!(error.contains(cause) && error.contains(hint), "{error}");
+        assert_eq!(test.read("kept/facts.md"), before, "{replaces}");
+    }
+    facts(&test, &["add", "the cat sleeps on the warm roof"]).success();
+    let two = "- [2020-02-03] the cat sleeps on the cold roof <!-- source: old -->\n";
+    let text = test.read("kept/facts.md") + two;
+    let test = memory().file("kept/facts.md", text);
+    let run = remember(&test, "no cat at all", "the cat sleeps on the roof").status(1);
+    let error = run.stdout_json()["error"].as_str().unwrap().to_owned();
+    assert!(error.contains("several facts are near it"), "{error}");
+    assert!(
+        error.contains("warm roof`") && error.contains("cold roof`"),
+        "{error}"
+    );
+}
+
+/// R-FACT-2: the time, where the user is. Old files have only the date.
+#[test]
+fn each_fact_has_its_time() {
+    let old = "- [2020-02-03] the user likes tea with milk <!-- source: old -->\n";
+    let front = FRONT.replace(
+        "modified: 2026-01-01",
+        "modified: 2026-01-01 10:20:30 # mine",
+    );
+    let test = memory().file("kept/facts.md", format!("{front}## Recent\n{old}"));
+    for (zone, offset) in [("XXX-5:30", "+05:30"), ("YYY3", "-03:00")] {
+        let run = test
+            .again()
+            .env("TZ", zone)
+            .args(["facts", "add", &format!("a fact of {zone}")]);
+        run.run().success();
+        let all = listed(&test);
+        let created = all.last().unwrap()["created"].as_str().unwrap();
+        without_clock(&created.replace(offset, "+00:00"));
+        assert!(
+            created.starts_with(&today(zone)) && created.ends_with(offset),
+            "{created}"
+        );
+        let text = test.read("kept/facts.md");
+        assert!(
+            text.contains(&format!("\nmodified: {created} # mine\n")),
+            "{text}"
+        );
+    }
+    let all = listed(&test);
+    assert_eq!(all[0]["created"], "2020-02-03");
+    // A date that a person changes counts, with the time of day.
+    let text = test
+        .read("kept/facts.md")
+        .replace(&format!("- [{}]", today("YYY3")), "- [2021-12-31]");
+    let test = memory().file("kept/facts.md", text);
+    let created = listed(&test).last().unwrap()["created"].clone();
+    assert!(
+        created.as_str().unwrap().starts_with("2021-12-31T"),
+        "{created}"
+    );
+    let server = Server::start([]);
+    let system = test
+        .endpoint(&server)
+        .args(["--dry-run", "hi"])
+        .run()
+        .success()
+        .stdout;
+    assert!(system.contains("newest first"), "{system}");
+}
+
+/// However it is written, the tag is shown once.
+#[test]
+fn the_tag_of_important_facts_is_shown_once() {
+    let table = [
+        "no nuts #Important",
+        "no milk #important.",
+        "no #important eggs #important",
+    ];
+    let test = memory();
+    for text in table {
+        let arguments = json!({"content": text, "important": true}).to_string();
+        test.again()
+            .args(["tool", "remember_fact", &arguments])
+            .run()
+            .success();
+    }
+    let run = facts(&test, &["list"]).success();
+    let lines: Vec<&str> = run.stdout.lines().collect();
+    assert_eq!(lines.len(), table.len());
+    for line in lines {
+        let line = line.to_lowercase();
+        assert_eq!(line.matches("#important").count(), 1, "{line}");
+    }
+}
+
+/// The superuser would take the file from its owner.
+#[test]
+fn another_users_file_is_not_written() {
+    let date = today("");
+    let note = format!("notes/{date}.md");
+    let text = format!("{FRONT}## Recent\n- a fact\n");
+    let test = memory()
+        .env("NOTES_FOLDER_PATH", "notes")
+        .file("kept/facts.md", &text)
+        .file(&note, "mine\n");
+    for file in ["kept/facts.md", &note] {
+        // Only the superuser can give files away.
+        if std::os::unix::fs::chown(test.path(file), Some(65534), None).is_err() {
+            return;
+        }
+    }
+    for words in [&["add", "one more"][..], &["remove", "1"]] {
+        facts(&test, words).status(1).stderr_has(
+            "it belongs to another user\nhint: run the program as its owner, or set MEMORY_PATH",
+        );
+    }
+    remember(&test, "one more", "")
+        .status(1)
+        .stdout_has("it belongs to another user");
+    let run = test
+        .again()
+        .args(["tool", "write_daily_note", r#"{"activity":"x"}"#])
+        .run();
+    run.status(1).stdout_has("it belongs to another user");
+    assert_eq!(
+        (test.read("kept/facts.md"), test.read(&note)),
+        (text, "mine\n".into())
+    );
+    assert_eq!(listed(&test).len(), 1, "it can be read");
 }
 
 /// A person appends with no lock, as `echo >>` does, while two others write.

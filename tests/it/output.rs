@@ -4,7 +4,8 @@
 use serde_json::{Value, json};
 
 use crate::harness::{
-    CANARY, MODEL, Outcome, Reply, Running, Server, Test, event, last_event, seconds, wait_until,
+    CANARY, MODEL, Outcome, Reply, Running, Server, Stopwatch, Test, event, last_event, seconds,
+    wait_until,
 };
 
 const SKILL: &str = "---\nname: s\ndescription: d\n---\n";
@@ -369,7 +370,10 @@ fn a_configuration_that_fails_has_its_result_too() {
     let test = test.again().args(["-o", "jsonl", "--env-file", "no", "hi"]);
     failed(&test.run().status(78), "config");
     failed(
-        &Test::new().args(["demo", "-o", "jsonl"]).run().status(78),
+        &Test::new()
+            .args(["--skills", "skills", "demo", "-o", "jsonl"])
+            .run()
+            .status(78),
         "config",
     );
     server.finish();
@@ -549,10 +553,13 @@ fn a_reader_that_does_not_read_holds_no_deadline_up() {
         let test = Test::new().endpoint(&server).stdin_null();
         let run = format!("skills-runner -o {format} --timeout 1 go");
         let line = format!("{{ {run}; echo $? >status; }} | {{ sleep 3; cat >/dev/null; }}");
-        let start = std::time::Instant::now();
+        let start = Stopwatch::start();
         let run = test.again().shell(&line).run().success();
         run.stderr_has("the time for the whole run (--timeout) is over");
-        assert!(start.elapsed() < seconds(6.0), "{format}");
+        assert!(
+            start.elapsed_within(seconds(6.0)) <= seconds(6.0),
+            "{format}"
+        );
         assert_eq!(test.read("status"), "3\n", "{format}");
         server.finish();
     }
@@ -820,4 +827,28 @@ fn the_demo_as_records() {
         (&result["steps"], &result["tool_calls"]),
         (&json!(5), &json!(8))
     );
+}
+
+/// With `-v`: masked before it is cut, and nothing in it commands a terminal.
+#[test]
+fn the_beginning_of_a_result_is_shown_to_who_wants_to_know() {
+    let long = "x".repeat(150);
+    let file = format!("first \u{1b}[2J\n\n{long} {CANARY} and more\nthird\nfourth\nfifth\n");
+    let call = json!({"skill_name": "s", "file_path": "a.txt"});
+    let server = Server::always(move |request| match request.messages().len() {
+        2 => Reply::call("read_file_in_skill", &call),
+        _ => Reply::text("done"),
+    });
+    let test = Test::new()
+        .skill("s", "---\nname: s\ndescription: d\n---\n")
+        .file("skills/s/a.txt", file)
+        .endpoint(&server);
+    let run = test.again().args(["-v", "go"]).run().success();
+    run.stderr_has(&format!(
+        "\n\u{b7} first \u{fffd}[2J\n\u{b7} {long} [secret] and more\n\u{b7} third\n\u{b7} \u{2026} "
+    ))
+    .stderr_lacks("fourth");
+    let run = test.again().args(["go"]).run().success();
+    run.stderr_lacks("third");
+    server.finish();
 }

@@ -5,7 +5,7 @@
 //! whatever a stranger's skill holds.
 
 use std::ffi::{CStr, CString};
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 use crate::harness::{
     OPENAT2, Outcome, Reply, Server, Test, seconds, skipped, wait_until, without,
 };
+use crate::installed::copy_program;
 
 /// What lies outside. It is text and Python, so that reading and running show it.
 pub(super) const OUTSIDE: &str = "print('canary-41b7e6 is outside')\n";
@@ -738,10 +739,7 @@ fn documents_that_are_none_are_refused() {
     let others = [
         ("other-case", LEADS_OUT),
         ("folder", "a folder, not a file"),
-        (
-            "nothing",
-            "has no SKILL.md; read_file_in_skill with file_path \".\" lists",
-        ),
+        ("nothing", "has no SKILL.md"),
         ("a-fifo", FIFO),
         ("a-socket", SOCKET),
     ];
@@ -790,14 +788,9 @@ fn documents_that_are_none_are_refused() {
     let list = call(&test, LIST, "{}").success().stdout_json();
     let listed = described(&list);
     for (skill, why) in unusable {
-        // A list says in few words what is missing.
-        let why = why.replace(
-            "has no SKILL.md; read_file_in_skill with file_path \".\" lists",
-            "has no SKILL.md",
-        );
         let (_, description) = listed.iter().find(|(name, _)| *name == skill).unwrap();
         assert!(
-            description.starts_with("(not usable: ") && description.contains(&why),
+            description.starts_with("(not usable: ") && description.contains(why),
             "{skill}: {description}"
         );
     }
@@ -874,7 +867,7 @@ pub(super) fn as_an_ordinary_user(test: &Test) -> &'static str {
     if user != b"0\n" {
         return PLAIN;
     }
-    fs::copy(env!("CARGO_BIN_EXE_skills-runner"), test.path("program")).unwrap();
+    copy_program(&test.path("program"));
     "exec setpriv --reuid 65534 --regid 65534 --clear-groups ./program \"$@\""
 }
 
@@ -1446,10 +1439,6 @@ fn folders_without_skills_are_told_so() {
         ("empty", "the skills folder is empty"),
         ("only-files", "the skills folder is empty"),
         ("only-hidden", "the skills folder is empty"),
-        ("absent", "/absent does not exist"),
-        ("file", "/file cannot be read"),
-        ("fifo", "/fifo cannot be read"),
-        ("loop", "/loop cannot be read"),
     ] {
         let run = test.again().args(["--skills", folder, "tool", LIST]).run();
         let run = run.success().took_at_most(seconds(1.0));
@@ -1462,6 +1451,15 @@ fn folders_without_skills_are_told_so() {
         let run = test.again().args(["--skills", folder, "tool", GET]);
         let run = run.args([of("x", "").to_string()]).run().status(1);
         run.demand(error_of(&run.stdout).is_some(), "no error is told");
+    }
+    for (folder, due) in [
+        ("absent", "/absent does not exist"),
+        ("file", "/file cannot be read"),
+        ("fifo", "/fifo cannot be read"),
+        ("loop", "/loop cannot be read"),
+    ] {
+        let run = test.again().args(["--skills", folder, "tool", LIST]).run();
+        run.status(78).took_at_most(seconds(1.0)).stderr_has(due);
     }
 }
 

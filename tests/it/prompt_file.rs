@@ -243,7 +243,9 @@ fn facts_stand_where_the_file_says() {
         .env("MEMORY_PATH", "facts.md");
     let told = "- Likes {{SKILLS}} #important\n- [2026-01-02] Moved.";
     let ask = |test: Test| system(&test.args(["--dry-run", "hi"]).run().success());
-    let appended = format!("\n\nWhat you remember of earlier conversations:\n{told}\n");
+    let appended = format!(
+        "\n\nWhat you remember of earlier conversations (important facts first, each part newest first):\n{told}\n"
+    );
 
     let with = ask(test.again().env(SETTING, "with.md"));
     let start = format!("Know:\n{told}\nThat is all.\n\nPaths");

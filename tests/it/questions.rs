@@ -156,6 +156,7 @@ fn a_setup_is_not_confined() {
         .status(2)
         .stderr_has("--sandbox does not go with `skills setup`");
     assert!(!test.exists("skills/s/venv"));
+    let test = test.skill("s", "# S\n");
     let test = test.file("skills/s/a.py", "import json\n");
     let set = test.env("SCRIPT_SANDBOX", "on");
     set.args(["skills", "setup", "s"]).run().success();

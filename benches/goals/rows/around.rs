@@ -80,7 +80,7 @@ pub fn binary(world: &mut World) -> Result<Vec<Line>, String> {
         crates(),
     );
     Ok(vec![
-        size.at_most(3.0 * MEBIBYTE),
+        size.at_most(4.0 * MEBIBYTE),
         crates.at_most(60.0),
         Line::new("binary", "an answer in an empty chroot", Unit::Works, works),
     ])

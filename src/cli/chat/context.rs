@@ -26,6 +26,9 @@ impl Chat<'_> {
             Ok(Summary::NoShorter) => {
                 output.note("nothing was summarized: a summary would be no shorter");
             }
+            Ok(Summary::NotWritten) => {
+                output.note("nothing was summarized: the model wrote no summary");
+            }
             Err(error) => match error.kind() {
                 Kind::Interrupted(signal) if self.goes_on(signal) => {
                     self.run.patience.interrupt.take();
@@ -33,8 +36,14 @@ impl Chat<'_> {
                 }
                 // What is read next sees the signal too, and ends.
                 Kind::Interrupted(_) => {}
-                _ if self.is_terminal => output.error(&error),
-                _ => self.fail(error, output),
+                _ => {
+                    if self.is_terminal {
+                        output.error(&error);
+                    } else {
+                        self.fail(error, output);
+                    }
+                    output.note("nothing was summarized: the conversation is as it was");
+                }
             },
         }
     }

@@ -69,7 +69,7 @@ impl Chat<'_> {
     fn add_fact(&self, text: &str) -> Result<Vec<String>> {
         let memory = self.run.memory().ok_or_else(unset)?;
         let text = self.run.config.secrets.mask(text);
-        Ok(told(&memory.add(&text, false, &self.run.source)?))
+        Ok(told(&memory.add(&text, false, None, &self.run.source)?))
     }
 
     fn remove_fact(&self, number: usize) -> Result<Vec<String>> {

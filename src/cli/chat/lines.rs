@@ -2,15 +2,20 @@
 //! pasted at once, a line with those it goes on in, or a block between `"""`.
 //!
 //! The terminal edits and hands out whole lines, and what comes right behind a
-//! line was pasted, not typed.
+//! line was pasted, not typed. What is typed while a turn runs is collected
+//! meanwhile ([`Interrupt::collect_from`]), each message as it came.
 
 use std::collections::VecDeque;
+use std::os::fd::AsFd;
 
 use crate::cli::chat::commands;
 use crate::limits;
+use crate::text::{self, counted, printable};
 use crate::world::input::{self, Input, ReadError, Source};
 use crate::world::output::Output;
 use crate::world::patience::Patience;
+use crate::world::signal::Interrupt;
+use crate::world::typing::Typed;
 
 const PROMPT: &str = "> ";
 /// Stands where a message goes on.
@@ -39,6 +44,7 @@ pub enum Said {
 #[derive(Debug)]
 pub struct Lines {
     input: Input,
+    interrupt: Interrupt,
     /// Lines that were read with others and are not said yet.
     ahead: VecDeque<String>,
     /// A message has been begun, and goes on.
@@ -55,9 +61,13 @@ enum Progress {
 
 impl Lines {
     /// Nothing has been read yet.
-    pub fn new(input: Input) -> Lines {
+    pub fn new(input: Input, interrupt: Interrupt) -> Lines {
+        if input.source() == Source::Terminal {
+            interrupt.collect_from(input.as_fd());
+        }
         Lines {
             input,
+            interrupt,
             ahead: VecDeque::new(),
             is_begun: false,
             at_end: false,
@@ -83,8 +93,7 @@ impl Lines {
             if self.at_end {
                 return Ok(Said::End);
             }
-            output.prompt(PROMPT);
-            let lines = match self.pasted(patience)? {
+            let lines = match self.prompted(PROMPT, patience, output)? {
                 Ok(lines) => lines,
                 Err(said) => return Ok(said),
             };
@@ -112,9 +121,15 @@ impl Lines {
     /// several lines.
     pub fn forget(&mut self) -> bool {
         self.input.discard_line();
+        self.interrupt.forget_typed();
         self.ahead.clear();
         self.at_end = false;
         std::mem::take(&mut self.is_begun)
+    }
+
+    /// Stops reading what is typed: the next reader of the terminal gets it.
+    pub fn close(&self) {
+        self.interrupt.collect(false);
     }
 
     /// The message that begins with these lines.
@@ -140,8 +155,7 @@ impl Lines {
             let more = if self.at_end {
                 Ok(Vec::new())
             } else {
-                output.prompt(MORE);
-                self.pasted(patience)?
+                self.prompted(MORE, patience, output)?
             };
             let is_closed = |last: &String| is_block && last.trim_end().ends_with(FENCE);
             let (closes, said) = match more {
@@ -156,16 +170,66 @@ impl Lines {
                 }
             };
             if said.is_some() || closes {
-                self.forget();
+                self.input.discard_line();
+                (self.is_begun, self.at_end) = (false, false);
                 return Ok(said.unwrap_or_else(|| block(&lines)));
             }
         }
     }
 
+    /// What was typed meanwhile, behind the prompt, or what is typed now.
+    fn prompted(
+        &mut self,
+        prompt: &str,
+        patience: &Patience,
+        output: &mut Output,
+    ) -> Result<Result<Vec<String>, Said>, ReadError> {
+        let was_begun = self.is_begun;
+        let (mut is_whole, mut is_over) = (false, false);
+        // Before the prompt is there: what is typed at it counts.
+        self.interrupt.collect(false);
+        let is_kept = self.input.keep_typing(true);
+        match self.interrupt.typed() {
+            None => output.prompt(prompt),
+            Some(Typed::End) => {
+                output.prompt(prompt);
+                is_over = true;
+            }
+            Some(Typed::Begun(bytes)) => {
+                output.prompt(prompt);
+                self.input.push(&bytes);
+                self.is_begun = true;
+            }
+            Some(Typed::Whole(bytes)) => {
+                output.prompt(&format!("{prompt}{}\n", shown(&bytes)));
+                self.input.push(&bytes);
+                is_whole = true;
+            }
+        }
+        let lines = if is_over {
+            Ok(Ok(Vec::new()))
+        } else {
+            self.pasted(is_whole, patience)
+        };
+        match &lines {
+            Ok(_) => self.is_begun = was_begun,
+            Err(_) => self.is_begun |= self.input.forget_typing(),
+        }
+        if is_kept {
+            self.input.keep_typing(false);
+        }
+        self.interrupt.collect(true);
+        lines
+    }
+
     /// The lines that come at once: none at the end. In their place what is
     /// wrong with them. The last one goes on until Enter is pressed, as a text is
-    /// mostly copied without its last line's end.
-    fn pasted(&mut self, patience: &Patience) -> Result<Result<Vec<String>, Said>, ReadError> {
+    /// mostly copied without its last line's end. `is_whole`: they were read.
+    fn pasted(
+        &mut self,
+        is_whole: bool,
+        patience: &Patience,
+    ) -> Result<Result<Vec<String>, Said>, ReadError> {
         let mut lines = Vec::new();
         let mut bytes = 0;
         let mut pause = limits::PASTE_BEGINS;
@@ -173,6 +237,7 @@ impl Lines {
         loop {
             match self.input.read_line(limits::CHAT_LINE_BYTES, patience)? {
                 input::Line::Text(line) => {
+                    self.is_begun = true;
                     is_cut |= line.len() >= limits::TERMINAL_LINE_BYTES;
                     bytes += line.len() + 1;
                     if bytes <= limits::CHAT_LINE_BYTES {
@@ -184,6 +249,9 @@ impl Lines {
                     self.at_end = !lines.is_empty();
                     break;
                 }
+            }
+            if is_whole && self.input.is_drained() {
+                break;
             }
             if !self.input.has_more(pause, patience)? {
                 self.input.hand_over_line();
@@ -198,6 +266,18 @@ impl Lines {
             0..=limits::CHAT_LINE_BYTES => Ok(lines),
             _ => Err(Said::TooLong),
         })
+    }
+}
+
+/// Lines that were typed while something else was shown, in one for a person.
+fn shown(bytes: &[u8]) -> String {
+    let said = String::from_utf8_lossy(bytes);
+    let mut lines = said.trim().lines();
+    let first = text::one_line(lines.next().unwrap_or_default(), limits::SUMMARY_CHARS);
+    let first = printable(&first);
+    match lines.count() {
+        0 => first.into_owned(),
+        more => format!("{first} … {}", counted(more, "more line")),
     }
 }
 

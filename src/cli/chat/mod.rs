@@ -101,8 +101,8 @@ struct Chat<'c> {
 /// Holds a conversation until its end.
 pub fn run(typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
     let io_error = |error| Error::new(Kind::Io, format!("failed to read standard input: {error}"));
-    let mut lines = Lines::new(Input::open().map_err(io_error)?);
-    let mut run = Run::new(typed, start, Needs::Endpoint, output)?;
+    let mut lines = Lines::new(Input::open().map_err(io_error)?, start.interrupt.clone());
+    let mut run = Run::with_skills(typed, start, Needs::Endpoint, output)?;
     let first = ask::words(&run.typed.words)?;
     let model = ask::model(&run)?;
     output.name_model(model.name());
@@ -136,6 +136,7 @@ pub fn run(typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
     State::Initializing.tell(output);
     chat.check_diary(output);
     let ended = chat.hold(&first, &mut lines, output);
+    lines.close();
     State::Terminating.tell(output);
     chat.keep_diary(output);
     State::Closed.tell(output);
@@ -178,6 +179,7 @@ impl Chat<'_> {
                     self.run.patience.interrupt.take();
                     output.end_prompt();
                     if lines.forget() {
+                        warned = false;
                         output.note("what was begun is forgotten");
                     } else if std::mem::replace(&mut warned, true) {
                         return Ok(());

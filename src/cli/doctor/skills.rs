@@ -15,7 +15,7 @@ use crate::text::{self, quoted};
 
 /// Whether the skill's own environment works; `None`: it has none.
 pub fn venv(run: &Run, skill: &Summary) -> Option<std::result::Result<(), String>> {
-    let skill = run.skills.find(&skill.name).ok()?;
+    let skill = run.skills.find_any(&skill.name).ok()?;
     venv::of_skill(&skill.path)?;
     Some(Interpreter::of(&skill, &run.config.scripts).map(drop))
 }
@@ -52,8 +52,13 @@ pub fn skills(run: &Run, catalogue: &Catalogue) -> Check {
         check.add_line(names(&usable));
         check
     };
+    let missing = run.missing_folders();
+    if let Err(error) = &missing {
+        check = Check::failed(NAME, error);
+    }
     let told = usize::from(usable.is_empty());
-    for fault in catalogue.faults.iter().skip(told) {
+    let faults = catalogue.faults.iter().skip(told);
+    for fault in faults.filter(|fault| missing.is_ok() || !run.has_reported(fault)) {
         let fix = if run.typed.skills.is_empty() {
             "make the folder, or name another one in SKILLS_FOLDER_PATH"
         } else {
@@ -183,13 +188,11 @@ fn refused(run: &Run, skill: &Summary) -> Option<(String, String)> {
 
 /// What makes a skill usable: the linter knows it where it knows the cause.
 fn remedy_of_unusable(run: &Run, skill: &Summary) -> String {
-    const CAUSES: [&str; 4] = [
-        "no-document",
-        "unreadable-document",
-        "link-outside",
-        "broken-link",
-    ];
-    let opened = run.skills.find(&skill.name);
+    const CAUSES: [&str; 3] = ["unreadable-document", "link-outside", "broken-link"];
+    if let Some(problem) = &skill.no_skill {
+        return problem.fix.clone().unwrap_or_default();
+    }
+    let opened = run.skills.find_any(&skill.name);
     let problems = opened.map(|skill| check::check(&skill)).unwrap_or_default();
     let is_cause = |problem: &&Problem| {
         let name = problem.file.to_str().unwrap_or_default();

@@ -148,9 +148,16 @@ impl Chosen {
 
     /// The skill that was named.
     fn add_one(&mut self, place: &Place) -> Result<()> {
-        let name = place.skill()?.name;
         let catalogue = place.skills.catalogue();
-        let summary = catalogue.named(&name).ok_or_else(|| gone(&name))?;
+        let named = place.name.as_deref().and_then(|name| catalogue.named(name));
+        let is_none = |summary: &&Summary| summary.no_skill.is_some();
+        let summary = match named.filter(is_none) {
+            Some(summary) => summary,
+            None => {
+                let name = place.skill()?.name;
+                catalogue.named(&name).ok_or_else(|| gone(&name))?
+            }
+        };
         self.checked
             .push(Checked::open(summary.clone(), &place.skills));
         Ok(())
@@ -159,7 +166,7 @@ impl Chosen {
 
 impl Checked {
     fn open(summary: Summary, skills: &Skills) -> Checked {
-        let (skill, problems) = match skills.find(&summary.name) {
+        let (skill, problems) = match skills.find_any(&summary.name) {
             Ok(skill) => (Some(skill), Vec::new()),
             Err(fault) => (None, vec![unopened(&summary, fault)]),
         };

@@ -36,7 +36,8 @@ pub fn run(run: &Run, is_json: bool, output: &mut Output) -> Result<u8> {
         print_json(&list, output);
         return Ok(0);
     }
-    for fault in &catalogue.faults {
+    let faults = catalogue.faults.iter();
+    for fault in faults.filter(|fault| !run.has_reported(fault)) {
         let fix = match &fault.fix {
             Some(fix) => format!(": {fix}"),
             None => String::new(),

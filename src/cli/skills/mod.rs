@@ -55,7 +55,11 @@ pub fn run(mut typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
             let run = open(typed, start, output)?;
             check::run(&run, names, fix, is_json, output)
         }
-        ("new", [name]) => new::run(&open(typed, start, output)?, name, is_json, output),
+        // It makes the folder where it is missing.
+        ("new", [name]) => {
+            let run = Run::new(typed, start, Needs::Skills, output)?;
+            new::run(&run, name, is_json, output)
+        }
         ("setup", [name, requirements @ ..]) => {
             let run = open(typed, start, output)?;
             setup::run(&run, name, requirements, is_json, output)
@@ -67,7 +71,7 @@ pub fn run(mut typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
 }
 
 fn open(typed: Typed, start: &Start, output: &mut Output) -> Result<Run> {
-    Run::new(typed, start, Needs::Skills, output)
+    Run::with_skills(typed, start, Needs::Skills, output)
 }
 
 fn surplus(word: &str, what: &str) -> Error {
@@ -119,7 +123,7 @@ impl Place {
             Some(skill) if is_document => skill.to_path_buf(),
             _ => path,
         };
-        let path = path.canonicalize().map_err(|error| {
+        let path = real(&path).map_err(|error| {
             let shown = text::one_line(word, limits::SUMMARY_CHARS);
             let cause = Refusal::from(error).for_people();
             Error::new(Kind::Io, format!("failed to open `{shown}`: {cause}")).with_hint(format!(
@@ -133,12 +137,15 @@ impl Place {
         ) {
             (Some(folder), Some(name)) if holds_document(&path) => Ok(Place {
                 list: skills_command("list", &[folder.into()]),
-                skills: Skills::new(vec![folder.to_path_buf()]).named_by_path(),
+                skills: run
+                    .skills
+                    .elsewhere(vec![folder.to_path_buf()])
+                    .named_by_path(),
                 name: Some(name.to_string()),
             }),
             _ => Ok(Place {
                 list: skills_command("list", &[path.clone().into()]),
-                skills: Skills::new(vec![path]).named_by_path(),
+                skills: run.skills.elsewhere(vec![path]).named_by_path(),
                 name: None,
             }),
         }
@@ -147,7 +154,7 @@ impl Place {
     /// The one skill that was named.
     fn skill(&self) -> Result<Skill> {
         match &self.name {
-            Some(name) => self.skills.find(name).map_err(|cause| {
+            Some(name) => self.skills.find_any(name).map_err(|cause| {
                 let catalogue = self.skills.catalogue();
                 let fault = catalogue.named(name).and_then(|skill| skill.fault.as_ref());
                 match fault {
@@ -186,6 +193,23 @@ impl Place {
             format!("`{}` gives all", self.list)
         })
     }
+}
+
+/// Where a folder lies, without links on the way. A skill that is a link itself stays
+/// one: it has its own name, and what holds for links.
+fn real(path: &Path) -> std::io::Result<PathBuf> {
+    let found = path.canonicalize()?;
+    let path: PathBuf = path.components().collect();
+    Ok(match (path.parent(), path.file_name()) {
+        (Some(folder), Some(name)) if path.is_symlink() && !is_hidden(name) => {
+            folder.canonicalize()?.join(name)
+        }
+        _ => found,
+    })
+}
+
+fn is_hidden(name: &OsStr) -> bool {
+    name.as_encoded_bytes().starts_with(b".")
 }
 
 /// What is wrong with the skills folders, where that is why there is no skill.

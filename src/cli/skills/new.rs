@@ -14,13 +14,16 @@ use crate::world::output::Output;
 /// What the document of a new skill is called.
 const DOCUMENT: &str = "SKILL.md";
 
-/// Writes it into the first skills folder, and prints the folder it made.
+/// Writes it into the first skills folder that did not come with the program, and prints the folder it made.
 pub fn run(run: &Run, name: &str, is_json: bool, output: &mut Output) -> Result<u8> {
     if name.contains('/') {
         return Err(no_path(name));
     }
-    let Some(folder) = run.skills.folders().first() else {
-        return Err(usage("there is no skills folder to write to"));
+    let usual = run.folder.join("skills");
+    let folder = match run.skills.writable() {
+        Some(folder) => folder,
+        None if run.names_folders => return Err(usage("there is no skills folder to write to")),
+        None => &usual,
     };
     if let Some(fault) = skeleton::name_fault(name) {
         let shown = text::one_line(name, limits::SUMMARY_CHARS);

@@ -60,8 +60,9 @@ pub struct ProblemView {
 }
 
 /// Rules whose breach leaves a skill without a document.
-const UNUSABLE: [&str; 4] = [
+const UNUSABLE: [&str; 5] = [
     "no-document",
+    "link-above",
     "unreadable-document",
     "unreadable-file",
     "name-not-utf8",
@@ -74,7 +75,7 @@ impl View {
         let mut venv = None;
         let mut python = None;
         let mut is_broken = summary.fault.is_some();
-        let mut problems = match skills.find(&summary.name) {
+        let mut problems = match skills.find_any(&summary.name) {
             Ok(skill) => {
                 let mut problems = check::check(&skill);
                 match skill.document_name() {
@@ -168,9 +169,12 @@ pub fn severity_name(severity: Severity) -> &'static str {
     }
 }
 
-/// What is wrong with a skill whose folder cannot be opened: `told` is what a
-/// model reads.
+/// What is wrong with a skill whose folder cannot be opened, or with a folder that is
+/// no skill: `told` is what a model reads.
 pub fn unopened(summary: &Summary, told: String) -> Problem {
+    if let Some(problem) = &summary.no_skill {
+        return problem.clone();
+    }
     let message = summary.fault.clone().unwrap_or(told);
     Problem {
         file: PathBuf::new(),

@@ -1,10 +1,9 @@
 //! Whose certificates are trusted, and what is wrong with one that is not.
 
-use std::sync::Arc;
-
-use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::CryptoProvider;
+use rustls::client::{verify_server_cert_signed_by_trust_anchor, verify_server_name};
+use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms};
+use rustls::crypto::{verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
@@ -14,36 +13,62 @@ use webpki_roots::TLS_SERVER_ROOTS;
 use crate::config::RootFile;
 use crate::error::Kind;
 use crate::limits;
+use crate::model::http::authority::may_sign;
 use crate::model::http::obstacle::Obstacle;
 use crate::model::http::party::Party;
 use crate::text::one_line;
 use crate::world::net::system_certificates;
 
-/// The usual rules, and one more: a self-signed certificate that stands itself
-/// in the user's file is trusted, as OpenSSL does, although `openssl req -x509`
-/// marks it as an authority's, which webpki refuses of a server.
+/// The usual rules for chains that end at an authority. A certificate that
+/// stands itself in the user's file needs none: it is trusted for its own names,
+/// within its dates. Of a self-signed one that says `CA:TRUE`, as `openssl req
+/// -x509` makes it, webpki refuses even this.
 #[derive(Debug)]
 pub struct Verifier {
-    chains: Arc<WebPkiServerVerifier>,
-    pinned: Vec<CertificateDer<'static>>,
+    trusted: Trusted,
+    algorithms: WebPkiSupportedAlgorithms,
+}
+
+/// The built-in roots, or the certificates of the user's file.
+#[derive(Debug)]
+struct Trusted {
+    /// Certificates that may sign others.
+    authorities: RootCertStore,
+    /// Certificates that a server may show as its own: all of the file.
+    themselves: Vec<CertificateDer<'static>>,
 }
 
 impl Verifier {
     /// Trusts the built-in roots, or instead of them what a file holds.
-    pub fn new(
-        roots: Option<&RootFile>,
-        provider: &Arc<CryptoProvider>,
-    ) -> Result<Verifier, Obstacle> {
-        let (store, pinned) = match roots {
+    pub fn new(roots: Option<&RootFile>, provider: &CryptoProvider) -> Result<Verifier, Obstacle> {
+        let trusted = match roots {
             Some(file) => read_roots(file)?,
-            None => (TLS_SERVER_ROOTS.iter().cloned().collect(), Vec::new()),
+            None => Trusted {
+                authorities: TLS_SERVER_ROOTS.iter().cloned().collect(),
+                themselves: Vec::new(),
+            },
         };
-        WebPkiServerVerifier::builder_with_provider(Arc::new(store), Arc::clone(provider))
-            .build()
-            .map(|chains| Verifier { chains, pinned })
-            .map_err(|error| {
-                Obstacle::lasting(Kind::Config, format!("no roots can be trusted: {error}"))
-            })
+        Ok(Verifier {
+            trusted,
+            algorithms: provider.signature_verification_algorithms,
+        })
+    }
+
+    fn verify_chain(
+        &self,
+        certificate: &ParsedCertificate<'_>,
+        authorities: &RootCertStore,
+        intermediates: &[CertificateDer<'_>],
+        now: UnixTime,
+    ) -> Result<(), rustls::Error> {
+        let algorithms = self.algorithms.all;
+        verify_server_cert_signed_by_trust_anchor(
+            certificate,
+            authorities,
+            intermediates,
+            now,
+            algorithms,
+        )
     }
 }
 
@@ -53,27 +78,23 @@ impl ServerCertVerifier for Verifier {
         end_entity: &CertificateDer<'_>,
         intermediates: &[CertificateDer<'_>],
         server_name: &ServerName<'_>,
-        ocsp_response: &[u8],
+        _ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        let result = self.chains.verify_server_cert(
-            end_entity,
-            intermediates,
-            server_name,
-            ocsp_response,
-            now,
-        );
-        match result {
-            // The dates have been checked before; the name is checked now.
-            Err(rustls::Error::InvalidCertificate(error))
-                if is_authority(&error) && self.pinned.contains(end_entity) =>
-            {
-                let certificate = ParsedCertificate::try_from(end_entity)?;
-                rustls::client::verify_server_name(&certificate, server_name)?;
-                Ok(ServerCertVerified::assertion())
+        let certificate = ParsedCertificate::try_from(end_entity)?;
+        if self.trusted.themselves.contains(end_entity) {
+            // Dates come first. Without authorities the chain is all that is missing.
+            match self.verify_chain(&certificate, &RootCertStore::empty(), &[], now) {
+                Err(rustls::Error::InvalidCertificate(error))
+                    if error == CertificateError::UnknownIssuer || is_authority(&error) => {}
+                other => other?,
             }
-            other => other,
+        } else {
+            let authorities = &self.trusted.authorities;
+            self.verify_chain(&certificate, authorities, intermediates, now)?;
         }
+        verify_server_name(&certificate, server_name)?;
+        Ok(ServerCertVerified::assertion())
     }
 
     fn verify_tls12_signature(
@@ -82,8 +103,7 @@ impl ServerCertVerifier for Verifier {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.chains
-            .verify_tls12_signature(message, certificate, signature)
+        verify_tls12_signature(message, certificate, signature, &self.algorithms)
     }
 
     fn verify_tls13_signature(
@@ -92,12 +112,11 @@ impl ServerCertVerifier for Verifier {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.chains
-            .verify_tls13_signature(message, certificate, signature)
+        verify_tls13_signature(message, certificate, signature, &self.algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.chains.supported_verify_schemes()
+        self.algorithms.supported_schemes()
     }
 }
 
@@ -172,7 +191,7 @@ fn trust_hint(roots: Option<&RootFile>) -> String {
     if let Some(file) = roots {
         let path = file.path.display();
         return format!(
-            "SSL_CERT_FILE is {path}, which does not contain that authority: add its certificate (PEM)"
+            "SSL_CERT_FILE is {path}, which holds neither that certificate nor its authority's: add one of them (PEM)"
         );
     }
     let example = system_certificates()
@@ -181,18 +200,24 @@ fn trust_hint(roots: Option<&RootFile>) -> String {
     format!("if you trust that server's authority, set SSL_CERT_FILE{example}")
 }
 
-/// What a file vouches for: the authorities, and the certificates themselves.
-fn read_roots(file: &RootFile) -> Result<(RootCertStore, Vec<CertificateDer<'static>>), Obstacle> {
-    let mut store = RootCertStore::empty();
-    let mut pinned = Vec::new();
+/// Reads the certificates of the user's file.
+fn read_roots(file: &RootFile) -> Result<Trusted, Obstacle> {
+    let mut authorities = RootCertStore::empty();
+    let mut themselves = Vec::new();
     let mut skipped = 0;
     for certificate in CertificateDer::pem_slice_iter(&file.pem) {
         match certificate {
-            Ok(certificate) if store.add(certificate.clone()).is_ok() => pinned.push(certificate),
+            // The store takes whatever can be read.
+            Ok(certificate) if authorities.add(certificate.clone()).is_ok() => {
+                if !may_sign(&certificate) {
+                    authorities.roots.pop();
+                }
+                themselves.push(certificate);
+            }
             _ => skipped += 1,
         }
     }
-    if store.is_empty() {
+    if themselves.is_empty() {
         let reason = match skipped {
             0 => "holds no certificate in PEM form".to_string(),
             1 => "holds one certificate, which cannot be read".to_string(),
@@ -205,7 +230,10 @@ fn read_roots(file: &RootFile) -> Result<(RootCertStore, Vec<CertificateDer<'sta
         return Err(Obstacle::lasting(Kind::Config, text)
             .with_hint("a PEM file has lines `-----BEGIN CERTIFICATE-----`"));
     }
-    Ok((store, pinned))
+    Ok(Trusted {
+        authorities,
+        themselves,
+    })
 }
 
 /// Whether a server was refused because its certificate is an authority's.
@@ -220,4 +248,76 @@ fn bare(name: &str) -> &str {
         .and_then(|(_, rest)| rest.strip_suffix(')'))
         .unwrap_or(name);
     inner.trim_matches('"')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    use rustls::pki_types::PrivateKeyDer;
+    use rustls::sign::{CertifiedKey, SingleCertAndKey};
+    use rustls::{
+        ClientConfig, ClientConnection, ServerConfig, ServerConnection, SupportedProtocolVersion,
+    };
+
+    fn read(name: &str) -> Vec<u8> {
+        let root = env!("CARGO_MANIFEST_DIR");
+        std::fs::read(format!("{root}/tests/data/tls/{name}")).unwrap()
+    }
+
+    /// A handshake with a server that shows a trusted certificate and has this key.
+    fn handshake(key: &str, version: &'static SupportedProtocolVersion) -> Result<(), String> {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let roots = RootFile {
+            path: "roots.pem".into(),
+            pem: read("self-leaf.pem"),
+        };
+        let verifier = Verifier::new(Some(&roots), &provider).unwrap();
+        let client = ClientConfig::builder_with_provider(Arc::clone(&provider))
+            .with_protocol_versions(&[version])
+            .unwrap()
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(verifier))
+            .with_no_client_auth();
+        let key = PrivateKeyDer::from_pem_slice(&read(key)).unwrap();
+        let key = provider.key_provider.load_private_key(key).unwrap();
+        let shown = CertificateDer::from_pem_slice(&roots.pem).unwrap();
+        let shown = SingleCertAndKey::from(CertifiedKey::new(vec![shown], key));
+        let server = ServerConfig::builder_with_provider(provider)
+            .with_protocol_versions(&[version])
+            .unwrap()
+            .with_no_client_auth()
+            .with_cert_resolver(Arc::new(shown));
+        let name = ServerName::try_from("localhost").unwrap();
+        let mut client = ClientConnection::new(Arc::new(client), name).unwrap();
+        let mut server = ServerConnection::new(Arc::new(server)).unwrap();
+        while client.is_handshaking() || server.is_handshaking() {
+            let mut wire = Vec::new();
+            while client.wants_write() {
+                client.write_tls(&mut wire).unwrap();
+            }
+            server.read_tls(&mut wire.as_slice()).unwrap();
+            server.process_new_packets().unwrap();
+            wire.clear();
+            while server.wants_write() {
+                server.write_tls(&mut wire).unwrap();
+            }
+            client.read_tls(&mut wire.as_slice()).unwrap();
+            client
+                .process_new_packets()
+                .map_err(|error| error.to_string())?;
+        }
+        Ok(())
+    }
+
+    /// Everybody can show a certificate; only its owner has the key.
+    #[test]
+    fn a_trusted_certificate_counts_only_with_its_key() {
+        for version in rustls::ALL_VERSIONS {
+            assert_eq!(handshake("self-leaf.key", version), Ok(()));
+            let refused = handshake("server.key", version).unwrap_err();
+            assert!(refused.contains("BadSignature"), "{refused}");
+        }
+    }
 }

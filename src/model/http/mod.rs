@@ -28,6 +28,7 @@ use crate::secret::MASK;
 use crate::world::patience::Patience;
 
 mod adapting;
+mod authority;
 mod certificates;
 mod client;
 mod failure;

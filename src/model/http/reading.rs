@@ -10,7 +10,7 @@ use crate::limits;
 use crate::model::http::client::Client;
 use crate::model::reply::Assembler;
 use crate::model::sse::{Splitter, TooLarge};
-use crate::model::unusable::Fault;
+use crate::model::unusable::{EXPECTED, Fault, not_a_reply};
 use crate::secret::{Cut, Secrets};
 use crate::text::one_line;
 
@@ -146,12 +146,14 @@ fn read_whole(
             assembler.mark_whole(is_delimited);
             Ok(())
         }
-        Ok(()) | Err(Fault::Malformed(_)) => Err(match bounded::from_slice(&body) {
+        Ok(()) | Err(Fault::Malformed(_) | Fault::NoChoices) => {
             // JSON of another form often holds an error's words.
-            Ok(value) => Fault::Refused(value),
-            Err(_) => malformed(&body, secrets),
+            Err(match bounded::from_slice(&body).map(not_a_reply) {
+                Ok(Fault::NoChoices) => no_choices(&first_words(&body, secrets)).into(),
+                Ok(fault) => fault.into(),
+                Err(_) => malformed(&body, secrets).into(),
+            })
         }
-        .into()),
         Err(Fault::Unfinished) => Err(unfinished(&body, is_delimited, secrets)),
         Err(fault) => Err(fault.into()),
     }
@@ -179,12 +181,17 @@ fn read_stream(
     } = rest;
     let secrets = &client.endpoint.secrets;
     let mut splitter = Splitter::default();
+    let mut first = None;
     loop {
         splitter.feed(&buffer[..filled], &mut |data| {
             let result = assembler.take(data, listener);
+            if first.is_none() && !assembler.has_begun() && !assembler.is_done() {
+                first = Some(first_words(data, secrets));
+            }
             // An event that ended is all there: its value is broken, not cut.
             result.map_err(|fault| match fault {
                 Fault::Unfinished => malformed(data, secrets),
+                Fault::NoChoices => no_choices(&first_words(data, secrets)),
                 fault => fault,
             })
         })?;
@@ -193,7 +200,9 @@ fn read_stream(
             // read to its end, but that is not worth waiting for.
             client.expect_end();
             while matches!(reader.read(buffer), Ok(1..)) {}
-            return Ok(());
+            let came = first.as_deref().unwrap_or("the end of a stream");
+            let begun = assembler.has_begun().then_some(());
+            return begun.ok_or_else(|| no_choices(came).into());
         }
         filled = reader.read(buffer)?;
         if filled == 0 {
@@ -225,9 +234,18 @@ fn unfinished(data: &[u8], is_delimited: bool, secrets: &Secrets) -> Interruptio
 /// What is no reply at all, in its own first words. Of its rest nothing may
 /// have come yet.
 fn malformed(body: &[u8], secrets: &Secrets) -> Fault {
+    Fault::Malformed(first_words(body, secrets))
+}
+
+/// JSON that is no reply and no error, in its own first words.
+fn no_choices(came: &str) -> Fault {
+    Fault::Malformed(format!("{EXPECTED}, got {came}"))
+}
+
+fn first_words(body: &[u8], secrets: &Secrets) -> String {
     let text = String::from_utf8_lossy(body);
     let text = secrets.mask_cut(&text, Cut::BEHIND);
-    Fault::Malformed(one_line(&text, limits::QUOTED_BYTES))
+    one_line(&text, limits::QUOTED_BYTES)
 }
 
 #[cfg(test)]

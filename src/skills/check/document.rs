@@ -132,6 +132,7 @@ pub(super) fn check(page: &Page, findings: &mut Findings) {
         }
     }
     length(page, findings);
+    invisible(page, findings);
     if page.body().trim().is_empty() {
         let message = "nothing stands below the frontmatter: a model that loads the skill learns \
                        no more than it knew";
@@ -193,6 +194,28 @@ fn report(page: &Page, finding: &Diagnostic, findings: &mut Findings) {
         return;
     }
     tell(page, finding.clone(), findings);
+}
+
+/// Characters that a model reads and nobody sees, once a line.
+fn invisible(page: &Page, findings: &mut Findings) {
+    // The mark in front of the text has a rule of its own.
+    let text = page.text.trim_start_matches('\u{feff}');
+    for (line, text) in (1..).zip(text.split('\n')) {
+        let is_told =
+            |problem: &Problem| problem.rule == "odd-character" && problem.line == Some(line);
+        let Some((_, c)) = text::hidden(text).first().copied() else {
+            continue;
+        };
+        if findings.problems.iter().any(is_told) {
+            continue;
+        }
+        let message = format!(
+            "an invisible character, U+{:04X}: people do not see it, and a model reads it",
+            u32::from(c)
+        );
+        let fix = "remove it, or write what it stands for".to_owned();
+        findings.add("invisible-character", page.file_name, line, message, fix);
+    }
 }
 
 fn length(page: &Page, findings: &mut Findings) {

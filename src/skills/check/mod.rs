@@ -13,7 +13,6 @@ use std::path::{Path, PathBuf};
 use crate::limits;
 use crate::order;
 use crate::skills::frontmatter::{self, Frontmatter};
-use crate::skills::nested;
 use crate::skills::yaml::fence::line_number;
 use crate::skills::{Catalogue, Problem, Severity, Skill};
 use crate::text::quoted;
@@ -53,11 +52,10 @@ pub fn check(skill: &Skill) -> Vec<Problem> {
         promise(skill, &page, &mut findings);
         references::check(skill, &page, &mut findings);
     }
-    // What lies in a folder without a document may be anything.
-    let is_none = |problem: &&mut Problem| problem.rule == "no-document";
-    match findings.problems.iter_mut().find(is_none) {
-        Some(problem) => collection(skill, problem),
-        None => files::check(skill, &mut findings),
+    // It was there a moment ago; what is left may be anything.
+    let is_gone = |problem: &Problem| problem.rule == "no-document";
+    if !findings.problems.iter().any(is_gone) {
+        files::check(skill, &mut findings);
     }
     findings.into_sorted()
 }
@@ -75,29 +73,19 @@ pub fn between(catalogue: &Catalogue) -> Vec<Problem> {
     problems
 }
 
-/// A folder without a document, but with skills below: what it is, is a skills
-/// folder, and its skills are no faults.
-fn collection(skill: &Skill, problem: &mut Problem) {
-    if let Some(below) = nested::search(&skill.root, &skill.path) {
-        let lie = &below.lie;
-        problem.message = format!("the folder has no SKILL.md, but {lie} below it");
-        problem.fix = Some(format!("name it as a skills folder: {}", below.options));
-    }
-}
-
 /// Folders of which none has a document are no skills, and what holds them is
 /// no skills folder. One alone may be a skill that is being written.
 fn no_skills(catalogue: &Catalogue) -> Vec<Problem> {
     let mut folders: BTreeMap<&Path, (usize, bool)> = BTreeMap::new();
     for skill in &catalogue.skills {
         let folder = skill.path.parent().unwrap_or(Path::new(""));
-        let (count, has_document) = folders.entry(folder).or_default();
+        let (count, has_skill) = folders.entry(folder).or_default();
         *count += 1;
-        *has_document |= skill.has_document;
+        *has_skill |= skill.no_skill.is_none();
     }
     let empty = folders
         .into_iter()
-        .filter(|(_, (count, has_document))| *count > 1 && !has_document);
+        .filter(|(_, (count, has_skill))| *count > 1 && !has_skill);
     let told = empty.map(|(folder, (count, _))| Problem {
         file: folder.to_path_buf(),
         line: None,

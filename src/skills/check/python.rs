@@ -16,11 +16,9 @@ use crate::skills::packages::{normalized, project};
 use crate::skills::probe::{self, Declared, Import, Probed, is_material};
 use crate::skills::python::{Interpreter, remedy, setup_command};
 use crate::skills::setup::{REQUIREMENTS, is_archive, is_recorded, lacks_listed};
-use crate::skills::skill::open_document;
 use crate::skills::venv::{self, Record};
 use crate::skills::{Problem, Skill};
 use crate::text;
-use crate::world::confined::Refusal;
 use crate::world::patience::Patience;
 
 /// What is wrong with the Python of skills, in their order: every interpreter
@@ -33,10 +31,7 @@ pub fn python(
     skills_folders: &[PathBuf],
     patience: &Patience,
 ) -> Result<Vec<Vec<Problem>>, String> {
-    // What lies in a folder without a document may be anything.
-    let is_skill = |skill: &&&Skill| !matches!(open_document(&skill.root), Err(Refusal::NotFound));
-    let looked_at: Vec<&Skill> = skills.iter().filter(is_skill).copied().collect();
-    let groups = probe::group_by_interpreter(&looked_at, scripts);
+    let groups = probe::group_by_interpreter(skills, scripts);
     let mut found: BTreeMap<PathBuf, Vec<Problem>> = BTreeMap::new();
     for (skill, reason) in groups.refused {
         found.insert(skill.path.clone(), refused(skill, &reason));

@@ -39,6 +39,10 @@ const fn warning(name: &'static str, meaning: &'static str) -> Rule {
 pub const RULES: &[Rule] = &[
     // The document.
     error("no-document", "The folder has no SKILL.md."),
+    error(
+        "link-above",
+        "A link leads to `/`, the home, or a folder above the home or the working folder, which is no skill.",
+    ),
     warning(
         "document-case",
         "The document's name is not SKILL.md in exactly this letter case, which most clients look for.",
@@ -55,6 +59,10 @@ pub const RULES: &[Rule] = &[
     warning(
         "long-document",
         "The document is longer than advised (500 lines, 5,000 tokens): all of it goes into the context.",
+    ),
+    warning(
+        "invisible-character",
+        "A line has a character that nobody sees and that is no part of its text.",
     ),
     error("not-utf8", "The document has bytes that are not UTF-8."),
     error(
@@ -289,6 +297,10 @@ pub const RULES: &[Rule] = &[
     error(
         "missing-import",
         "A script imports a module that is not installed.",
+    ),
+    warning(
+        "hidden-module",
+        "A module has the name of one of Python's own, or of what Python runs at its start, and is never imported.",
     ),
     warning(
         "optional-import",

@@ -8,12 +8,12 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::files::{Role, is_material, own_modules, requirements, role, tree};
+use super::files::{Role, is_material, own_modules, requirements, role, top_module, tree};
 use super::{Declared, Import, Probed};
 use crate::config::Scripts;
 use crate::limits;
 use crate::skills::packages::{namespaced, package_of};
-use crate::skills::python::{Interpreter, Question, variable};
+use crate::skills::python::{Interpreter, Question, python_path};
 use crate::skills::requirements_text::decoded;
 use crate::skills::{Problem, Severity, Skill};
 use crate::text::one_line;
@@ -23,6 +23,9 @@ use crate::world::patience::Patience;
 use crate::world::process::{Confine, Outcome};
 
 const PROGRAM: &str = include_str!("../probe.py");
+
+/// Modules that Python runs at its start, where it finds them.
+const HOOKS: [&str; 2] = ["sitecustomize", "usercustomize"];
 
 /// Skills that one start is asked about.
 #[derive(Default)]
@@ -135,12 +138,10 @@ impl Batch {
         limit: Duration,
     ) -> Result<Outcome, String> {
         patience.check().map_err(|stop| stop.to_string())?;
-        let search = variable(scripts, "PYTHONPATH").unwrap_or_default();
-        let search = search.to_string_lossy();
-        // A relative one is relative to the skill, whose modules are known.
-        let search: Vec<&str> = search
-            .split(':')
-            .filter(|folder| folder.starts_with('/'))
+        let search = python_path(scripts);
+        let search: Vec<_> = search
+            .iter()
+            .map(|folder| folder.to_string_lossy())
             .collect();
         let skills: Vec<_> = self
             .materials
@@ -190,7 +191,10 @@ impl Batch {
         for skill in &mut self.materials {
             // They come in order.
             match given.next_if(|answer| answer.skill == skill.number) {
-                Some(answer) => skill.add(answer, &answers.version),
+                Some(answer) => {
+                    skill.add(answer, &answers.version);
+                    skill.add_hidden(&answers.standard);
+                }
                 None => unanswered.push(skill.number),
             }
             probed[skill.number] = std::mem::take(&mut skill.probed);
@@ -267,6 +271,45 @@ impl Material {
         }
     }
 
+    /// Modules that are never imported, since Python has its own of the name.
+    fn add_hidden(&mut self, standard: &BTreeSet<String>) {
+        let scripts = || {
+            let files = self.files.iter();
+            let scripts = files.filter(|(_, role, _)| *role == Role::Script);
+            scripts.map(|(path, _, _)| path.as_path())
+        };
+        let packages: BTreeSet<&Path> = scripts()
+            .filter(|path| path.ends_with("__init__.py"))
+            .filter_map(Path::parent)
+            .collect();
+        let is_package = |folder: &Path| packages.contains(folder);
+        let hidden = scripts()
+            .filter(|path| !is_material(path))
+            .filter_map(|path| Some((path, top_module(path, &is_package)?)))
+            .filter_map(|(path, name)| {
+                let message = if HOOKS.contains(&name.as_str()) {
+                    format!("`{name}` never runs here; elsewhere it may run with every script")
+                } else if standard.contains(&name) {
+                    format!(
+                        "`{name}` is a module of Python's standard library: this one is never \
+                         imported here, and elsewhere it may take the place of that one"
+                    )
+                } else {
+                    return None;
+                };
+                Some(Problem {
+                    file: path.to_path_buf(),
+                    line: None,
+                    rule: "hidden-module",
+                    severity: Severity::Warning,
+                    message,
+                    fix: Some("give it a name of its own".to_owned()),
+                })
+            });
+        let hidden: Vec<Problem> = hidden.collect();
+        self.probed.faults.extend(hidden);
+    }
+
     /// What scripts and projects declare. Material declares it for what is made
     /// of it, not for the skill.
     fn add_declared(&mut self, answer: &Answer, version: &str) {
@@ -312,12 +355,15 @@ impl Material {
 /// What the program says, line by line.
 pub(super) struct Answers {
     version: String,
+    /// The modules of its standard library.
+    standard: BTreeSet<String>,
     skills: Vec<Answer>,
 }
 
 #[derive(Deserialize)]
 struct Start {
     python: String,
+    standard: BTreeSet<String>,
 }
 
 #[derive(Deserialize)]
@@ -348,15 +394,19 @@ impl Answers {
     /// Whatever else the interpreter may have printed is passed over; `None`
     /// where it did not begin to answer.
     fn parse(outcome: &Outcome) -> Option<Answers> {
-        let (mut version, mut skills) = (None, Vec::new());
+        let (mut begin, mut skills) = (None, Vec::new());
         for line in outcome.stdout.head().split(|byte| *byte == b'\n') {
             if let Ok(start) = serde_json::from_slice::<Start>(line) {
-                version = Some(start.python);
+                begin = Some(start);
             } else if let Ok(answer) = serde_json::from_slice(line) {
                 skills.push(answer);
             }
         }
-        version.map(|version| Answers { version, skills })
+        begin.map(|start| Answers {
+            version: start.python,
+            standard: start.standard,
+            skills,
+        })
     }
 }
 

@@ -80,6 +80,17 @@ pub(super) fn own_modules(tree: &Tree) -> BTreeSet<String> {
     words.filter(|word| !word.is_empty()).collect()
 }
 
+/// The name that a Python file has for scripts whose folder, or the skill's, it lies in;
+/// `None` for part of a package, and for what only Python's own names can say.
+pub(super) fn top_module(path: &Path, is_package: &dyn Fn(&Path) -> bool) -> Option<String> {
+    let folder = path.parent()?;
+    let (name, within) = match path.file_stem()?.to_str()? {
+        "__init__" => (folder.file_name()?.to_str()?, folder.parent()?),
+        name => (name, folder),
+    };
+    (!is_package(within)).then(|| name.to_owned())
+}
+
 pub(super) fn tree(skill: &Skill) -> Tree {
     let limits = WalkLimits {
         depth: limits::WALK_DEPTH,

@@ -9,6 +9,7 @@ use crate::config::Scripts;
 use crate::skills::grants::Case;
 use crate::skills::python::{Interpreter, variable};
 use crate::skills::{Skill, Skills};
+use crate::world::confined::identity;
 use crate::world::process::Confine;
 use crate::world::scratch::Scratch;
 
@@ -59,6 +60,10 @@ impl Confined {
         let Some(confinement) = &scripts.sandbox else {
             return Ok(Confined::default());
         };
+        // What is granted goes by paths: they must lead to what was opened.
+        if identity(&skill.path) != skill.root.identity().ok() {
+            return Err("another folder has taken the place of the skill's; try again".into());
+        }
         let temporary = scratch
             .folder("tmp")
             .map_err(|error| format!("its temporary folder cannot be made: {error}"))?;

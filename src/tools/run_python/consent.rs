@@ -35,6 +35,7 @@ pub struct Proposal<'a> {
 const ALL: &str = "all";
 const MARK: &str = "  | ";
 const QUESTION: &str = "run it? y: yes, n: no, s: show all of it, a: yes to all of this run > ";
+const UNKNOWN: &str = "the answer is one of y, n, s and a\n";
 
 const REFUSED: &str = "the user refused to run this script: do not try it again, nor the same in another way; \
                        go on without it, or ask the user what to do instead";
@@ -99,17 +100,22 @@ impl Proposal<'_> {
                 patience,
             )?;
         }
-        loop {
-            let answer = terminal
-                .ask(QUESTION, patience, bench.attendant)?
-                .unwrap_or_default();
+        let mut tries = limits::CONFIRM_TRIES;
+        // At the end of typing nobody can say yes.
+        while let Some(answer) = terminal.ask(QUESTION, patience, bench.attendant)? {
             match answer.trim().to_lowercase().as_str() {
                 "y" | "yes" => return Ok(Answer::Once),
                 "a" | "all" => return Ok(Answer::Always),
+                "n" | "no" => return Ok(Answer::No),
                 "s" | "show" => terminal.say(&rows(true).concat(), patience)?,
-                _ => return Ok(Answer::No),
+                _ if tries > 1 => {
+                    tries -= 1;
+                    terminal.say(UNKNOWN, patience)?;
+                }
+                _ => break,
             }
         }
+        Ok(Answer::No)
     }
 
     /// Titles and texts of what there is to see; what stands in files and comes

@@ -1,23 +1,29 @@
-# Runs `script.py` beside it, which is what was read of a skill's script, as Python
-# runs the script itself. Arguments: the module's name or nothing, the script's path
-# and its own arguments. What the script finds in `__main__` is what it would find.
+# Runs the copy of a script as Python runs the script itself. Arguments: the skill's
+# folder, the module's name or nothing, the copy, the script's path and its own
+# arguments. What the script finds in `__main__` is what it would find.
 def run():
     import io
     import sys
     from io import open
-    from os import getcwd, path
-    from _frozen_importlib_external import SourceFileLoader, spec_from_file_location
+    from os import environ, getcwd, path
+    from _frozen_importlib_external import SourceFileLoader, SourcelessFileLoader, spec_from_file_location
 
     main = sys.modules["__main__"].__dict__
-    copy = path.join(path.dirname(sys.argv[0]), "script.py")
-    _, module, script = sys.argv[:3]
-    del main["run"], sys.argv[:2]
+    flags = sys.flags
+    own = path.dirname(sys.argv[0])
+    _, skill, module, copy, script = sys.argv[:5]
+    del main["run"], sys.argv[:4]
+    is_copy = script == copy
+    folder = None
     if module:
-        folder = getcwd()
         file = sys.argv[0] = path.abspath(script)
         spec = spec_from_file_location(module, file)
         loader = spec.loader
         main.update(__spec__=spec, __package__=spec.parent, __cached__=spec.cached)
+    elif is_copy:
+        file = copy
+        kind = SourcelessFileLoader if copy.endswith(".pyc") else SourceFileLoader
+        loader = kind("__main__", file)
     else:
         file = path.join(getcwd(), script) if sys.version_info >= (3, 9) else script
         try:
@@ -27,8 +33,18 @@ def run():
             folder = path.dirname(path.join(getcwd(), script))
         loader = SourceFileLoader("__main__", file)
     main.update(__file__=file, __loader__=loader)
-    if not getattr(sys.flags, "safe_path", False):
-        sys.path[0] = folder
+
+    # Ours is for this process, and for those of `multiprocessing` by its flag.
+    is_safe = getattr(flags, "safe_path", False)
+    if environ.get("PYTHONSAFEPATH") == "skills-runner":
+        del environ["PYTHONSAFEPATH"]
+        is_safe = is_safe and flags.ignore_environment
+    # The standard library first: no module of a skill takes the place of one of its.
+    standard = path.dirname(getattr(path, "__file__", "/")), "python%d%d.zip" % sys.version_info[:2], "lib-dynload"
+    others = [entry for entry in sys.path if entry != own]
+    first = [entry for entry in others if entry in standard or path.basename(str(entry)) in standard]
+    skills = [] if is_safe or folder in (None, skill) else [folder]
+    sys.path[:] = first + skills + [skill] + [entry for entry in others if entry not in first]
 
     def tell(kind, error, trace):
         # In the place of the hook: without the two frames of this file.
@@ -40,10 +56,18 @@ def run():
         io.open = before
 
     try:
+        if copy.endswith(".pyz"):
+            import runpy
+
+            sys.path.insert(0, copy)
+            return runpy._run_module_as_main("__main__", False)
         if module:
             __import__(spec.parent)
-        with open(copy, "rb") as opened:
-            code = compile(opened.read(), file, "exec", 0, True)
+        if copy.endswith(".pyc"):
+            code = loader.get_code("__main__")
+        else:
+            with open(copy, "rb") as opened:
+                code = compile(opened.read(), file, "exec", 0, True)
         exec(code, main)
     except SystemExit:
         raise

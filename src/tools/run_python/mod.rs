@@ -4,7 +4,8 @@
 //! What keeps a script under control (its session, its limit, its output) is
 //! `world/process.rs`; here is what makes it a Python script of a skill.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -13,7 +14,7 @@ use crate::config::Scripts;
 use crate::limits;
 use crate::skills::Skill;
 use crate::skills::changes::Before;
-use crate::skills::python::Interpreter;
+use crate::skills::python::{Interpreter, variable};
 use crate::tool::{Effects, ToolResult};
 use crate::tools::{Arguments, Tool, Workbench, text_of};
 use crate::world::capture::Caps;
@@ -31,7 +32,7 @@ use confined::Confined;
 pub use consent::Consent;
 use consent::Proposal;
 use report::{Ran, Report};
-use source::Source;
+use source::{SAFE_PATH, Source};
 
 /// The tool.
 pub struct RunPython;
@@ -183,6 +184,19 @@ fn checked_words(
     Ok(words.into_iter().map(OsString::from))
 }
 
+/// The skills folders that the script may write in.
+fn writable_folders(scripts: &Scripts, bench: &Workbench<'_>) -> Vec<PathBuf> {
+    let mut folders = bench.skills.folders().to_vec();
+    if let Some(confinement) = &scripts.sandbox {
+        let granted = |folder: &PathBuf| {
+            let mut granted = confinement.write.iter();
+            granted.any(|path| path.starts_with(folder) || folder.starts_with(path))
+        };
+        folders.retain(granted);
+    }
+    folders
+}
+
 fn execute(
     skill: &Skill,
     source: &Source<'_>,
@@ -199,7 +213,7 @@ fn execute(
         Ok(scratch) => scratch,
         Err(error) => return failure("no temporary folder (set TMPDIR)", &error),
     };
-    let mut command = match source.write(&scratch) {
+    let mut command = match source.write(&scratch, &skill.path) {
         Ok(command) => command,
         Err(error) => return failure("its source could not be written", &error),
     };
@@ -207,7 +221,8 @@ fn execute(
         Ok(words) => command.extend(words),
         Err((what, why)) => return failure(what, &why),
     }
-    let before = match Before::of(skill, scratch.path()) {
+    let folders = writable_folders(scripts, bench);
+    let before = match Before::of(skill, &folders, scratch.path()) {
         Ok(before) => before,
         Err(error) => return failure("its temporary folder is gone", &error),
     };
@@ -233,6 +248,11 @@ fn execute(
         Err(cause) => return ToolResult::failure(format!("the script was not run: {cause}")),
     };
     confined.add_to(&mut environment, scripts);
+    let (name, value) = SAFE_PATH;
+    if variable(scripts, name).is_none_or(OsStr::is_empty) {
+        environment.retain(|(known, _)| known != name);
+        environment.push((name.into(), value.into()));
+    }
     let job = Job {
         program: &python.program,
         args: &command,
@@ -260,7 +280,7 @@ fn execute(
                 limit: (given == left).then_some(limit),
                 keep: scripts.keep_leftovers,
                 confined: &confined,
-                changed: before.changed(skill),
+                changes: before.changes(skill, &folders),
                 outcome: &outcome,
             };
             ToolResult {

@@ -1,5 +1,6 @@
 //! What came of a script, as the model reads it, with the hint that helps.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -7,6 +8,7 @@ use serde::Serialize;
 use crate::limits;
 use crate::secret::Secrets;
 use crate::skills::Skill;
+use crate::skills::changes::Changes;
 use crate::skills::packages::{known_part, package_of};
 use crate::skills::python::{Interpreter, setup_command};
 use crate::skills::setup::lacks_listed;
@@ -36,7 +38,7 @@ pub struct Report<'r> {
     #[serde(skip)]
     bytes: u64,
     #[serde(skip)]
-    is_changed: bool,
+    warning: Option<String>,
 }
 
 /// A script that has run.
@@ -52,7 +54,7 @@ pub struct Ran<'r> {
     /// The sandbox that it ran in.
     pub confined: &'r Confined,
     /// What it changed that decides about later runs.
-    pub changed: Vec<String>,
+    pub changes: Changes,
     /// How it ended, and what it said.
     pub outcome: &'r Outcome,
 }
@@ -91,7 +93,7 @@ impl<'r> Report<'r> {
             skill_name: &skill.name,
             returncode,
             hint: hint(ran, &stderr),
-            is_changed: !ran.changed.is_empty(),
+            warning: warning(skill, &ran.changes),
             stdout: outcome.stdout.masked(secrets),
             stderr,
             timed_out: outcome.timed_out,
@@ -124,7 +126,7 @@ impl<'r> Report<'r> {
         let (bytes, took) = (self.bytes, self.duration_ms);
         let mut summary = format!("{end}, {bytes} bytes, {took} ms{colon}{said}");
         // What the model may pass on, the user can do now.
-        if let Some(hint) = self.hint.as_ref().filter(|_| failed || self.is_changed) {
+        if let Some(hint) = self.hint.as_ref().filter(|_| failed) {
             let hint = text::one_line(hint, limits::HINT_BYTES);
             summary.push_str(&format!("; hint: {hint}"));
         }
@@ -137,6 +139,7 @@ impl<'r> Report<'r> {
             image: None,
             ran: None,
             allowed: None,
+            warning: self.warning,
         }
     }
 }
@@ -151,14 +154,45 @@ fn hint(ran: &Ran<'_>, stderr: &str) -> Option<String> {
     let failed = ran.outcome.ending != Ending::Exited(0);
     let reason = if failed { reason(ran, stderr) } else { None };
     let after = reason.or_else(|| left_behind(ran.outcome.left_behind, ran.keep));
-    let changed = (!ran.changed.is_empty()).then(|| {
-        let names = ran.changed.join(" and ");
-        format!(
-            "{names} of the skill changed while the script ran: later runs go by what is there now"
-        )
-    });
+    let changed = changed(&ran.changes).map(|what| format!("{what} while the script ran: {LATER}"));
     let hints: Vec<String> = after.into_iter().chain(changed).collect();
     (!hints.is_empty()).then(|| hints.join("; "))
+}
+
+const LATER: &str = "later runs go by what is there now";
+
+/// What decides about later runs and has changed.
+fn changed(changes: &Changes) -> Option<String> {
+    let own = named(&changes.own).map(|names| format!("{names} of the skill"));
+    let whose: Vec<String> = own.into_iter().chain(named(&changes.others)).collect();
+    (!whose.is_empty()).then(|| format!("{} changed", whose.join(", and ")))
+}
+
+/// The first of these paths, and how many more there are.
+fn named(paths: &[PathBuf]) -> Option<String> {
+    let shown = paths.iter().take(limits::CHANGES_NAMED);
+    let mut names: Vec<String> = shown
+        .map(|path| text::one_name(&path.display().to_string()))
+        .collect();
+    if let Some(more @ 1..) = paths.len().checked_sub(limits::CHANGES_NAMED) {
+        names.push(format!("{more} more"));
+    }
+    let last = names.pop()?;
+    Some(match names.as_slice() {
+        [] => last,
+        _ => format!("{} and {last}", names.join(", ")),
+    })
+}
+
+/// The same for the person, who is told as well where not everything was looked at.
+fn warning(skill: &Skill, changes: &Changes) -> Option<String> {
+    let cut = changes.is_cut.then(|| {
+        "the skills folders have too many files: not all were looked at for changes".to_owned()
+    });
+    let found = changed(changes).map(|what| format!("{what}: {LATER}"));
+    let parts: Vec<String> = found.into_iter().chain(cut).collect();
+    let said = parts.join("; ");
+    (!parts.is_empty()).then(|| format!("while a script of the skill `{}` ran: {said}", skill.name))
 }
 
 /// What a script that failed lacked.

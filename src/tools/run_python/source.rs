@@ -18,6 +18,11 @@ use crate::world::scratch::Scratch;
 /// Runs the copy of a script as Python runs the script itself.
 const LOADER: &[u8] = include_bytes!("loader.py");
 
+/// Keeps the working folder off the path of a Python that runs a command (`-c`), from
+/// 3.11 on. The loader takes it out of the environment, so that it holds only for the
+/// children of `multiprocessing`, which start so and are handed a path.
+pub const SAFE_PATH: (&str, &str) = ("PYTHONSAFEPATH", "skills-runner");
+
 /// What is to be run.
 pub struct Source<'a> {
     /// Where it lies in the skill's folder; the model's own text lies nowhere.
@@ -56,10 +61,17 @@ impl Source<'_> {
         self.path.is_some().then(text)
     }
 
-    /// Writes it to a private folder, and says how Python is told to run it.
-    pub fn write(&self, scratch: &Scratch) -> io::Result<Vec<OsString>> {
+    /// Writes it to a private folder, and gives the arguments with which Python runs
+    /// it as a script of the skill in `folder`.
+    pub fn write(&self, scratch: &Scratch, folder: &Path) -> io::Result<Vec<OsString>> {
+        let loader = scratch.write("loader.py", LOADER)?;
+        let arguments = |module: String, copy: OsString, script: OsString| {
+            let folder = folder.into();
+            Ok(vec![loader.into(), folder, module.into(), copy, script])
+        };
         let Some(path) = &self.path else {
-            return Ok(vec![scratch.write("script.py", &self.bytes)?.into()]);
+            let copy = OsString::from(scratch.write("script.py", &self.bytes)?);
+            return arguments(String::new(), copy.clone(), copy);
         };
         // An archive, or what Python has compiled: it runs without its source.
         if self.bytes.contains(&0) {
@@ -69,16 +81,16 @@ impl Source<'_> {
             } else {
                 "script.pyz"
             };
-            return Ok(vec![scratch.write(name, &self.bytes)?.into()]);
+            let copy = OsString::from(scratch.write(name, &self.bytes)?);
+            return arguments(String::new(), copy.clone(), copy);
         }
-        scratch.write("script.py", &self.bytes)?;
-        let loader = scratch.write("loader.py", LOADER)?;
+        let copy = scratch.write("script.py", &self.bytes)?;
         let module = module::name(path, &self.bytes).unwrap_or_default();
         // A name that begins with a dash is no option, also when the script starts
         // itself again.
         let prefix = if path.starts_with('-') { "./" } else { "" };
         let script = format!("{prefix}{path}");
-        Ok(vec![loader.into(), module.into(), script.into()])
+        arguments(module, copy.into(), script.into())
     }
 }
 

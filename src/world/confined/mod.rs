@@ -29,6 +29,7 @@ mod write;
 use std::ffi::{CStr, CString, OsStr};
 use std::fmt;
 use std::fs::{self, File};
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
@@ -37,16 +38,23 @@ use std::path::{Path, PathBuf};
 use list::read_entries;
 pub use list::{Entries, Entry, Kind, MARK_OF_VENVS};
 pub use open::Mechanism;
-use open::{Found, LOOK, Purpose, look, open_folder, open_name};
+use open::{Found, LOOK, Purpose, link_told, look, open_folder, open_name, user};
 use path::{Below, strip};
 pub use read::{Piece, read_head, read_range, read_whole};
 pub use refusal::Refusal;
 pub use tree::{Tree, WalkLimits};
 
+/// Device and inode: what a folder is, by whatever path it is reached.
+pub type Identity = (u64, u64);
+
+/// The bits of a mode by which group and others may write.
+const WRITABLE_BY_OTHERS: u32 = 0o022;
+
 /// An opened folder that nothing opened through it can leave.
 pub struct Root {
     folder: OwnedFd,
     path: PathBuf,
+    is_linked: bool,
     mechanism: Mechanism,
 }
 
@@ -77,12 +85,41 @@ impl Root {
     /// Like [`Root::open`], with a given way of opening what lies below.
     pub fn open_with(path: &Path, mechanism: Mechanism) -> Result<Root, Refusal> {
         let name = CString::new(path.as_os_str().as_bytes()).map_err(|_| Refusal::Nul)?;
-        let folder = open_folder(&name)?;
+        let (folder, is_linked) = open_folder(&name)?;
         Ok(Root {
             folder,
             path: path.to_owned(),
+            is_linked,
             mechanism,
         })
+    }
+
+    /// Opens the folder `names` below the folder `base`, over no link, if nobody but
+    /// root and this user can have put there what lies in it: each of the folders is
+    /// theirs, and in the last two nobody else may write. In the first others may, as
+    /// a group may in `/usr/local/share`: what they put there is theirs, or a link.
+    pub fn open_own(base: &Path, names: [&CStr; 3]) -> Result<Root, Refusal> {
+        let mut root = Root::open(base)?;
+        let flags = LOOK | libc::O_DIRECTORY | libc::O_NOFOLLOW | libc::O_CLOEXEC;
+        for (place, name) in names.into_iter().enumerate() {
+            let opened = open_name(root.as_fd(), name, flags).map_err(Refusal::from);
+            let folder = File::from(opened.map_err(|refusal| match refusal {
+                Refusal::NotAFolder | Refusal::TooManyLinks => Refusal::Foreign,
+                other => other,
+            })?);
+            let meta = folder.metadata()?;
+            let is_own = [0, user()].contains(&meta.uid());
+            let is_open = place > 0 && meta.mode() & WRITABLE_BY_OTHERS != 0;
+            if !is_own || is_open {
+                return Err(Refusal::Foreign);
+            }
+            let name = OsStr::from_bytes(name.to_bytes());
+            root = Root {
+                is_linked: false,
+                ..root.below(folder.into(), name)
+            };
+        }
+        Ok(root)
     }
 
     /// Opens the direct subfolder `name`, which may be a link to anywhere: a
@@ -96,12 +133,12 @@ impl Root {
         if only.as_bytes() != name.as_bytes() {
             return Err(Refusal::NotFound);
         }
-        let folder = open_name(
-            self.as_fd(),
-            only,
-            LOOK | libc::O_DIRECTORY | libc::O_CLOEXEC,
-        )?;
-        Ok(self.below(folder, name))
+        let flags = LOOK | libc::O_DIRECTORY | libc::O_CLOEXEC;
+        let (folder, is_linked) = link_told(flags, |flags| open_name(self.as_fd(), only, flags))?;
+        Ok(Root {
+            is_linked: self.is_linked || is_linked,
+            ..self.below(folder, name)
+        })
     }
 
     /// Opens the folder `relative`, confined; empty or `.` for this one again.
@@ -194,11 +231,8 @@ impl Root {
     /// What follows the first part of an absolute path that leads to this very
     /// folder. Nothing is looked at behind `..`.
     fn behind<'p>(&self, path: &'p str) -> Option<&'p str> {
-        let own = File::from(self.folder.try_clone().ok()?).metadata().ok()?;
-        let is_own = |folder: &str| {
-            let seen = fs::metadata(folder);
-            seen.is_ok_and(|meta| (meta.dev(), meta.ino()) == (own.dev(), own.ino()))
-        };
+        let own = self.identity().ok()?;
+        let is_own = |folder: &str| identity(folder) == Some(own);
         if path.len() > limits::PATH_BYTES {
             return None;
         }
@@ -217,6 +251,18 @@ impl Root {
         &self.path
     }
 
+    /// Whether a link stood at the end of the path that was opened, or of the one
+    /// to the folder in which [`Root::linked_folder`] found this one.
+    pub fn is_linked(&self) -> bool {
+        self.is_linked
+    }
+
+    /// What the opened folder is.
+    pub fn identity(&self) -> io::Result<Identity> {
+        let meta = File::from(self.folder.try_clone()?).metadata()?;
+        Ok((meta.dev(), meta.ino()))
+    }
+
     /// What `relative` is, seen through a descriptor that cannot be read.
     fn look(&self, relative: &OsStr) -> Result<(OwnedFd, Found), Refusal> {
         let below = Below::parse(relative)?;
@@ -229,9 +275,16 @@ impl Root {
         Root {
             folder,
             path,
+            is_linked: self.is_linked,
             mechanism: self.mechanism,
         }
     }
+}
+
+/// What the folder is to which a path leads.
+pub fn identity(path: impl AsRef<Path>) -> Option<Identity> {
+    let meta = fs::metadata(path).ok()?;
+    Some((meta.dev(), meta.ino()))
 }
 
 impl AsFd for Root {

@@ -135,13 +135,32 @@ pub(super) fn look(descriptor: OwnedFd) -> Result<(OwnedFd, Found), Refusal> {
 
 /// Opens a folder by a path that the user chose, links and all. Not by std: with
 /// musl it takes `O_PATH` for a part of the access mode and drops it, and then the
-/// folder has to be readable, not only passable.
-pub(super) fn open_folder(path: &CStr) -> io::Result<OwnedFd> {
-    patiently(|| {
-        let flags = LOOK | libc::O_DIRECTORY | libc::O_CLOEXEC;
+/// folder has to be readable, not only passable. Also whether its last name is a link.
+pub(super) fn open_folder(path: &CStr) -> io::Result<(OwnedFd, bool)> {
+    link_told(LOOK | libc::O_DIRECTORY | libc::O_CLOEXEC, |flags| {
         // SAFETY: `path` ends with NUL for the whole call; without O_CREAT no mode is read.
-        unsafe { owned(libc::c_long::from(libc::open(path.as_ptr(), flags))) }
+        patiently(|| unsafe { owned(libc::c_long::from(libc::open(path.as_ptr(), flags))) })
     })
+}
+
+/// Opens a folder without following a link, and only then following it. So what was
+/// opened as no link is none, whatever stands at its place later.
+pub(super) fn link_told(
+    flags: i32,
+    open: impl Fn(i32) -> io::Result<OwnedFd>,
+) -> io::Result<(OwnedFd, bool)> {
+    match open(flags | libc::O_NOFOLLOW) {
+        Err(error) if matches!(error.raw_os_error(), Some(libc::ENOTDIR | libc::ELOOP)) => {
+            Ok((open(flags)?, true))
+        }
+        opened => Ok((opened?, false)),
+    }
+}
+
+/// The user by whose rights files are opened.
+pub(super) fn user() -> u32 {
+    // SAFETY: it takes nothing and cannot fail.
+    unsafe { libc::geteuid() }
 }
 
 /// `openat(2)` of one name: the caller says in `flags` whether it may be a link.

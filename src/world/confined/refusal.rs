@@ -33,6 +33,8 @@ pub enum Refusal {
     Nul,
     /// It was replaced again and again while it was being opened.
     Changing,
+    /// Not root's or this user's, or others may have put it there.
+    Foreign,
     /// Anything else the system said.
     Io(io::Error),
 }
@@ -65,6 +67,9 @@ impl fmt::Display for Refusal {
             Refusal::NameTooLong => "the path, or a name in it, is too long; use a shorter one",
             Refusal::Nul => "a path must not contain a NUL character",
             Refusal::Changing => "it keeps changing while it is opened; try again",
+            Refusal::Foreign => {
+                "it belongs to another user, others may write in it, or a link leads there"
+            }
             Refusal::Io(error) => return write!(f, "{error}"),
         };
         f.write_str(text)

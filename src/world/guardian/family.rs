@@ -5,6 +5,7 @@
 //! program with threads: no allocation, no locks, no panic; system calls and the
 //! stack only. When to kill is not decided here.
 
+use std::ffi::CStr;
 use std::mem;
 use std::ptr;
 
@@ -101,7 +102,7 @@ pub(super) unsafe fn kill_group(group: pid_t) {
 
 /// Lists the numbers in `/proc`, in ascending order. `false` where there is no
 /// `/proc`, or one of another namespace.
-fn visit_all(mut visit: impl FnMut(pid_t)) -> bool {
+pub(super) fn visit_all(mut visit: impl FnMut(pid_t)) -> bool {
     let mut target = [0u8; 16];
     // SAFETY: at most its length is written to `target`; the descriptor is closed
     // here.
@@ -162,8 +163,14 @@ pub(super) fn visit_children_blindly(script: pid_t, mut visit: impl FnMut(pid_t)
 
 /// Reads `/proc/PID/stat`.
 fn read_process(pid: pid_t) -> Option<Process> {
-    // "/proc/", at most ten digits, "/stat", and the end.
-    let mut path = *b"/proc/\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
+    let mut line = [0u8; 256];
+    parse_stat(pid, read_file(pid, b"/stat", &mut line)?)
+}
+
+/// Reads the beginning of a process's file in `/proc`, `name` of at most 7 bytes.
+pub(super) fn read_file<'t>(pid: pid_t, name: &[u8], text: &'t mut [u8]) -> Option<&'t [u8]> {
+    // "/proc/", at most ten digits, the name, and the end.
+    let mut path = *b"/proc/\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
     let mut divisor = 1;
     while pid / divisor >= 10 {
         divisor *= 10;
@@ -174,20 +181,24 @@ fn read_process(pid: pid_t) -> Option<Process> {
         divisor /= 10;
         at += 1;
     }
-    path.get_mut(at..at + 5)?.copy_from_slice(b"/stat");
-    let mut line = [0u8; 256];
-    // SAFETY: the path ends in NUL; at most its length is read into `line`; the
+    path.get_mut(at..at + name.len())?.copy_from_slice(name);
+    read(CStr::from_bytes_until_nul(&path).ok()?, text)
+}
+
+/// Reads the beginning of a file.
+pub(super) fn read<'t>(path: &CStr, text: &'t mut [u8]) -> Option<&'t [u8]> {
+    // SAFETY: the path ends in NUL; at most its length is read into `text`; the
     // descriptor is closed here.
     let length = unsafe {
-        let file = libc::open(path.as_ptr().cast(), libc::O_RDONLY | libc::O_CLOEXEC);
+        let file = libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
         if file < 0 {
             return None;
         }
-        let length = libc::read(file, line.as_mut_ptr().cast(), line.len());
+        let length = libc::read(file, text.as_mut_ptr().cast(), text.len());
         libc::close(file);
         length
     };
-    parse_stat(pid, line.get(..usize::try_from(length).ok()?)?)
+    text.get(..usize::try_from(length).ok()?)
 }
 
 /// Reads "PID (NAME) STATE PARENT GROUP SESSION …"; the name may hold anything.
@@ -208,7 +219,7 @@ fn parse_stat(pid: pid_t, line: &[u8]) -> Option<Process> {
 }
 
 /// A number, if it is nothing else.
-fn parse(digits: &[u8]) -> Option<pid_t> {
+pub(super) fn parse(digits: &[u8]) -> Option<pid_t> {
     let add = |number: pid_t, digit: &u8| {
         let digit = digit.is_ascii_digit().then(|| pid_t::from(digit - b'0'))?;
         number.checked_mul(10)?.checked_add(digit)

@@ -14,7 +14,7 @@ use crate::error::{Error, Kind, Result};
 use crate::event::{Event, Tally};
 use crate::limits;
 use crate::secret::Secrets;
-use crate::text::{counted, grouped, one_line, printable};
+use crate::text::{self, one_line, printable, without_commands};
 use crate::world::signal::Interrupt;
 
 mod known;
@@ -94,6 +94,8 @@ pub struct Output {
     /// Lines that found no room there since the last one that did.
     left_out: usize,
     text: Veil,
+    /// What has come of the answer, as a terminal may show it.
+    answer: text::Answer,
     thought: Veil,
     report: Report,
     stdout: Stdout,
@@ -122,6 +124,7 @@ impl Output {
             converses: false,
             left_out: 0,
             text: Veil::default(),
+            answer: text::Answer::default(),
             thought: Veil::default(),
             report: Report::new(format),
             stdout: Stdout::new(interrupt, format == Format::Jsonl),
@@ -206,17 +209,16 @@ impl Output {
                     if result.ok { DIM } else { YELLOW },
                     &format!("← {}", result.summary),
                 );
+                if self.verbosity == Verbosity::Verbose {
+                    let text = self.secrets.mask(&result.content);
+                    self.line(DIM, &verbose::beginning(&text));
+                }
             }
             Event::Context {
                 summarized,
                 before,
                 after,
-            } => self.note(&format!(
-                "the conversation was summarized: {}, {} → {} tokens",
-                counted(*summarized, "message"),
-                grouped(*before),
-                grouped(*after)
-            )),
+            } => self.note(&verbose::summary(*summarized, *before, *after)),
             Event::Warning(text) => self.warn(text),
             _ if self.verbosity == Verbosity::Verbose => {
                 if let Some(line) = verbose::line(event) {
@@ -392,11 +394,12 @@ impl Output {
     fn stream(&mut self, text: &str) {
         self.end_thought();
         let text = self.text.add(text, &self.secrets);
+        let text = self.answer.add(&text);
         self.write_shown(&text);
     }
 
     fn write_shown(&mut self, text: &str) {
-        let shown = printable(text);
+        let shown = without_commands(text);
         if !shown.is_empty() {
             self.is_line_open = !shown.ends_with('\n');
             self.stdout.write(&shown);
@@ -434,7 +437,8 @@ impl Output {
     fn close_line(&mut self) {
         self.end_thought();
         let held = self.text.end(&self.secrets);
-        self.write_shown(held.trim_end_matches('\r'));
+        let held = self.answer.add(held.trim_end_matches('\r')) + &self.answer.end();
+        self.write_shown(&held);
         if std::mem::take(&mut self.is_line_open) {
             self.stdout.write("\n");
         }

@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::error;
 use crate::event::Event;
 use crate::secret::Secrets;
+use crate::text::is_invisible;
 use crate::tool::milliseconds;
 use crate::world::files::user;
 
@@ -237,8 +238,9 @@ impl<'a> Record<'a> {
         let mut line = String::with_capacity(json.len() + 1);
         for c in json.chars() {
             if c.is_control() || is_invisible(c) {
-                // All of them lie in the plane that needs no pair of escapes.
-                line.push_str(&format!("\\u{:04x}", u32::from(c)));
+                for unit in c.encode_utf16(&mut [0; 2]) {
+                    line.push_str(&format!("\\u{unit:04x}"));
+                }
             } else {
                 line.push(c);
             }
@@ -257,11 +259,6 @@ impl<'a> Fault<'a> {
             hint: error.hint().map(|hint| secrets.mask(hint)),
         }
     }
-}
-
-/// Ends of lines beyond ASCII, and what turns the direction of writing around.
-fn is_invisible(c: char) -> bool {
-    matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// The arguments as the object they are, or as the text that is none.

@@ -29,6 +29,9 @@ pub struct Report {
     /// Apart from the text: a secret does not become visible because thoughts
     /// come in between.
     reasoning: Veil,
+    /// For a log: what the message has said and thought so far, masked.
+    unsaid: String,
+    unthought: String,
 }
 
 /// What the next result will say.
@@ -58,10 +61,13 @@ impl Report {
             is_over: false,
             text: Veil::default(),
             reasoning: Veil::default(),
+            unsaid: String::new(),
+            unthought: String::new(),
         }
     }
 
-    /// The same for a log: all of it, and who runs it, where and how.
+    /// The same for a log: all of it, each message as a whole, and who runs it,
+    /// where and how.
     pub fn for_log(circumstances: Circumstances) -> Report {
         Report {
             circumstances: Some(circumstances),
@@ -193,18 +199,37 @@ impl Report {
     /// What was held back, before something else is told.
     fn rest(&mut self, secrets: &Secrets) -> String {
         let (thought, said) = (self.reasoning.end(secrets), self.text.end(secrets));
-        self.think(&thought) + &self.say(&said)
+        let lines = self.think(&thought) + &self.say(&said);
+        let thought = std::mem::take(&mut self.unthought);
+        let said = std::mem::take(&mut self.unsaid);
+        lines + &self.thought_line(&thought) + &self.said_line(&said)
     }
 
     fn say(&mut self, delta: &str) -> String {
         self.turn.answer.push_str(delta);
+        if self.circumstances.is_some() {
+            self.unsaid.push_str(delta);
+            return String::new();
+        }
+        self.said_line(delta)
+    }
+
+    fn think(&mut self, delta: &str) -> String {
+        if self.circumstances.is_some() {
+            self.unthought.push_str(delta);
+            return String::new();
+        }
+        self.thought_line(delta)
+    }
+
+    fn said_line(&self, delta: &str) -> String {
         match delta {
             "" => String::new(),
             delta => self.line(&Record::Text { delta }),
         }
     }
 
-    fn think(&self, delta: &str) -> String {
+    fn thought_line(&self, delta: &str) -> String {
         match delta {
             "" => String::new(),
             delta => self.line(&Record::Reasoning { delta }),

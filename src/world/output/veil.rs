@@ -42,8 +42,8 @@ mod tests {
             (&["sk-canary", "-2 x"], &["", "[secret] x", ""]),
             (&["sk-canary-"], &["", "[secret]-"]),
             (
-                &["a sk-", "can", "ary b", "c"],
-                &["a ", "", "[secret] b", "c", ""],
+                &["a sk-", "can", "ary b", "d"],
+                &["a ", "", "[secret] b", "d", ""],
             ),
             (&["a sk-", "down"], &["a ", "sk-down", ""]),
             (&["ends in sk-c"], &["ends in ", "sk-c"]),

@@ -1,9 +1,34 @@
-//! What `-v` says of requests, one line each.
+//! What is said of events, one line each; of most with `-v` alone.
 
 use crate::event::Event;
 use crate::limits;
-use crate::text::grouped;
+use crate::text::{counted, grouped, one_line};
 use crate::tool::milliseconds;
+
+/// The first lines of a tool's result, and how many more there are.
+pub fn beginning(text: &str) -> String {
+    let mut rest = text.lines().filter(|line| !line.trim().is_empty());
+    let first = rest.by_ref().take(limits::RESULT_LINES);
+    let mut lines: Vec<String> = first
+        .map(|line| format!("· {}", one_line(line, limits::SUMMARY_CHARS)))
+        .collect();
+    match rest.count() {
+        0 => {}
+        more => lines.push(format!("· … {}", counted(more, "more line"))),
+    }
+    lines.join("\n")
+}
+
+/// What a summary has done to a conversation: so many messages, and tokens before and
+/// after.
+pub fn summary(messages: usize, before: u64, after: u64) -> String {
+    let (messages, before, after) = (
+        counted(messages, "message"),
+        grouped(before),
+        grouped(after),
+    );
+    format!("the conversation was summarized: {messages}, {before} → {after} tokens")
+}
 
 /// The line of an event, if it has one.
 pub fn line(event: &Event<'_>) -> Option<String> {

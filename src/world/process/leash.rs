@@ -17,14 +17,14 @@ use std::time::Instant;
 use std::{fs, mem, process, ptr};
 
 use crate::limits;
-use libc::{c_int, pid_t};
+use libc::{c_int, c_short, pid_t};
 use wait_timeout::ChildExt;
 
 use super::blocked::Blocked;
 use super::exec::Exec;
 use super::streams::poll;
 use super::{Job, Leftovers};
-use crate::world::guardian::{self, Post};
+use crate::world::guardian::{self, First, Post};
 use crate::world::scratch::Scratch;
 
 /// Whether this program lets [`kill_adopted`] kill all its children but these.
@@ -80,7 +80,11 @@ impl Guardian {
             channel: theirs.as_raw_fd(),
             runner: own_pid(),
             keep: job.leftovers == Leftovers::Keep,
-            limit: job.limit.saturating_add(limits::GUARDIAN_SPARE),
+            limit: job.limit,
+            scopes_signals: job
+                .confine
+                .as_ref()
+                .is_some_and(|confine| confine.scopes_signals),
             scratch: job.scratch.map(Scratch::handle),
         };
         let exec = Exec::new(job).map_err(|error| explain(&error, job))?;
@@ -100,7 +104,7 @@ impl Guardian {
         unsafe {
             command.pre_exec(move || guardian::stand_between(post));
             if let Some(confine) = job.confine.clone() {
-                command.pre_exec(move || confine());
+                command.pre_exec(move || (confine.enter)());
             }
             command.pre_exec(move || Err(exec.run()));
         }
@@ -126,9 +130,15 @@ impl Guardian {
         unsafe { libc::kill(self.pid, libc::SIGCONT) };
     }
 
+    /// Stops its family at once: it may have to wait for a processor among thousands.
+    pub(super) fn stop_family(&self) {
+        guardian::stop_marked(self.pid, First::Newest);
+    }
+
     /// Kills its children in its place, as far as they can be found, and wakes it
     /// in case one of them has stopped it.
     pub(super) fn help(&self) {
+        self.stop_family();
         guardian::kill_tree(self.pid, &[]);
         // SAFETY: as above.
         unsafe { libc::kill(self.pid, libc::SIGCONT) };
@@ -141,20 +151,42 @@ impl Guardian {
 
     /// Takes leave of the guardian, which has ended or is about to.
     pub(super) fn reap(&mut self) {
-        if self.reaped || !matches!(self.child.try_wait(), Ok(None)) {
-            self.reaped = true;
-        } else if can_wait_timeout() {
-            let in_time = self.child.wait_timeout(limits::GUARDIAN_REAP);
-            // It hears nothing where a host blocks SIGCHLD, hence another look.
-            self.reaped =
-                !matches!(in_time, Ok(None)) || !matches!(self.child.try_wait(), Ok(None));
-        } else {
-            let since = Instant::now();
-            while !self.reaped && since.elapsed() < limits::GUARDIAN_REAP {
-                let _ = poll(&mut [], Instant::now().checked_add(limits::SWEEP_ROUND));
-                self.reaped = !matches!(self.child.try_wait(), Ok(None));
-            }
+        if self.has_ended() {
+            return;
         }
+        // Its end closes its socket, a moment before it can be reaped. So what waits
+        // for a signal, and panics when the means for that fail, has to wait seldom.
+        let since = Instant::now();
+        let _ = poll(
+            &mut self.channel_entry(0),
+            since.checked_add(limits::GUARDIAN_REAP),
+        );
+        if self.has_ended() {
+            return;
+        }
+        let left = limits::GUARDIAN_REAP.saturating_sub(since.elapsed());
+        if !left.is_zero() && can_wait_timeout() {
+            self.reaped = !matches!(self.child.wait_timeout(left), Ok(None));
+        }
+        // It hears nothing where a host blocks SIGCHLD, hence other looks.
+        while !self.has_ended() && since.elapsed() < limits::GUARDIAN_REAP {
+            let _ = poll(&mut [], Instant::now().checked_add(limits::SWEEP_ROUND));
+        }
+    }
+
+    /// Whether it has ended, and reaps it then.
+    fn has_ended(&mut self) -> bool {
+        self.reaped = self.reaped || !matches!(self.child.try_wait(), Ok(None));
+        self.reaped
+    }
+
+    /// The socket, for a `poll` for these events; its other end's end is always told.
+    fn channel_entry(&self, events: c_short) -> [libc::pollfd; 1] {
+        [libc::pollfd {
+            fd: self.channel.as_raw_fd(),
+            events,
+            revents: 0,
+        }]
     }
 }
 
@@ -164,13 +196,8 @@ impl Drop for Guardian {
             return;
         }
         self.order_kill();
-        let mut fds = [libc::pollfd {
-            fd: self.channel.as_raw_fd(),
-            events: libc::POLLIN,
-            revents: 0,
-        }];
         let _ = poll(
-            &mut fds,
+            &mut self.channel_entry(libc::POLLIN),
             Instant::now().checked_add(limits::GUARDIAN_REPORT),
         );
         let _ = self.child.kill();
@@ -179,7 +206,7 @@ impl Drop for Guardian {
 }
 
 /// Kills and buries what a lost guardian left to this process as its subreaper.
-pub(super) fn kill_adopted() {
+pub(super) fn kill_adopted(lost: &Guardian) {
     let Some(foreign) = FOREIGN.get() else { return };
     let own = own_pid();
     let since = Instant::now();
@@ -188,6 +215,7 @@ pub(super) fn kill_adopted() {
         if children.is_empty() {
             return;
         }
+        lost.stop_family();
         guardian::kill_tree(own, foreign);
         let _ = poll(&mut [], Instant::now().checked_add(limits::SWEEP_ROUND));
         for child in children {
@@ -198,14 +226,14 @@ pub(super) fn kill_adopted() {
 }
 
 /// Whether `wait_timeout` is safe to use. It panics where it finds no descriptors for
-/// its pipe; and where this process, or the one that started it, ignores its children's
+/// its pipe, or may not handle the signal; and where this process, or the one that started it, ignores its children's
 /// ends, its handler would pass the signal on to `SIG_IGN` as if it were a function.
 fn can_wait_timeout() -> bool {
     // SAFETY: asks only, into a structure of this stack.
     let handled = unsafe {
         let mut action: libc::sigaction = mem::zeroed();
-        libc::sigaction(libc::SIGCHLD, ptr::null(), &raw mut action);
-        action.sa_sigaction != libc::SIG_IGN
+        libc::sigaction(libc::SIGCHLD, ptr::null(), &raw mut action) == 0
+            && action.sa_sigaction != libc::SIG_IGN
     };
     handled && UnixStream::pair().is_ok()
 }

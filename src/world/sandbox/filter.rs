@@ -54,6 +54,10 @@ const PROCESS: Masked = Masked(u32::MAX, 0);
 const IO_PROCESS: Masked = Masked(u32::MAX, 1);
 /// Linux 6.13; three more follow it: `getxattrat`, `listxattrat`, `removexattrat`.
 const SYS_SETXATTRAT: c_long = 463;
+/// Linux 6.17; `file_setattr` follows it.
+const SYS_FILE_GETATTR: c_long = 468;
+/// Linux 6.8; `listmount` follows it.
+const SYS_STATMOUNT: c_long = 457;
 /// Linux 6.6; libc does not name it for every processor.
 const SYS_FCHMODAT2: c_long = 452;
 
@@ -102,6 +106,11 @@ const RULES: &[Rule] = &[
     Never(SYS_SETXATTRAT + 1, libc::ENOSYS),
     Never(SYS_SETXATTRAT + 2, libc::ENOSYS),
     Never(SYS_SETXATTRAT + 3, libc::ENOSYS),
+    Never(SYS_FILE_GETATTR, libc::ENOSYS),
+    Never(SYS_FILE_GETATTR + 1, libc::ENOSYS),
+    // What is mounted where.
+    Never(SYS_STATMOUNT, libc::ENOSYS),
+    Never(SYS_STATMOUNT + 1, libc::ENOSYS),
     // Memory and queues that any process of the user reaches by a number or a name.
     Never(libc::SYS_shmget, libc::EPERM),
     Never(libc::SYS_shmat, libc::EPERM),

@@ -5,12 +5,11 @@
 //! filter can stop is stopped there.
 
 use std::ffi::CString;
-use std::fs;
 use std::io;
 use std::mem;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Component, Path};
 use std::ptr;
 
 use libc::{c_int, c_long};
@@ -26,6 +25,7 @@ const READ_FILE: u64 = 1 << 2;
 const READ_FOLDER: u64 = 1 << 3;
 const MAKE_CHARACTER_DEVICE: u64 = 1 << 6;
 const MAKE_BLOCK_DEVICE: u64 = 1 << 11;
+const MOVE_BETWEEN_FOLDERS: u64 = 1 << 13;
 const TRUNCATE: u64 = 1 << 14;
 /// What a rule for a file may hold; the rest is about folders.
 const OF_FILES: u64 = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | 1 << 15;
@@ -35,6 +35,7 @@ const READING: u64 = EXECUTE | READ_FILE | READ_FOLDER;
 const ALL_OF_NETWORK: u64 = 0b11;
 /// Abstract local sockets, and signals, of processes outside.
 const ALL_SCOPES: u64 = 0b11;
+const SCOPE_OF_SIGNALS: u64 = 0b10;
 
 /// How many rights on files each version knows, from version 1.
 const RIGHTS: [u32; 5] = [13, 14, 15, 15, 16];
@@ -66,6 +67,46 @@ struct Governed {
 struct Beneath {
     allowed: u64,
     parent: c_int,
+}
+
+/// Puts this process into a domain of its own: what it and its children send no signal
+/// to is everything outside. Files are as before. After a fork: system calls only.
+pub(super) fn scope_signals() -> io::Result<()> {
+    // A domain that governs no file still forbids moving files between folders on some
+    // kernels, so this one says that it may be done everywhere.
+    let attributes = Governed {
+        files: MOVE_BETWEEN_FOLDERS,
+        network: 0,
+        scopes: SCOPE_OF_SIGNALS,
+    };
+    // SAFETY: structures of this stack that outlive the calls; both descriptors are
+    // closed here, or by the process's end.
+    unsafe {
+        let made = libc::syscall(
+            libc::SYS_landlock_create_ruleset,
+            &raw const attributes,
+            size_of::<Governed>(),
+            0,
+        );
+        check(made)?;
+        let root = libc::open(c"/".as_ptr(), libc::O_PATH | libc::O_CLOEXEC);
+        let rule = Beneath {
+            allowed: MOVE_BETWEEN_FOLDERS,
+            parent: root,
+        };
+        let added = libc::syscall(
+            libc::SYS_landlock_add_rule,
+            made,
+            RULE_PATH_BENEATH,
+            &raw const rule,
+            0,
+        );
+        let done = check(added)
+            .and_then(|()| check(libc::syscall(libc::SYS_landlock_restrict_self, made, 0)));
+        libc::close(root);
+        libc::syscall(libc::SYS_close, made);
+        done
+    }
 }
 
 /// The version of the interface, or why there is none.
@@ -154,29 +195,20 @@ impl Ruleset {
     }
 
     fn allow(&mut self, path: &Path, rights: u64) -> io::Result<()> {
-        let name = CString::new(path.as_os_str().as_bytes())?;
-        // SAFETY: the name ends with NUL; the descriptor is owned from here on; the
-        // structures live on this stack until the calls return.
+        let opened = open_without_links(path)?;
+        // SAFETY: a descriptor that is open; the structures live on this stack until
+        // the calls return.
         unsafe {
-            let flags = libc::O_PATH | libc::O_CLOEXEC;
-            let opened = libc::open(name.as_ptr(), flags);
-            if opened < 0 {
-                return Err(io::Error::last_os_error());
-            }
-            let opened = OwnedFd::from_raw_fd(opened);
-            // Whoever writes beside it may have put a link in its place since it was
-            // looked at: what counts is what was opened.
-            let number = opened.as_raw_fd();
-            if fs::read_link(format!("/proc/self/fd/{number}"))? != path {
-                return Err(io::Error::other("it leads elsewhere"));
-            }
             let mut status: libc::stat = mem::zeroed();
             check(c_long::from(libc::fstat(
                 opened.as_raw_fd(),
                 &raw mut status,
             )))?;
-            let is_folder = status.st_mode & libc::S_IFMT == libc::S_IFDIR;
-            let possible = if is_folder { u64::MAX } else { OF_FILES };
+            let possible = match status.st_mode & libc::S_IFMT {
+                libc::S_IFDIR => u64::MAX,
+                libc::S_IFLNK => return Err(io::Error::other("it leads elsewhere")),
+                _ => OF_FILES,
+            };
             let rule = Beneath {
                 allowed: rights & possible & self.governed,
                 parent: opened.as_raw_fd(),
@@ -201,5 +233,80 @@ impl Ruleset {
                 0,
             )
         })
+    }
+}
+
+/// Opens what an absolute path names, without following a link: a program that writes
+/// beside it may put one in its place at any time. Name by name, so that it needs
+/// neither `/proc` nor a kernel's `openat2`. The last name may be a link's own.
+fn open_without_links(path: &Path) -> io::Result<OwnedFd> {
+    let mut opened: Option<OwnedFd> = None;
+    let mut parts = path.components().peekable();
+    while let Some(part) = parts.next() {
+        if opened.is_none() != (part == Component::RootDir) || part == Component::ParentDir {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let name = CString::new(part.as_os_str().as_bytes())?;
+        let folder = opened.as_ref().map_or(libc::AT_FDCWD, AsRawFd::as_raw_fd);
+        let flags = libc::O_PATH | libc::O_CLOEXEC | libc::O_NOFOLLOW;
+        let has_more = if parts.peek().is_some() {
+            libc::O_DIRECTORY
+        } else {
+            0
+        };
+        // SAFETY: the name ends with NUL and outlives the call; the new descriptor is
+        // owned at once.
+        opened = unsafe {
+            match libc::openat(folder, name.as_ptr(), flags | has_more) {
+                -1 => return Err(io::Error::last_os_error()),
+                number => Some(OwnedFd::from_raw_fd(number)),
+            }
+        };
+    }
+    opened.ok_or_else(|| io::ErrorKind::InvalidInput.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::world::scratch::Scratch;
+    use std::fs;
+    use std::os::unix::fs::{MetadataExt, symlink};
+
+    #[test]
+    fn no_link_is_followed_to_what_is_granted() {
+        let scratch = Scratch::new(&std::env::temp_dir()).unwrap();
+        let folder = scratch.path().canonicalize().unwrap();
+        fs::create_dir_all(folder.join("real/inner")).unwrap();
+        fs::write(folder.join("real/file"), "").unwrap();
+        symlink("real", folder.join("link")).unwrap();
+        symlink("file", folder.join("real/link")).unwrap();
+        let opened = |path: &str| {
+            let file = fs::File::from(open_without_links(&folder.join(path)).ok()?);
+            file.metadata().ok()
+        };
+        for path in ["", "real", "real/inner", "real/file"] {
+            let there = fs::metadata(folder.join(path)).unwrap();
+            assert_eq!(opened(path).unwrap().ino(), there.ino(), "{path}");
+        }
+        for path in [
+            "link/inner",
+            "link/file",
+            "real/file/x",
+            "real/../real",
+            "missing",
+        ] {
+            assert!(opened(path).is_none(), "{path}");
+        }
+        for path in ["link", "real/link"] {
+            assert!(opened(path).unwrap().is_symlink(), "{path}");
+            if let Ok(version) = version() {
+                let mut ruleset = Ruleset::new(version).unwrap();
+                let error = ruleset.allow_writing(&folder.join(path)).unwrap_err();
+                assert_eq!(error.to_string(), "it leads elsewhere");
+            }
+        }
+        assert!(open_without_links(Path::new("tmp")).is_err());
+        assert!(open_without_links(Path::new("/")).is_ok());
     }
 }

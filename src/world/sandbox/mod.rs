@@ -41,7 +41,7 @@ pub struct Grants {
 pub struct Sandbox {
     ruleset: Ruleset,
     filter: Filter,
-    limits: [(c_long, u64); 5],
+    limits: [(c_long, u64); 6],
 }
 
 /// What this kernel offers for it.
@@ -123,6 +123,12 @@ impl Sandbox {
                     limits::SANDBOX_DESCRIPTORS,
                 ),
                 (c_long::from(libc::RLIMIT_AS), memory),
+                (
+                    c_long::from(libc::RLIMIT_NPROC),
+                    running()
+                        + limits::SANDBOX_PROCESSES
+                        + processors * limits::SANDBOX_PROCESSOR_PROCESSES,
+                ),
             ],
         })
     }
@@ -186,6 +192,16 @@ fn failed(verb: &str, path: &Path, error: &io::Error) -> Unavailable {
     Unavailable(format!("failed to {verb} `{}`: {error}", path.display()))
 }
 
+/// The number of processes and threads of the whole system, which are at least the user's.
+fn running() -> u64 {
+    // SAFETY: a structure of plain numbers on this stack, filled by the call.
+    unsafe {
+        let mut system: libc::sysinfo = mem::zeroed();
+        libc::sysinfo(&raw mut system);
+        system.procs.into()
+    }
+}
+
 /// Lowers a limit; one that is lower already stays.
 fn lower_limit(resource: c_long, most: u64) -> io::Result<()> {
     let change = |new: *const libc::rlimit64, old: *mut libc::rlimit64| {
@@ -199,6 +215,15 @@ fn lower_limit(resource: c_long, most: u64) -> io::Result<()> {
     limit.rlim_max = limit.rlim_max.min(most);
     limit.rlim_cur = limit.rlim_cur.min(limit.rlim_max);
     change(&raw const limit, ptr::null_mut())
+}
+
+/// Keeps the signals of this process and its children among themselves, where the
+/// kernel can (from Linux 6.12). No new privileges from here on, either way. After a
+/// fork: system calls only.
+pub(super) fn scope_signals() -> io::Result<()> {
+    // SAFETY: plain numbers.
+    check(unsafe { set(libc::PR_SET_NO_NEW_PRIVS, 1, 0) })?;
+    landlock::scope_signals()
 }
 
 /// The header of `capset(2)`.
@@ -255,6 +280,7 @@ fn check(answer: c_long) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::world::scratch::Scratch;
     use std::fs;
     use std::os::unix::ffi::OsStrExt;
 
@@ -284,9 +310,8 @@ mod tests {
         let Ok(newest) = landlock::version() else {
             return println!("skipped: no Landlock");
         };
-        let folder = std::env::temp_dir().join(format!("sandbox-{}", std::process::id()));
-        fs::create_dir(&folder).unwrap();
-        let folder = folder.canonicalize().unwrap();
+        let scratch = Scratch::new(&std::env::temp_dir()).unwrap();
+        let folder = scratch.path().canonicalize().unwrap();
         let (inside, outside) = (folder.join("inside"), folder.join("outside"));
         fs::create_dir(&inside).unwrap();
         fs::write(&outside, "whole").unwrap();
@@ -321,6 +346,5 @@ mod tests {
             assert_eq!(end, libc::EACCES, "{version}");
         }
         assert_eq!(fs::read_to_string(&outside).unwrap(), "whole");
-        fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -8,6 +8,13 @@
 #   expired       ended in 2021
 #   future        begins in 2120
 #   self-signed   as `openssl req -x509` makes it: an authority's certificate
+#   self-leaf     self-signed, and no authority (CA:FALSE)
+#   self-leaf-again  another one with its key and its subject
+#   ca-unsigning  CA:TRUE, but a key that may not sign certificates
+#   ca-mail       an authority for mail alone
+#   v1            an authority of version 1, without extensions
+#   v1-leaf       of version 1 too, but issued by ca
+#   by-NAME       for the names of server, signed by NAME
 set -eu
 cd "$(dirname "$0")"
 work=$(mktemp -d)
@@ -26,14 +33,20 @@ commonName = supplied
 END
 
 # NAME FROM TO EXTENSIONS SIGNER...; `openssl ca`, as it takes dates in every version.
+# With `again`, the key and the subject of that certificate.
+again=
 certificate() {
     name=$1 from=$2 to=$3 extensions=$4
     shift 4
     : >"$work/index"
     printf '%b\n' "$extensions" >"$work/extensions"
-    openssl ecparam -name prime256v1 -genkey -noout |
-        openssl pkcs8 -topk8 -nocrypt -out "$name.key"
-    openssl req -new -key "$name.key" -subj "/CN=$name of the tests" -out "$work/request"
+    if [ "$again" ]; then
+        cp "$again.key" "$name.key"
+    else
+        openssl ecparam -name prime256v1 -genkey -noout |
+            openssl pkcs8 -topk8 -nocrypt -out "$name.key"
+    fi
+    openssl req -new -key "$name.key" -subj "/CN=${again:-$name} of the tests" -out "$work/request"
     openssl ca -batch -notext -config "$work/config" -in "$work/request" -extfile "$work/extensions" \
         -startdate "$from" -enddate "$to" -out "$name.pem" "$@"
 }
@@ -46,8 +59,21 @@ certificate ca $begin $end 'basicConstraints=critical,CA:TRUE\nkeyUsage=keyCertS
     -selfsign -keyfile ca.key
 certificate self-signed $begin $end "basicConstraints=critical,CA:TRUE\\n$names" \
     -selfsign -keyfile self-signed.key
+certificate self-leaf $begin $end "$leaf$names" -selfsign -keyfile self-leaf.key
+again=self-leaf
+certificate self-leaf-again $begin $end "$leaf$names" -selfsign -keyfile self-leaf.key
+again=
+certificate ca-unsigning $begin $end 'basicConstraints=critical,CA:TRUE\nkeyUsage=digitalSignature' \
+    -selfsign -keyfile ca-unsigning.key
+certificate ca-mail $begin $end 'basicConstraints=critical,CA:TRUE\nextendedKeyUsage=emailProtection' \
+    -selfsign -keyfile ca-mail.key
+certificate v1 $begin $end '' -selfsign -keyfile v1.key
+certificate v1-leaf $begin $end '' -cert ca.pem -keyfile ca.key
 certificate server $begin $end "$leaf$names" -cert ca.pem -keyfile ca.key
 certificate other-name $begin $end "${leaf}subjectAltName=DNS:other.test" -cert ca.pem -keyfile ca.key
 certificate expired $begin 20210101000000Z "$leaf$names" -cert ca.pem -keyfile ca.key
 certificate future $end 21210101000000Z "$leaf$names" -cert ca.pem -keyfile ca.key
-rm -r "$work" ca.key
+for name in other-name ca-unsigning ca-mail v1 v1-leaf; do
+    certificate "by-$name" $begin $end "$leaf$names" -cert "$name.pem" -keyfile "$name.key"
+done
+rm -r "$work" ca.key ca-unsigning.key ca-mail.key v1.key v1-leaf.key

@@ -4,8 +4,9 @@ use serde_json::{Value, json};
 
 use super::{
     ALPHA, after_calls, assert_alpha_and_beta, calls_of, delta, finish, listed, message, pieces,
-    results_of, stream, stream_of_pieces, talk, unmarked,
+    results_of, skills, stream, stream_of_pieces, talk, unmarked,
 };
+use crate::harness::{Reply, Server};
 
 #[test]
 fn row_01_an_empty_id_or_name_overwrites_nothing() {
@@ -370,5 +371,41 @@ fn row_10_a_whole_call_in_one_delta_or_in_a_final_message() {
         let calls = calls_of(&request);
         assert_eq!(calls.len(), 1, "{dialect}: {calls:?}");
         assert_eq!(calls[0].2, json!({"query": "alpha"}), "{dialect}");
+    }
+}
+
+/// Of more than 128 calls the first 128 run, and each of the rest gets an error.
+#[test]
+fn calls_beyond_the_bound_are_answered_and_do_not_run() {
+    const BOUND: usize = 128;
+    let script = json!({"skill_name": "alpha", "script": "open('ran', 'w')"}).to_string();
+    let mut calls = vec![("list_skills", "{}"); BOUND];
+    calls.extend([
+        ("run_python_script", script.as_str()),
+        ("list_skills", "{}"),
+    ]);
+    for args in [&[][..], &["--no-stream"]] {
+        let replies = [
+            Reply::calls(calls.iter().copied()),
+            Reply::call("list_skills", &json!({"query": "alpha"})),
+            Reply::text("done"),
+        ];
+        let server = Server::start(replies);
+        let test = skills().endpoint(&server).args(["-o", "json"]).args(args);
+        let run = test.args(["go"]);
+        let result = run.run().success().stdout_json();
+        assert_eq!(result["tool_calls"], BOUND + 3);
+        assert!(!run.exists("skills/alpha/ran"), "it does not run");
+        // That every call has its one result, in order, the server has checked.
+        let requests = server.finish();
+        let results = results_of(&requests[1]);
+        assert_eq!(results.len(), BOUND + 2);
+        for (place, result) in results.iter().enumerate() {
+            let result: Value = serde_json::from_str(result).unwrap();
+            let error = result["error"].as_str().unwrap_or_default();
+            assert_eq!(error.contains("first 128 calls"), place >= BOUND, "{place}");
+        }
+        // The next message may call again.
+        assert_eq!(listed(results_of(&requests[2])[0]), ["alpha"]);
     }
 }

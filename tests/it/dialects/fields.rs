@@ -356,3 +356,118 @@ fn check_schema(schema: &Value, depth: usize) {
     }
     assert!(depth > 0 || count > 0, "no empty `properties`: {schema}");
 }
+
+/// What tools' messages carry as `name`, request by request.
+fn tool_names(requests: &[Request]) -> Vec<Vec<&Value>> {
+    requests
+        .iter()
+        .map(|request| {
+            let messages = request.messages().iter();
+            let tools = messages.filter(|message| message["role"] == "tool");
+            tools.map(|message| &message["name"]).collect()
+        })
+        .collect()
+}
+
+/// How endpoints, gateways and templates ask for the tool's name in its message.
+const NAME_IS_MISSED: [(u16, &str); 4] = [
+    (
+        400,
+        r#"[{"error":{"code":400,"message":"* GenerateContentRequest.contents[2].parts[0].function_response.name: Name cannot be empty.\n","status":"INVALID_ARGUMENT"}}]"#,
+    ),
+    (
+        422,
+        r#"{"detail":[{"type":"missing","loc":["body","messages",3,"tool","name"],"msg":"Field required","input":{"role":"tool","tool_call_id":"a","content":"x"}}]}"#,
+    ),
+    (
+        400,
+        r#"{"object":"error","message":"[{'type': 'missing', 'loc': ('body', 'messages', 3, 'name'), 'msg': 'Field required', 'input': {'content': 'x'}}]","type":"BadRequestError","param":null,"code":400}"#,
+    ),
+    (400, "Tool message must have a 'name' field."),
+];
+
+#[test]
+fn row_41_a_tools_name_is_sent_once_it_is_missed_and_from_then_on() {
+    for (status, refusal) in NAME_IS_MISSED {
+        for args in [&[][..], &["--no-stream"]] {
+            let call = |arguments: Value| Reply::call("list_skills", &arguments);
+            let replies = [
+                call(json!({})),
+                Reply::status(status).body(refusal),
+                call(json!({"query": "alpha"})),
+                Reply::text("done"),
+            ];
+            let talk = talk(args, replies);
+            talk.run.success().stdout("done\n");
+            let (null, name) = (&Value::Null, &json!("list_skills"));
+            assert_eq!(
+                tool_names(&talk.requests),
+                [vec![], vec![null], vec![name], vec![name, name]],
+                "{refusal}"
+            );
+            // Nothing else is changed for it, and no other message gets a name.
+            let mut named = talk.requests[2].json.clone();
+            let messages = named["messages"].as_array_mut().unwrap();
+            messages[3].as_object_mut().unwrap().remove("name");
+            assert_eq!(named, talk.requests[1].json, "{refusal}");
+        }
+    }
+}
+
+/// Behind a picture that a tool has shown stand two messages more.
+#[test]
+fn row_41_a_message_is_found_where_the_endpoint_counts_it() {
+    let file = |path: &str| json!({"skill_name": "alpha", "file_path": path});
+    let refused = |place: usize| {
+        let words = format!("Missing required parameter: 'messages[{place}].name'.");
+        Reply::error(400, &words)
+    };
+    let play = |place: usize, last: &[Reply]| {
+        let replies = [
+            Reply::call("read_file_in_skill", &file("a.gif")),
+            Reply::call("list_skills", &json!({})),
+            refused(place),
+        ];
+        let test = skills().file("skills/alpha/a.gif", b"GIF89a\x03\0\x02\0\x80\0\0");
+        talk_with(test, &[], replies.into_iter().chain(last.iter().cloned()))
+    };
+    // system, user, call, result, (line, picture,) call, result
+    let found = play(7, &[Reply::text("done")]);
+    found.run.success().stdout("done\n");
+    assert_eq!(found.requests[2].messages()[7]["role"], "tool");
+    let other = play(5, &[]);
+    other.run.status(1).stderr_has("'messages[5].name'");
+}
+
+#[test]
+fn row_41_a_name_that_is_missed_still_is_told_and_other_names_are_never_added() {
+    let (status, missed) = NAME_IS_MISSED[0];
+    let refused = || Reply::status(status).body(missed);
+    let call = || Reply::call("list_skills", &json!({}));
+    let stays = talk(&[], [call(), refused(), refused()]);
+    stays
+        .run
+        .status(1)
+        .stdout_is_empty()
+        .stderr_has("Name cannot be empty");
+    assert_eq!(stays.requests.len(), 3);
+    // Before any tool's message was sent there is nothing to add.
+    let first = talk(&[], [refused()]);
+    first.run.status(1).stderr_has("Name cannot be empty");
+    for words in [
+        "The model name is required to call a tool",
+        "Only messages of role 'user' can have a name.",
+        "Missing required parameter: 'messages[2].tool_calls[0].function.name'.",
+        "Missing required parameter: 'messages[1].name'.",
+    ] {
+        let other = talk(&[], [call(), Reply::error(400, words)]);
+        other.run.status(1).stderr_has(words);
+        assert_eq!(tool_names(&other.requests)[1], [&Value::Null], "{words}");
+    }
+    // Nor for another status.
+    let other = talk(
+        &[],
+        [call(), Reply::error(403, "Tool message must have a 'name'")],
+    );
+    other.run.status(77);
+}

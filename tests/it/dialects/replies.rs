@@ -1,12 +1,12 @@
-//! Rows 36, 41 and 56: what of a reply goes back, and how.
+//! Rows 36, 41 and 56: what of a reply goes back, and how; replies that are none.
 
 use serde_json::{Value, json};
 
 use super::{
     ALPHA, after_calls, assert_alpha_and_beta, calls_of, chat, delta, finish, listed, message,
-    pieces, results_of, said, stream, stream_of_pieces, talk,
+    pieces, results_of, said, stream, stream_of_pieces, talk, whole,
 };
-use crate::harness::Reply;
+use crate::harness::{CANARY, Reply};
 
 #[test]
 fn row_36_ids_are_echoed_byte_for_byte_and_paired_by_turn() {
@@ -135,4 +135,57 @@ fn message_with_extras() -> Reply {
         r#""content":"1","refusal":null,"annotations":[{"type":"url_citation"}],"audio":null,"tool_calls":null,"function_call":null,"reasoning_content":"hm""#,
         "stop",
     )
+}
+
+/// JSON that is neither a reply nor an error: what came, and what was expected.
+#[test]
+fn a_reply_without_choices_is_none() {
+    let bodies = [
+        "{}",
+        "[]",
+        "[{}]",
+        r#"{"choices":[]}"#,
+        r#"{"choices":null}"#,
+        r#"{"choices":{}}"#,
+        r#"{"id":"x","object":"chat.completion","choices":[],"usage":{"prompt_tokens":1}}"#,
+        r#"{"x":1}"#,
+    ];
+    let play = |args: &[&str], reply: Reply, came: &str| {
+        let talk = talk(&[&["-o", "json"], args].concat(), [reply]);
+        let error = talk.run.status(1).stdout_json()["error"].clone();
+        assert_eq!(error["kind"], "protocol", "{came}");
+        let expected = format!("expected `choices` with a message, got {came}");
+        let message = error["message"].as_str().unwrap();
+        assert!(message.ends_with(&expected), "{message}");
+        assert_eq!(talk.requests.len(), 1, "it would be the same again");
+    };
+    for body in bodies {
+        play(&[], whole(body), body);
+        play(&["--no-stream"], whole(body), body);
+        // The end of a stream proves that no more was to come.
+        play(&[], stream([body]), body);
+    }
+    play(&[], stream::<&str>([]), "the end of a stream");
+    // The key is masked there, too.
+    let quoting = format!(r#"{{"x":"{CANARY}"}}"#);
+    play(&[], whole(&quoting), r#"{"x":"[secret]"}"#);
+    play(&[], stream([quoting]), r#"{"x":"[secret]"}"#);
+}
+
+/// What says that something is wrong stays an error of the endpoint.
+#[test]
+fn an_error_beside_empty_choices_is_the_endpoints() {
+    for body in [
+        r#"{"choices":[],"message":"exploded"}"#,
+        r#"{"choices":null,"error":{"message":"exploded"}}"#,
+        r#"[{"msg":"exploded"}]"#,
+    ] {
+        let talk = talk(&["-o", "json"], [whole(body)]);
+        let error = talk.run.status(1).stdout_json()["error"].clone();
+        assert_eq!(error["kind"], "endpoint", "{body}");
+        assert!(error["message"].as_str().unwrap().ends_with("exploded"));
+    }
+    // Nothing but a status: it is worth another try.
+    let busy = || whole(r#"{"code":503,"success":false}"#);
+    talk(&[], [busy(), Reply::text("4")]).run.success();
 }

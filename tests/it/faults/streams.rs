@@ -53,6 +53,11 @@ fn ends() -> Vec<Fault> {
             .may_ask_again_whole()
             .says("empty")
     };
+    let unsaid = |name, bytes: String| {
+        answers(name, stream(bytes))
+            .fails_for_good()
+            .says("expected `choices` with a message, got ")
+    };
     vec![
         answers(
             "a finish reason and no [DONE]",
@@ -84,10 +89,10 @@ fn ends() -> Vec<Fault> {
         answers("comments and no end", stream(": hello\n\n: hello\n\n"))
             .fails_for_now()
             .may_ask_again_whole(),
-        empty("[DONE] alone", DONE.into()),
+        unsaid("[DONE] alone", DONE.into()),
         empty("a finish reason alone", format!("{STOP}{DONE}")),
         empty("a thought and an end", format!("{thought}{STOP}{DONE}")),
-        empty("usage alone", format!("{usage}{DONE}")),
+        unsaid("usage alone", format!("{usage}{DONE}")),
         // Nobody can use an answer of blanks: it is an empty one.
         empty("blanks and an end", format!("{blank}{STOP}{DONE}")).stdout_blank(),
         answers(

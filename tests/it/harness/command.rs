@@ -3,6 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
+use std::net::Shutdown;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
@@ -17,6 +18,7 @@ use super::outcome::{Outcome, Picture};
 use super::processes::peak_memory_kib;
 use super::seconds;
 use super::server::Shared;
+use super::stopwatch::Stopwatch;
 use super::workspace::{Folder, Stdin, Stdout, Test};
 
 /// How long the streams may stay open after the program's end. Whoever holds
@@ -29,6 +31,7 @@ pub struct Running {
     folder: Arc<Folder>,
     pid: i32,
     started: Instant,
+    watch: Stopwatch,
     timeout: Duration,
     stdin: Option<ChildStdin>,
     stdout: Capture,
@@ -50,6 +53,8 @@ pub(super) struct Ended {
     /// The exit status, or -N for signal N.
     pub(super) status: i32,
     pub(super) elapsed: Duration,
+    /// Started with it.
+    pub(super) watch: Stopwatch,
     pub(super) peak_memory_kib: u64,
 }
 
@@ -119,7 +124,8 @@ impl Test {
             Stdout::Captured => Stdio::piped(),
             Stdout::Closed => {
                 let (kept, dropped) = UnixStream::pair().expect("two descriptors are free");
-                drop(dropped);
+                // A process that another test has just forked may hold a copy.
+                let _ = dropped.shutdown(Shutdown::Both);
                 OwnedFd::from(kept).into()
             }
             Stdout::File(path) => {
@@ -141,7 +147,7 @@ impl Test {
         reason = "`Running` waits, in a way that tells the memory"
     )]
     pub(super) fn start(&self, command: &mut Command, screen: Capture) -> Running {
-        let started = Instant::now();
+        let (started, watch) = (Instant::now(), Stopwatch::start());
         let mut child: Child = command
             .spawn()
             .unwrap_or_else(|error| panic!("failed to start {command:?}: {error}"));
@@ -155,6 +161,7 @@ impl Test {
             folder: Arc::clone(&self.folder),
             pid: child.id().try_into().expect("process ids fit `pid_t`"),
             started,
+            watch,
             timeout: self.timeout,
             stdin,
             stdout: child
@@ -345,6 +352,7 @@ impl Running {
                 libc::WEXITSTATUS(status)
             },
             elapsed: self.started.elapsed(),
+            watch: self.watch,
             peak_memory_kib: self.seen_kib,
         });
     }

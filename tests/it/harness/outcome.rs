@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::CANARY;
 use super::command::Ended;
 use super::server::Shared;
+use super::stopwatch::Stopwatch;
 use super::workspace::Folder;
 
 /// A run that is over. Each demand gives the outcome back; one that is not met
@@ -27,6 +28,7 @@ pub struct Outcome {
     pub terminal: String,
     /// From the start to the program's end.
     pub elapsed: Duration,
+    watch: Stopwatch,
     /// The most memory that the program itself held, without its children, as
     /// far as it was seen: every few milliseconds, and 0 for a program that
     /// ended between two looks. What `wait4` says is no help there: it counts
@@ -58,6 +60,7 @@ impl Outcome {
             stdout_bytes: picture.stdout.clone(),
             terminal: text(&picture.terminal),
             elapsed: ended.elapsed,
+            watch: ended.watch,
             peak_memory_kib: ended.peak_memory_kib,
             picture,
             _folder: folder,
@@ -157,10 +160,10 @@ impl Outcome {
         self
     }
 
-    /// It took no longer than this.
+    /// It took no longer than this, see [`Stopwatch::elapsed_within`].
     #[track_caller]
     pub fn took_at_most(self, time: Duration) -> Outcome {
-        let took = self.elapsed;
+        let took = self.watch.within(self.elapsed, time);
         self.demand(
             took <= time,
             format_args!("it took {took:?}, more than {time:?}"),

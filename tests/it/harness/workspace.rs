@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::ErrorKind;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use std::time::Duration;
 
 use super::outcome::Outcome;
 use super::server::{Server, Shared};
-use super::{CANARY, MODEL, PATIENCE, processes_with_marker, python};
+use super::{CANARY, MODEL, PATIENCE, processes_with_marker, python, wait_until};
 
 /// A folder of its own for the program, with `home/` and `skills/` in it, and
 /// how to run the program there. Every method gives the test back, so that one
@@ -147,6 +148,9 @@ impl Test {
     pub fn mode(self, path: &str, mode: u32) -> Test {
         let permissions = fs::Permissions::from_mode(mode);
         wrote(path, fs::set_permissions(self.path(path), permissions));
+        if mode & 0o100 != 0 {
+            wait_for_writers(&self.path(path));
+        }
         self
     }
 
@@ -384,6 +388,26 @@ fn open_up(folder: &Path) {
             open_up(&entry.path());
         }
     }
+}
+
+/// A process that another test has just forked may still hold the file open as it
+/// was written, and nothing runs what is open for writing (ETXTBSY).
+fn wait_for_writers(path: &Path) {
+    let Some(file) = fs::File::open(path).ok().filter(|file| {
+        let metadata = file.metadata();
+        metadata.is_ok_and(|metadata| metadata.is_file())
+    }) else {
+        return;
+    };
+    // SAFETY: a descriptor that is open, and plain numbers.
+    let lease =
+        |kind: libc::c_int| unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, kind) };
+    // Only what nobody writes can be leased for reading.
+    let is_free = wait_until(PATIENCE, || {
+        lease(libc::F_RDLCK) == 0 || std::io::Error::last_os_error().kind() != ErrorKind::WouldBlock
+    });
+    assert!(is_free, "{} is open for writing", path.display());
+    lease(libc::F_UNLCK);
 }
 
 #[track_caller]

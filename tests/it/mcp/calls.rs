@@ -1,12 +1,12 @@
 //! Tools by the protocol: what is listed, what a call gives, and what goes on
 //! while a script runs.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use super::Client;
-use crate::harness::{Test, seconds, wait_until};
+use crate::harness::{Stopwatch, Test, seconds, wait_until};
 
 fn skilled() -> Test {
     let document = "---\nname: echo\ndescription: Says things again.\n---\n\n# Echo\n";
@@ -232,13 +232,10 @@ fn the_end_of_input_ends_a_script_at_once() {
     let endless = "open('started', 'w').close()\nimport time\nwhile True: time.sleep(1)";
     client.request("tools/call", script(endless));
     assert!(wait_until(seconds(10.0), || test.exists("skills/echo/started")));
-    let since = Instant::now();
+    let since = Stopwatch::start();
     let outcome = client.close().status(0);
-    assert!(
-        since.elapsed() < Duration::from_secs(2),
-        "{:?}",
-        since.elapsed()
-    );
+    let took = since.elapsed_within(Duration::from_secs(2));
+    assert!(took <= Duration::from_secs(2), "{took:?}");
     assert_eq!(outcome.stdout, "");
     assert!(test.processes().is_empty());
 }

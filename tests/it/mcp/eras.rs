@@ -512,6 +512,6 @@ fn the_guide_is_short_and_knows_the_facts() {
     );
     client.close().status(0);
     let guide = guide(&knowing);
-    assert!(guide.contains("earlier conversations:\n"), "{guide}");
+    assert!(guide.contains("each part newest first):\n"), "{guide}");
     assert!(guide.contains("The printer is in room 4."), "{guide}");
 }

@@ -1,12 +1,12 @@
 //! How the server begins and ends: options, what standard input may be, signals,
 //! a client that goes away; and that nothing but messages stands on its output.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use super::Client;
-use crate::harness::{Running, Test, seconds, wait_until};
+use crate::harness::{Running, Stopwatch, Test, seconds, wait_until};
 
 const DISCOVER: &str = r#"{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#;
 const ENDLESS: &str = "open('started', 'w').close()\nimport time\nwhile True: time.sleep(1)";
@@ -124,14 +124,15 @@ fn options_of_scripts_hold_here() {
     client.close().status(0);
 
     let mut client = Client::modern_with(&test, &["--script-timeout", "1"]);
-    let since = Instant::now();
+    let since = Stopwatch::start();
     let ended = client.ask("tools/call", script(ENDLESS));
     assert_eq!(ended["isError"], true, "{ended}");
     assert!(
         ended.to_string().contains("time limit") || ended.to_string().contains("timed out"),
         "{ended}"
     );
-    assert!(since.elapsed() < Duration::from_secs(5));
+    let took = since.elapsed_within(seconds(5.0));
+    assert!(took <= seconds(5.0), "{took:?}");
     assert_eq!(
         client.ask("tools/call", script("print(2)"))["structuredContent"]["stdout"],
         "2\n"
@@ -201,13 +202,10 @@ fn a_signal_ends_the_server_and_its_script() {
         busy.call("list_skills", json!({}));
         for mut client in [idle, busy] {
             client.running().signal(signal);
-            let since = Instant::now();
+            let since = Stopwatch::start();
             assert!(wait_until(seconds(10.0), || !client.running().is_running()));
-            assert!(
-                since.elapsed() < Duration::from_secs(3),
-                "{:?}",
-                since.elapsed()
-            );
+            let took = since.elapsed_within(Duration::from_secs(3));
+            assert!(took <= Duration::from_secs(3), "{took:?}");
             client.close().status(-signal);
         }
         assert!(test.processes().is_empty(), "{signal}");
@@ -243,13 +241,10 @@ fn a_client_that_is_gone_ends_the_server() {
         running.write_stdin(format!("{call}\n"));
         assert!(wait_until(seconds(10.0), || test.exists("skills/echo/started")));
         running.write_stdin(format!("{DISCOVER}\n"));
-        let since = Instant::now();
+        let since = Stopwatch::start();
         assert!(wait_until(seconds(10.0), || !running.is_running()));
-        assert!(
-            since.elapsed() < Duration::from_secs(3),
-            "{:?}",
-            since.elapsed()
-        );
+        let took = since.elapsed_within(Duration::from_secs(3));
+        assert!(took <= Duration::from_secs(3), "{took:?}");
         let outcome = running.wait().success();
         assert_eq!(outcome.stdout_json_lines().len(), 1);
         outcome.stderr_lacks("failed");
@@ -394,7 +389,7 @@ fn on_a_terminal_it_says_what_it_is() {
 fn a_flood_of_requests_holds_up_no_script() {
     let test = skilled();
     let mut client = Client::modern_with(&test, &["--script-timeout", "1", "-q"]);
-    let since = Instant::now();
+    let since = Stopwatch::start();
     let endless = client.request("tools/call", script(ENDLESS));
     let next = client.request("tools/call", script("print('next')"));
     let mut asked = 0;

@@ -11,4 +11,4 @@ mod resources;
 mod skills_as_tools;
 mod skills_extension;
 
-use client::Client;
+pub(super) use client::Client;

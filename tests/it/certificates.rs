@@ -1,0 +1,119 @@
+//! Which certificates of `SSL_CERT_FILE` may sign others, and which are trusted
+//! for themselves alone. What is trusted here, curl and OpenSSL trust as well.
+
+use std::fs;
+
+use crate::harness::{Outcome, Proxy, Reply, Server, Test, TlsServer, tls_file};
+
+const UNKNOWN: &str = "is not trusted: it is self-signed, or its authority is unknown";
+
+/// Asks `https://{host}`, where this certificate is shown, and trusts those of
+/// the files `roots`.
+fn ask(server: &Server, roots: &[&str], certificate: &str, host: &str) -> Outcome {
+    let tls = TlsServer::start(certificate, server.port());
+    let proxy = Proxy::start(tls.port());
+    let url = format!("https://{host}/v1");
+    trusting(server, roots)
+        .env("LLM_API_BASE_URL", url)
+        .env("HTTPS_PROXY", proxy.url("http", ""))
+        .args(["hi"])
+        .run()
+}
+
+fn trusting(server: &Server, roots: &[&str]) -> Test {
+    let pem = roots
+        .iter()
+        .map(|name| fs::read_to_string(tls_file(&format!("{name}.pem"))).unwrap());
+    let test = Test::new().endpoint(server);
+    let test = test.file("roots.pem", pem.collect::<String>());
+    let path = test.path("roots.pem");
+    test.env("SSL_CERT_FILE", path)
+}
+
+/// R-SEC: a certificate that is no authority's signs one for another name.
+#[test]
+fn only_an_authority_may_sign_others() {
+    let server = Server::start([]);
+    let table = [
+        ("other-name", "by-other-name"),
+        ("v1-leaf", "by-v1-leaf"),
+        ("ca-unsigning", "by-ca-unsigning"),
+        ("ca-mail", "by-ca-mail"),
+        // The same key and subject, and self-signed as well.
+        ("self-leaf", "self-leaf-again"),
+    ];
+    for (roots, certificate) in table {
+        // An authority beside it does not make it one.
+        for roots in [&[roots][..], &["ca", roots]] {
+            ask(&server, roots, certificate, "llm.test")
+                .status(1)
+                .stdout_is_empty()
+                .stderr_has(&format!("the certificate of llm.test:443 {UNKNOWN}"));
+        }
+    }
+    assert!(server.finish().is_empty(), "nothing was sent");
+}
+
+#[test]
+fn authorities_may_sign_others_beside_any_certificate() {
+    let table: [(&[&str], &str); 5] = [
+        (&["ca"], "server"),
+        (&["v1"], "by-v1"),
+        (&["self-leaf", "ca", "other-name"], "server"),
+        (&["v1-leaf", "v1", "ca-mail"], "by-v1"),
+        (&["v1", "ca", "self-leaf"], "self-leaf"),
+    ];
+    let server = Server::start(table.map(|_| Reply::text("4")));
+    for (roots, certificate) in table {
+        ask(&server, roots, certificate, "llm.test")
+            .success()
+            .stdout("4\n");
+    }
+    server.finish();
+}
+
+#[test]
+fn any_other_certificate_is_trusted_as_itself() {
+    let server = Server::start(["1", "2", "3"].map(Reply::text));
+    for certificate in ["server", "self-leaf", "self-signed"] {
+        ask(&server, &[certificate], certificate, "llm.test").success();
+        // Not for a name that it does not have.
+        ask(&server, &[certificate], certificate, "other.test")
+            .status(1)
+            .stderr_has("is not for other.test, but for localhost, llm.test, 127.0.0.1");
+    }
+    for (certificate, words) in [("expired", "expired"), ("future", "is not valid yet")] {
+        ask(&server, &[certificate], certificate, "llm.test")
+            .status(1)
+            .stderr_has(&format!("the certificate of llm.test:443 {words}"));
+    }
+    // Its issuer is not trusted with it.
+    ask(&server, &["server"], "other-name", "other.test")
+        .status(1)
+        .stderr_has(&format!("the certificate of other.test:443 {UNKNOWN}"))
+        .stderr_has("roots.pem, which holds neither that certificate nor its authority's");
+    server.finish();
+}
+
+/// A proxy that speaks TLS is verified by the same rules.
+#[test]
+fn a_proxy_is_trusted_as_itself_too() {
+    let server = Server::start([Reply::text("4")]);
+    let inner = TlsServer::start("server", server.port());
+    let proxy = Proxy::start(inner.port());
+    let run = |certificate: &str, root: &str| {
+        let outer = TlsServer::start(certificate, proxy.port());
+        trusting(&server, &["ca", root])
+            .env("LLM_API_BASE_URL", "https://llm.test/v1")
+            .env("HTTPS_PROXY", format!("https://localhost:{}", outer.port()))
+            .args(["hi"])
+            .run()
+    };
+    run("self-leaf", "self-leaf").success().stdout("4\n");
+    let refused = run("by-other-name", "other-name").status(1);
+    refused
+        .stderr_has("the certificate of the proxy localhost:")
+        .stderr_has(UNKNOWN);
+    assert_eq!(proxy.asked(), ["CONNECT llm.test:443"]);
+    server.finish();
+}

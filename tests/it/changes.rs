@@ -1,0 +1,190 @@
+//! What a script changes of what later runs, or is read as instructions, is reported to
+//! the person: in its own skill and in all others.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Outcome, Test, interpreter, skipped};
+use crate::paths::as_an_ordinary_user;
+
+const DOCUMENT: &str = "---\nname: s\ndescription: Runs scripts.\n---\n";
+
+/// Two skills; the script runs in `s`.
+fn bench() -> Test {
+    Test::new()
+        .env("SCRIPT_PYTHON", interpreter())
+        .skill("s", DOCUMENT)
+        .skill("t", &DOCUMENT.replace("name: s", "name: t"))
+        .file("skills/s/scripts/a.py", "print(1)\n")
+        .file("skills/t/scripts/a.py", "print(1)\n")
+        .file("skills/t/scripts/run", "#!/bin/sh\n")
+        .file("skills/t/scripts/run.sh", "true\n")
+        .file("skills/t/data.json", "{}")
+        .file("elsewhere/b.py", "print(1)\n")
+        .link("skills/t/link.py", "../../elsewhere/b.py")
+        .venv("t")
+}
+
+/// Runs this in `s`, and gives its result and all that was written.
+#[track_caller]
+fn run(test: &Test, script: &str) -> (Value, Outcome) {
+    let script = format!("import os, shutil\nT = '../t/'\n{script}\n");
+    let call = json!({"skill_name": "s", "script": script}).to_string();
+    let run = test
+        .clone()
+        .args(["-q", "tool", "run_python_script", &call])
+        .run();
+    let result = run.stdout_json();
+    run.demand(result["returncode"] == 0, &script);
+    (result, run)
+}
+
+#[test]
+fn what_later_runs_or_is_read_is_reported() {
+    let table = [
+        (
+            "open('scripts/a.py', 'a').write('#')",
+            "scripts/a.py of the skill",
+        ),
+        ("open('new.py', 'w')", "new.py of the skill"),
+        ("open('x.pth', 'w')", "x.pth of the skill"),
+        ("open('.env', 'w')", ".env of the skill"),
+        (
+            "open('.python-version', 'w')",
+            ".python-version of the skill",
+        ),
+        ("open('uv.toml', 'w')", "uv.toml of the skill"),
+        ("open('references.MD', 'w')", "references.MD of the skill"),
+        ("open('tool', 'w').write('#!/bin/sh')", "tool of the skill"),
+        (
+            "open('plain', 'w'); os.chmod('plain', 0o755)",
+            "plain of the skill",
+        ),
+        ("os.symlink('/tmp', 'tmp')", "tmp of the skill"),
+        (
+            "os.makedirs('__pycache__'); open('__pycache__/a.cpython-311.pyc', 'w')",
+            "a.cpython-311.pyc of the skill",
+        ),
+        (
+            "open(T + 'SKILL.md', 'a').write('x')",
+            "/t/SKILL.md changed",
+        ),
+        (
+            "open(T + 'scripts/a.py', 'a').write('x')",
+            "/t/scripts/a.py changed",
+        ),
+        (
+            "open(T + 'scripts/run', 'a').write('x')",
+            "/t/scripts/run changed",
+        ),
+        (
+            "open(T + 'requirements-dev.txt', 'w')",
+            "/t/requirements-dev.txt changed",
+        ),
+        ("open(T + 'venv/bin/x', 'w')", "/t/venv/"),
+        ("os.makedirs(T + '.git/hooks')", "/t/.git changed"),
+        (
+            "open('../../elsewhere/b.py', 'a').write('x')",
+            "/t/link.py changed",
+        ),
+        (
+            "os.mkdir('../u'); open('../u/skill.md', 'w')",
+            "/u/skill.md changed",
+        ),
+        (
+            "open('../skills-runner.lock', 'w')",
+            "/skills-runner.lock changed",
+        ),
+        (
+            "os.remove(T + 'scripts/run.sh')",
+            "/t/scripts/run.sh changed",
+        ),
+        (
+            "os.rename(T + 'SKILL.md', T + 'old')",
+            "/t/SKILL.md changed",
+        ),
+        // A folder that was made ready before has files that are old.
+        ("os.rename('../../elsewhere', T + 'lib')", "/t/lib/b.py"),
+    ];
+    let test = bench();
+    for (script, told) in table {
+        let (result, run) = run(&test, script);
+        let hint = result["hint"].as_str().unwrap_or_default();
+        run.demand(hint.contains(told), format_args!("{told}: {hint}"));
+        run.stderr_has(told);
+    }
+}
+
+/// A folder that a script has closed against being listed may hold anything.
+#[test]
+fn a_folder_that_was_closed_is_reported() {
+    let test = bench().env("SCRIPT_PYTHON", "/usr/bin/python3");
+    if !std::path::Path::new("/usr/bin/python3").exists() {
+        return skipped("no Python that every user may run");
+    }
+    let shell = as_an_ordinary_user(&test);
+    for path in [
+        "skills/s",
+        "skills/s/scripts",
+        "skills/t",
+        "skills/t/scripts",
+    ] {
+        let _ = std::os::unix::fs::chown(test.path(path), Some(65534), Some(65534));
+    }
+    let test = test.shell(shell);
+    for (script, folder) in [
+        ("os.chmod('scripts', 0o311)", "scripts of the skill"),
+        ("os.chmod(T + 'scripts', 0o311)", "/t/scripts changed"),
+    ] {
+        run(&test, script).1.stderr_has(folder);
+    }
+}
+
+/// Times can be set back, but for that of the last change.
+#[test]
+fn times_that_were_set_back_hide_nothing() {
+    let test = bench();
+    for (path, told) in [
+        ("scripts/a.py", "scripts/a.py of the skill"),
+        ("../t/scripts/a.py", "/t/scripts/a.py"),
+    ] {
+        let script = format!(
+            "path = '{path}'\nold = os.stat(path)\nopen(path, 'w').write('print(2)\\n')\n\
+             os.utime(path, ns=(old.st_atime_ns, old.st_mtime_ns))\n\
+             assert os.stat(path).st_mtime_ns == old.st_mtime_ns and os.stat(path).st_size == old.st_size"
+        );
+        run(&test, &script).1.stderr_has(told);
+    }
+}
+
+#[test]
+fn nothing_else_is_reported() {
+    let test = bench();
+    for script in [
+        "import scripts.a",
+        "open('scripts/a.py').read(); os.listdir(T)",
+        "open('out.csv', 'w').write('x'); open(T + 'data.json', 'w').write('[]')",
+        "os.mkdir('out'); open('out/picture.png', 'w').write('x')",
+        "os.remove('out.csv')",
+        "open('../../mine.py', 'w').write('x')",
+    ] {
+        let (result, run) = run(&test, script);
+        run.demand(result["hint"].is_null(), script);
+        run.stderr_is_empty();
+    }
+}
+
+/// With `-q` and through a model, too; and it is said where not everything was seen.
+#[test]
+fn many_files_are_bounded_and_that_is_said() {
+    let test = bench();
+    let (result, run) = run(&test, "for i in range(15): open(f'{T}m{i}.py', 'w')");
+    let hint = result["hint"].as_str().unwrap_or_default();
+    run.demand(hint.contains("and 5 more changed"), hint);
+    let many = "os.mkdir(T + 'many')\nfor i in range(20_100): os.close(os.open(f'{T}many/{i}', os.O_CREAT))\n";
+    let (_, run) = self::run(&test, many);
+    run.stderr_has("not all were looked at for changes");
+    // The skill's own come first, whatever lies in others.
+    let (_, run) = self::run(&test, "open('late.py', 'w')");
+    run.stderr_has("late.py of the skill")
+        .stderr_has("not all were looked at");
+}

@@ -1,0 +1,231 @@
+//! The skills that are installed with the program: found from its own place, after
+//! all others, and only where nobody else may have put them.
+
+use std::fs;
+use std::os::unix::fs::{chown, symlink};
+use std::path::Path;
+use std::process::Command;
+
+use crate::harness::{Outcome, Test, skipped};
+
+const SKILLS: &str = "prefix/share/skills-runner/skills";
+/// What runs a program as an ordinary user.
+const USER: &str = "setpriv --reuid 65534 --regid 65534 --clear-groups";
+const PROGRAM: &str = "exec ../prefix/bin/skills-runner \"$@\"";
+
+fn document(name: &str, says: &str) -> String {
+    format!("---\nname: {name}\ndescription: {says}\n---\n\n# {name}\n")
+}
+
+/// The program in `prefix/bin`, two skills beside it, and an empty working folder.
+fn bench() -> Test {
+    let test = Test::new()
+        .folder("work")
+        .folder("prefix/bin")
+        .file(&format!("{SKILLS}/a/SKILL.md"), document("a", "Installed."))
+        .file(&format!("{SKILLS}/b/SKILL.md"), document("b", "Installed."));
+    let program = test.path("prefix/bin/skills-runner");
+    copy_program(&program);
+    // Whatever the umask is.
+    [
+        ".",
+        "work",
+        "prefix",
+        "prefix/share",
+        "prefix/share/skills-runner",
+        SKILLS,
+    ]
+    .into_iter()
+    .fold(test, |test, folder| test.mode(folder, 0o755))
+    .cwd("work")
+}
+
+/// By a process of its own: a child of another test would else hold the open file, and
+/// what is written cannot be run.
+pub(super) fn copy_program(to: &Path) {
+    let from = env!("CARGO_BIN_EXE_skills-runner");
+    let copied = Command::new("cp").arg(from).arg(to).status();
+    assert!(copied.unwrap().success());
+}
+
+fn list(test: &Test) -> Outcome {
+    test.again().shell(PROGRAM).args(["skills", "list"]).run()
+}
+
+fn is_root() -> bool {
+    Command::new("id").arg("-u").output().unwrap().stdout == b"0\n"
+}
+
+#[test]
+fn they_are_found_from_the_programs_own_place_as_the_last() {
+    let test = bench();
+    let all = "a\tInstalled.\nb\tInstalled.\n";
+    list(&test).success().stdout(all).stderr_is_empty();
+    // The program's own place, wherever a link to it lies.
+    symlink("../prefix/bin/skills-runner", test.path("home/again")).unwrap();
+    let linked = test.again().shell("exec ../home/again \"$@\"");
+    linked.args(["skills", "list"]).run().success().stdout(all);
+
+    let test = test
+        .file("work/skills/a/SKILL.md", document("a", "Of the project."))
+        .file(
+            "home/.local/share/skills-runner/skills/c/SKILL.md",
+            document("c", "The user's."),
+        );
+    let run = list(&test).success();
+    run.stdout("a\tOf the project.\nb\tInstalled.\nc\tThe user's.\n");
+    for named in [
+        test.again().env("SKILLS_FOLDER_PATH", "skills"),
+        test.again().args(["--skills", "skills"]),
+    ] {
+        let run = named.shell(PROGRAM).args(["skills", "list"]).run();
+        run.success().stdout("a\tOf the project.\n");
+    }
+    let call = r#"{"skill_name":"b"}"#;
+    let run = test
+        .again()
+        .shell(PROGRAM)
+        .args(["tool", "get_skill", call]);
+    run.run().success().stdout_has("description: Installed.");
+}
+
+/// The user's own folder may be the very same: then it is the user's.
+#[test]
+fn a_prefix_below_the_home_is_the_users_own_folder() {
+    let test = bench().mode(SKILLS, 0o775);
+    let data = test.path("prefix/share");
+    let run = list(&test.again().env("XDG_DATA_HOME", data)).success();
+    run.stdout("a\tInstalled.\nb\tInstalled.\n")
+        .stderr_is_empty();
+}
+
+/// A new skill is the user's, not the program's.
+#[test]
+fn a_new_skill_goes_to_the_working_folder() {
+    let test = bench();
+    let run = test
+        .again()
+        .shell(PROGRAM)
+        .args(["skills", "new", "x"])
+        .run();
+    run.success().stdout("skills/x\n");
+    assert!(test.exists("work/skills/x/SKILL.md"));
+}
+
+/// Where others may write, or a link leads, anybody may have put them there.
+#[test]
+fn they_do_not_count_where_others_may_write() {
+    for (folder, mode) in [
+        (SKILLS, 0o775),
+        (SKILLS, 0o757),
+        (SKILLS, 0o1777),
+        ("prefix/share/skills-runner", 0o775),
+        ("prefix/share/skills-runner", 0o757),
+    ] {
+        let test = bench().mode(folder, mode);
+        let run = list(&test).success().stdout("");
+        run.stderr_has("is not used: it belongs to another user, others may write in it, or");
+        for tool in ["get_skill", "read_file_in_skill"] {
+            let call = r#"{"skill_name":"a","file_path":"SKILL.md"}"#;
+            let run = test.again().shell(PROGRAM).args(["tool", tool, call]).run();
+            run.status(1).stdout_lacks("Installed");
+        }
+    }
+    // As in Debian's /usr/local, where a group may write: nothing below is the group's.
+    let test = bench().mode("prefix/share", 0o2775);
+    list(&test).success().stdout_has("a\tInstalled.");
+}
+
+#[test]
+fn they_do_not_count_behind_a_link() {
+    for folder in ["prefix/share", "prefix/share/skills-runner", SKILLS] {
+        let test = bench();
+        let (place, moved) = (test.path(folder), test.path("moved"));
+        fs::rename(&place, &moved).unwrap();
+        symlink(moved, place).unwrap();
+        let run = list(&test).success();
+        run.stdout("").stderr_has("or a link leads there");
+    }
+}
+
+/// Root's and the user's own, and nobody else's.
+#[test]
+fn they_count_by_their_owner() {
+    if !is_root() {
+        return;
+    }
+    let own = |folder: &Path, user: u32| chown(folder, Some(user), None).unwrap();
+    for (folder, owner, of_user, of_root) in [
+        (SKILLS, 0, true, true),
+        (SKILLS, 65534, true, false),
+        (SKILLS, 65533, false, false),
+        ("prefix/share/skills-runner", 65533, false, false),
+        ("prefix/share/skills-runner", 65534, true, false),
+        ("prefix/share", 65533, false, false),
+    ] {
+        let test = bench();
+        own(&test.path(folder), owner);
+        for (before, counts) in [
+            (format!("exec {USER} "), of_user),
+            ("exec ".into(), of_root),
+        ] {
+            let shell = PROGRAM.replace("exec ", &before);
+            let run = test.again().shell(&shell).args(["skills", "list"]).run();
+            let run = run.success();
+            let is_listed = run.stdout.contains("a\tInstalled.");
+            run.demand(
+                is_listed == counts,
+                format_args!("{folder} of {owner}: {shell}"),
+            );
+        }
+    }
+}
+
+/// `make install` and `make uninstall`, with what a user has put beside.
+#[test]
+fn make_installs_and_removes_them() {
+    let repository = env!("CARGO_MANIFEST_DIR");
+    if Command::new("make").arg("--version").output().is_err() {
+        return skipped("no make");
+    }
+    let test = Test::new().folder("work").cwd("work");
+    let prefix = test.path("prefix");
+    let make = |target: &str| {
+        let binary = env!("CARGO_BIN_EXE_skills-runner");
+        let mut make = Command::new("sh");
+        let line = format!("umask 002; make -C \"$0\" {target} PREFIX=\"$1\" BINARY=\"$2\"");
+        make.args(["-c", &line, repository])
+            .arg(&prefix)
+            .arg(binary);
+        let output = make.output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+    };
+    make("install");
+    let run = list(&test).success().stderr_is_empty();
+    let names = run
+        .stdout
+        .lines()
+        .filter_map(|line| line.split('\t').next());
+    let names: Vec<&str> = names.collect();
+    assert_eq!(
+        names,
+        [
+            "calculator",
+            "data-explorer",
+            "table-report",
+            "text-analyzer"
+        ]
+    );
+    assert!(!test.exists(&format!("{SKILLS}/calculator/venv")));
+    let test = test.file(
+        &format!("{SKILLS}/mine/SKILL.md"),
+        document("mine", "Mine."),
+    );
+    make("uninstall");
+    let left = fs::read_dir(test.path(SKILLS)).unwrap();
+    let left: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, ["mine"]);
+    fs::remove_dir_all(test.path(SKILLS).join("mine")).unwrap();
+    make("uninstall");
+    assert!(!test.exists("prefix/share/skills-runner") && !test.exists("prefix/bin/skills-runner"));
+}
