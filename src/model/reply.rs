@@ -3,7 +3,7 @@
 //! A whole reply and a stream go the same way: each JSON value is a piece. A
 //! call that may be unfinished never leaves here.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::bounded;
 use crate::event::{Event, Listener};
@@ -189,18 +189,18 @@ impl Assembler {
 
     fn take_chunk(&mut self, chunk: Chunk<'_>, listener: &mut Listener<'_>) -> Result<(), Fault> {
         if chunk.error.is_something() {
-            return Err(refused(chunk.error));
+            return Err(refused([("error", chunk.error)]));
         }
         let has_choices = !chunk.choices.items.is_empty();
         if !has_choices && chunk.detail.is_something() {
-            return Err(Fault::Refused(json!({"detail": chunk.detail.into_value()})));
+            return Err(refused([("detail", chunk.detail)]));
         }
         if chunk.object.text() == "error" {
-            return Err(Fault::Refused(json!({
-                "message": chunk.message.into_value(),
-                "code": chunk.code.into_value(),
-                "type": chunk.r#type.into_value(),
-            })));
+            return Err(refused([
+                ("message", chunk.message),
+                ("code", chunk.code),
+                ("type", chunk.r#type),
+            ]));
         }
         self.usage = chunk.usage.usage().or(self.usage);
         let mut choice = None;
@@ -215,7 +215,7 @@ impl Assembler {
             return Ok(());
         };
         if choice.error.is_something() {
-            return Err(refused(choice.error));
+            return Err(refused([("error", choice.error)]));
         }
         self.begun = true;
         self.choice = self.choice.or(choice.index.number());

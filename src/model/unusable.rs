@@ -1,6 +1,6 @@
 //! Why a reply is no reply.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::error::Error;
 use crate::model::fault::states_error;
@@ -47,8 +47,10 @@ impl From<Fault> for Error {
 }
 
 /// An error that stands in the place of a reply, as the body of a refusal has it.
-pub fn refused(error: Loose<'_>) -> Fault {
-    Fault::Refused(json!({ "error": error.into_value() }))
+pub fn refused<const N: usize>(fields: [(&str, Loose<'_>); N]) -> Fault {
+    // `json!` would copy the values, and they may be megabytes.
+    let fields = fields.map(|(name, value)| (name.to_owned(), value.into_value()));
+    Fault::Refused(Value::Object(fields.into_iter().collect()))
 }
 
 /// JSON that is no reply: an error in some form, if it has words or a status.
