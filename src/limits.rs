@@ -532,7 +532,7 @@ pub const SANDBOX_MEMORY_BYTES: u64 = 4 << 30;
 pub const SANDBOX_PROCESSOR_BYTES: u64 = 256 << 20;
 /// Processes and threads that the user may have beyond those of the whole system when a
 /// sandboxed script starts. The kernel counts per user, and not for root.
-pub const SANDBOX_PROCESSES: u64 = 512;
+pub const SANDBOX_PROCESSES: u64 = 256;
 /// The same for each processor: numerical libraries start a thread for each, in each
 /// process of a pool.
 pub const SANDBOX_PROCESSOR_PROCESSES: u64 = 64;

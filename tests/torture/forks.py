@@ -2,7 +2,7 @@
 
 Each bomb starts processes as fast as it can, every one in a session of its own, as an
 ordinary user who may have so many (`ulimit -u`). Measured is the time from the limit,
-the signal or the `kill -9` until no process of that user is left. Needs root, to become
+the signal or the `kill -9` until no process of that user is alive. Needs root, to become
 that user: one that owns nothing else, as all its processes are killed after each round.
 """
 
@@ -39,12 +39,14 @@ def become_user(processes=None):
 
 
 def is_gone():
-    """Whether the user has no process; what only waits to be reaped counts as one."""
+    """Whether every process of the user is dead; reaping it is for its parent to do."""
     for name in os.listdir("/proc"):
         try:
             if name.isdigit() and os.stat(f"/proc/{name}").st_uid == USER:
-                return False
-        except FileNotFoundError:
+                with open(f"/proc/{name}/stat", encoding="utf-8") as status:
+                    if status.read().rpartition(") ")[2][0] not in "ZX":
+                        return False
+        except (FileNotFoundError, ProcessLookupError):
             pass
     return True
 
