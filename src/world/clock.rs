@@ -43,7 +43,7 @@ impl Local {
     /// is none.
     pub fn of(time: SystemTime) -> Local {
         let seconds = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-        let seconds = libc::time_t::try_from(seconds.as_secs()).unwrap_or_default();
+        let seconds = seconds.as_secs().try_into().unwrap_or_default();
         // SAFETY: a structure of numbers and a pointer, for which zero is a value.
         let mut parts: libc::tm = unsafe { std::mem::zeroed() };
         // SAFETY: both point to values that live for the call. The environment,
