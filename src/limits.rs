@@ -383,7 +383,7 @@ pub const LOG_LOCK_ROUND: Duration = Duration::from_micros(200);
 /// Between two looks at a lock that is held for milliseconds. It is the same however
 /// long somebody has waited: with longer and longer pauses the last to come wins
 /// each time, and of 16 who write all the time one got no turn in 30 s.
-pub const LOCK_ROUND_SHORT: Duration = Duration::from_millis(2);
+pub const LOCK_ROUND_SHORT: Duration = Duration::from_millis(5);
 /// Between two looks at a lock that is held for seconds or minutes.
 pub const LOCK_ROUND: Duration = Duration::from_millis(100);
 /// Remains of setups that were killed while they cleared up.
@@ -565,7 +565,7 @@ pub const FACT_SOURCE_BYTES: usize = 100;
 pub const FACTS_PROMPT_BYTES: usize = 4 << 10;
 /// How long other writers of the facts or of a note are waited for; each needs
 /// milliseconds.
-pub const MEMORY_LOCK: Duration = Duration::from_secs(30);
+pub const MEMORY_LOCK: Duration = Duration::from_secs(60);
 /// Times that a file is read anew because somebody else has changed it.
 pub const MEMORY_TRIES: u32 = 5;
 /// What is written into a daily note at once by the model.

@@ -80,7 +80,7 @@ fn no_fault_of_an_endpoint_hangs_panics_grows_or_passes_for_an_answer() {
 /// Other tests have limits of a second, and run at the same time. What a thread
 /// starts, threads and programs, gives way as it does.
 fn give_way() {
-    const NICENESS: libc::c_int = 10;
+    const NICENESS: libc::c_int = 5;
     // SAFETY: plain numbers; 0 is the calling thread.
     unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, NICENESS) };
 }

@@ -66,7 +66,7 @@ pub const CANARY: &str = "sk-canary-7f3a91c2d4e8b650";
 pub const MODEL: &str = "test-model";
 
 /// How long anything may take before the test fails, unless it says otherwise.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A length of time, in the words of a test: `seconds(0.5)`.
 pub fn seconds(seconds: f64) -> Duration {
