@@ -75,7 +75,7 @@ torture-memory: build
 	python3 tests/torture/memory.py $(BINARY) writers
 
 # Fork bombs of an ordinary user against the time limit, Ctrl+C and `kill -9`, with the
-# sandbox and without, 20 of each: some 8 minutes. It needs root, to become that user.
+# sandbox and without, 20 of each: some 10 minutes. It needs root, to become that user.
 torture-forks: build
 	python3 tests/torture/forks.py $(BINARY) $(TORTURE)
 
