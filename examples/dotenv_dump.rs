@@ -39,10 +39,7 @@ fn describe(read: &Dotenv) -> Value {
         .iter()
         .map(|variable| json!([variable.name, variable.value, variable.line]))
         .collect();
-    let faults: Vec<Value> = read
-        .faults
-        .iter()
-        .map(|fault| json!([fault.line, fault.message]))
-        .collect();
+    let faults: Vec<Value> =
+        read.faults.iter().map(|fault| json!([fault.line, fault.message])).collect();
     json!({"variables": variables, "faults": faults})
 }

@@ -30,9 +30,8 @@ impl Address {
         if let Some(odd) = text.chars().find(|c| c.is_control() || c.is_whitespace()) {
             return Err(format!("it holds the character {odd:?}"));
         }
-        let (scheme, rest) = text
-            .split_once("://")
-            .ok_or("it lacks https:// or http:// at its beginning")?;
+        let (scheme, rest) =
+            text.split_once("://").ok_or("it lacks https:// or http:// at its beginning")?;
         let encrypted = match scheme.to_ascii_lowercase().as_str() {
             "https" => true,
             "http" => false,
@@ -40,28 +39,19 @@ impl Address {
         };
         let rest = rest.split_once('#').map_or(rest, |(before, _)| before);
         let (rest, query) = match rest.split_once('?') {
-            Some((rest, query)) => (
-                rest,
-                Some(query.to_string()).filter(|query| !query.is_empty()),
-            ),
+            Some((rest, query)) => {
+                (rest, Some(query.to_string()).filter(|query| !query.is_empty()))
+            }
             None => (rest, None),
         };
         let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
         check_authority(authority)?;
         let path = path.trim_end_matches('/');
-        let path = path
-            .strip_suffix(CHAT_COMPLETIONS)
-            .unwrap_or(path)
-            .trim_end_matches('/');
+        let path = path.strip_suffix(CHAT_COMPLETIONS).unwrap_or(path).trim_end_matches('/');
         if !path.is_ascii() || query.as_ref().is_some_and(|query| !query.is_ascii()) {
             return Err("it holds characters that must be percent-encoded".into());
         }
-        Ok(Address {
-            encrypted,
-            authority: authority.into(),
-            path: path.into(),
-            query,
-        })
+        Ok(Address { encrypted, authority: authority.into(), path: path.into(), query })
     }
 
     /// Where chat completions are asked for.
@@ -84,10 +74,7 @@ impl Address {
 
     /// The host without its port; an IPv6 address without its brackets.
     pub fn host(&self) -> &str {
-        split_port(&self.authority)
-            .0
-            .trim_start_matches('[')
-            .trim_end_matches(']')
+        split_port(&self.authority).0.trim_start_matches('[').trim_end_matches(']')
     }
 
     /// The port, that of the scheme where none is written.
@@ -183,10 +170,7 @@ fn check_authority(authority: &str) -> Result<(), String> {
     if host.is_empty() {
         return Err("it names no host".into());
     }
-    if !host
-        .bytes()
-        .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_'))
-    {
+    if !host.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_')) {
         return Err(format!(
             "`{host}` is no host name (an international name needs its xn-- form)"
         ));
@@ -201,34 +185,13 @@ mod tests {
     #[test]
     fn pasted_addresses_are_tidied_and_nothing_is_added() {
         let table = [
-            (
-                "https://api.openai.com/v1",
-                "https://api.openai.com/v1/chat/completions",
-            ),
-            (
-                " \"https://api.openai.com/v1/\" ",
-                "https://api.openai.com/v1/chat/completions",
-            ),
-            (
-                "HTTP://localhost:11434/v1//",
-                "http://localhost:11434/v1/chat/completions",
-            ),
-            (
-                "https://x.example/v1/chat/completions",
-                "https://x.example/v1/chat/completions",
-            ),
-            (
-                "https://x.example/v1/chat/completions/",
-                "https://x.example/v1/chat/completions",
-            ),
-            (
-                "http://127.0.0.1:8080",
-                "http://127.0.0.1:8080/chat/completions",
-            ),
-            (
-                "http://[::1]:8080/v1",
-                "http://[::1]:8080/v1/chat/completions",
-            ),
+            ("https://api.openai.com/v1", "https://api.openai.com/v1/chat/completions"),
+            (" \"https://api.openai.com/v1/\" ", "https://api.openai.com/v1/chat/completions"),
+            ("HTTP://localhost:11434/v1//", "http://localhost:11434/v1/chat/completions"),
+            ("https://x.example/v1/chat/completions", "https://x.example/v1/chat/completions"),
+            ("https://x.example/v1/chat/completions/", "https://x.example/v1/chat/completions"),
+            ("http://127.0.0.1:8080", "http://127.0.0.1:8080/chat/completions"),
+            ("http://[::1]:8080/v1", "http://[::1]:8080/v1/chat/completions"),
             (
                 "https://g.example/v1beta/openai/",
                 "https://g.example/v1beta/openai/chat/completions",
@@ -239,29 +202,17 @@ mod tests {
             ),
         ];
         for (text, url) in table {
-            assert_eq!(
-                Address::parse(text).unwrap().chat_completions(),
-                url,
-                "{text}"
-            );
+            assert_eq!(Address::parse(text).unwrap().chat_completions(), url, "{text}");
         }
     }
 
     #[test]
     fn a_server_has_more_than_chat_completions() {
         let table = [
-            (
-                "http://h:11434/v1/",
-                "http://h:11434/v1/models",
-                "http://h:11434/api/ps",
-            ),
+            ("http://h:11434/v1/", "http://h:11434/v1/models", "http://h:11434/api/ps"),
             ("http://h/x/v1", "http://h/x/v1/models", "http://h/x/api/ps"),
             ("http://h", "http://h/models", "http://h/api/ps"),
-            (
-                "http://h/v1?a=b",
-                "http://h/v1/models?a=b",
-                "http://h/api/ps",
-            ),
+            ("http://h/v1?a=b", "http://h/v1/models?a=b", "http://h/api/ps"),
         ];
         for (text, models, beside) in table {
             let address = Address::parse(text).unwrap();
@@ -292,15 +243,9 @@ mod tests {
 
     #[test]
     fn loopback_is_this_machine_and_nothing_else() {
-        for host in [
-            "localhost",
-            "LOCALHOST",
-            "localhost.",
-            "a.localhost",
-            "127.0.0.1",
-            "127.9.9.9",
-            "::1",
-        ] {
+        for host in
+            ["localhost", "LOCALHOST", "localhost.", "a.localhost", "127.0.0.1", "127.9.9.9", "::1"]
+        {
             assert!(is_loopback(host), "{host}");
         }
         for host in [

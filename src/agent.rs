@@ -42,11 +42,7 @@ pub struct Bounds {
 impl Default for Bounds {
     /// As many requests as without `--max-steps`, and all the time in the world.
     fn default() -> Bounds {
-        Bounds {
-            max_steps: limits::MAX_STEPS,
-            window: None,
-            patience: Patience::endless(),
-        }
+        Bounds { max_steps: limits::MAX_STEPS, window: None, patience: Patience::endless() }
     }
 }
 
@@ -71,16 +67,10 @@ pub fn turn(
         conversation.report(reply.usage);
         tell_fault(conversation, listener);
         if calls.is_empty() {
-            return Ok(Answer {
-                finish: reply.finish,
-                cause: reply.cause,
-            });
+            return Ok(Answer { finish: reply.finish, cause: reply.cause });
         }
         for (place, call) in calls.iter().enumerate() {
-            listener(Event::ToolCall {
-                call,
-                summary: &tools.summary(call),
-            });
+            listener(Event::ToolCall { call, summary: &tools.summary(call) });
             // A log that cannot be written asks to stop: what is not written
             // down must not run.
             let told = bounds.patience.check();
@@ -130,11 +120,7 @@ fn run(
         ))
     };
     tally.tool_calls += 1;
-    listener(Event::ToolResult {
-        call,
-        result: &result,
-        duration: start.elapsed(),
-    });
+    listener(Event::ToolResult { call, result: &result, duration: start.elapsed() });
     if let Some(warning) = &result.warning {
         listener(Event::Warning(warning));
     }

@@ -76,10 +76,7 @@ pub fn parse_bytes(
 /// leaves its name as it was.
 pub fn parse(text: &str, environment: &dyn Fn(&str) -> Option<String>) -> Dotenv {
     let text = translate_newlines(text.strip_prefix('\u{feff}').unwrap_or(text));
-    let mut reader = Reader {
-        rest: &text,
-        line: 1,
-    };
+    let mut reader = Reader { rest: &text, line: 1 };
     let mut scope = Scope {
         variables: Vec::new(),
         positions: HashMap::new(),
@@ -103,10 +100,7 @@ pub fn parse(text: &str, environment: &dyn Fn(&str) -> Option<String>) -> Dotenv
             faults.push(Fault { line, message });
         }
     }
-    Dotenv {
-        variables: scope.variables,
-        faults,
-    }
+    Dotenv { variables: scope.variables, faults }
 }
 
 /// Values are secrets: debug output tells only whether there is one.
@@ -335,9 +329,7 @@ fn find_reference(text: &str) -> Option<Reference<'_>> {
 
 /// Drops an inline comment, which needs white space before its `#`.
 fn cut_comment(value: &str) -> &str {
-    let comment = value
-        .match_indices('#')
-        .find(|&(at, _)| value[..at].ends_with(is_space));
+    let comment = value.match_indices('#').find(|&(at, _)| value[..at].ends_with(is_space));
     let end = comment.map_or(value.len(), |(at, _)| at);
     value[..end].trim_end_matches(is_space)
 }
@@ -419,9 +411,7 @@ mod tests {
 
     fn pairs(read: &Dotenv) -> Vec<(&str, Option<&str>)> {
         let variables = read.variables.iter();
-        variables
-            .map(|variable| (variable.name.as_str(), variable.value.as_deref()))
-            .collect()
+        variables.map(|variable| (variable.name.as_str(), variable.value.as_deref())).collect()
     }
 
     fn check(table: &[(&str, Pairs)]) {
@@ -471,17 +461,11 @@ mod tests {
         check(&[
             (r#"KEY="a\tb\"c\\d\'e""#, &[("KEY", Some("a\tb\"c\\d'e"))]),
             (r"KEY='a\tb\'c\\d'", &[("KEY", Some(r"a\tb'c\d"))]),
-            (
-                r#"KEY="\a\b\f\n\r\v""#,
-                &[("KEY", Some("\u{7}\u{8}\u{c}\n\r\u{b}"))],
-            ),
+            (r#"KEY="\a\b\f\n\r\v""#, &[("KEY", Some("\u{7}\u{8}\u{c}\n\r\u{b}"))]),
             (r#"KEY="\x41\q\é""#, &[("KEY", Some(r"\x41\q\é"))]),
             ("KEY=\"\"", &[("KEY", Some(""))]),
             ("KEY=\" a \"", &[("KEY", Some(" a "))]),
-            (
-                "KEY=\"one\n#two\n\" # note\nB=1",
-                &[("KEY", Some("one\n#two\n")), ("B", Some("1"))],
-            ),
+            ("KEY=\"one\n#two\n\" # note\nB=1", &[("KEY", Some("one\n#two\n")), ("B", Some("1"))]),
         ]);
     }
 
@@ -490,17 +474,11 @@ mod tests {
         check(&[
             ("A=1\nB=${A}2", &[("A", Some("1")), ("B", Some("12"))]),
             ("A='1'\nB='${A}'", &[("A", Some("1")), ("B", Some("1"))]),
-            (
-                "A=${LATER}\nLATER=1",
-                &[("A", Some("")), ("LATER", Some("1"))],
-            ),
+            ("A=${LATER}\nLATER=1", &[("A", Some("")), ("LATER", Some("1"))]),
             ("A=${NONE:-a b}", &[("A", Some("a b"))]),
             ("A=${NONE:-${B}}", &[("A", Some("${B}"))]),
             ("A=${USER}", &[("A", Some("ann"))]),
-            (
-                "USER=bob\nA=${USER}",
-                &[("USER", Some("bob")), ("A", Some("ann"))],
-            ),
+            ("USER=bob\nA=${USER}", &[("USER", Some("bob")), ("A", Some("ann"))]),
             ("A=${NOTHING:-x}", &[("A", Some(""))]),
             ("A\nB=${A:-x}", &[("A", None), ("B", Some(""))]),
             ("A=1\nA=${A}${A}", &[("A", Some("11"))]),
@@ -514,17 +492,11 @@ mod tests {
     #[test]
     fn line_ends_byte_order_mark_and_white_space() {
         check(&[
-            (
-                "A=1\r\nB=2\rC=3",
-                &[("A", Some("1")), ("B", Some("2")), ("C", Some("3"))],
-            ),
+            ("A=1\r\nB=2\rC=3", &[("A", Some("1")), ("B", Some("2")), ("C", Some("3"))]),
             ("A='1\r\n2\r3'", &[("A", Some("1\n2\n3"))]),
             ("\u{feff}A=1", &[("A", Some("1"))]),
             ("\u{feff}\u{feff}A=1", &[("\u{feff}A", Some("1"))]),
-            (
-                "\u{a0}A\u{3000}=\u{1c}1\u{2028}#x\u{85}",
-                &[("A", Some("1"))],
-            ),
+            ("\u{a0}A\u{3000}=\u{1c}1\u{2028}#x\u{85}", &[("A", Some("1"))]),
             ("A=1\u{c}B=2", &[("A", Some("1\u{c}B=2"))]),
             ("A=\u{200b}", &[("A", Some("\u{200b}"))]),
         ]);
@@ -533,39 +505,15 @@ mod tests {
     #[test]
     fn broken_statements_are_told_and_skipped() {
         let table: &[(&str, Pairs, Faults)] = &[
-            (
-                "A=1\n\n=2\nB=3",
-                &[("A", Some("1")), ("B", Some("3"))],
-                &[(3, "no name")],
-            ),
+            ("A=1\n\n=2\nB=3", &[("A", Some("1")), ("B", Some("3"))], &[(3, "no name")]),
             ("export \nB=3", &[("B", Some("3"))], &[(1, "no name")]),
             ("''=1", &[], &[(1, "an empty name")]),
-            (
-                "'A=1\nB=2",
-                &[("B", Some("2"))],
-                &[(1, "no closing quote after the name")],
-            ),
+            ("'A=1\nB=2", &[("B", Some("2"))], &[(1, "no closing quote after the name")]),
             ("set A=1", &[], &[(1, "no `=` after the name")]),
-            (
-                "A=1\nA='2' 3",
-                &[("A", Some("1"))],
-                &[(2, "text after the closing quote")],
-            ),
-            (
-                "A=\"1\nB=2\" C=3\nD=4",
-                &[("D", Some("4"))],
-                &[(1, "text after the closing quote")],
-            ),
-            (
-                "A=\"1\nB=2",
-                &[("B", Some("2"))],
-                &[(1, "no closing double quote")],
-            ),
-            (
-                "A='1\\'\r\nB=2",
-                &[("B", Some("2"))],
-                &[(1, "no closing single quote")],
-            ),
+            ("A=1\nA='2' 3", &[("A", Some("1"))], &[(2, "text after the closing quote")]),
+            ("A=\"1\nB=2\" C=3\nD=4", &[("D", Some("4"))], &[(1, "text after the closing quote")]),
+            ("A=\"1\nB=2", &[("B", Some("2"))], &[(1, "no closing double quote")]),
+            ("A='1\\'\r\nB=2", &[("B", Some("2"))], &[(1, "no closing single quote")]),
         ];
         for (text, values, faults) in table {
             let read = read(text);
@@ -589,11 +537,7 @@ mod tests {
             (b"A=1\rB=2\n\xc3", 3, "the text is not UTF-8"),
             (b"A=1\n\0\n\xff", 2, "a NUL byte"),
             (b"A=1\n\n\xff\0", 3, "the text is not UTF-8"),
-            (
-                b"\xff\xfeA\0",
-                1,
-                "the file is saved as UTF-16, not as UTF-8",
-            ),
+            (b"\xff\xfeA\0", 1, "the file is saved as UTF-16, not as UTF-8"),
         ] {
             let refused = parse_bytes(bytes, &environment);
             assert_eq!(refused, Err(Fault { line, message }), "for {bytes:?}");
@@ -607,10 +551,7 @@ mod tests {
         let shown = format!("{read:?} {}", read.faults[0]);
         assert!(!shown.contains("canary"), "{shown}");
         assert_eq!(read.faults.len(), 2);
-        assert_eq!(
-            read.faults[0].to_string(),
-            "line 2: text after the closing quote"
-        );
+        assert_eq!(read.faults[0].to_string(), "line 2: text after the closing quote");
     }
 
     #[test]
@@ -699,10 +640,7 @@ mod tests {
                 let _ = read(&text);
                 // Linear time takes some 10 ms. The margin is for a slow machine.
                 let took = thread_time().saturating_sub(start);
-                assert!(
-                    took < Duration::from_secs(5),
-                    "{took:?} for {head:?} {piece:?} {tail:?}"
-                );
+                assert!(took < Duration::from_secs(5), "{took:?} for {head:?} {piece:?} {tail:?}");
             }
         }
     }
@@ -727,16 +665,8 @@ mod tests {
                 .map(|variable| (variable.name, variable.value.into()))
                 .collect();
             let faults: Vec<_> = read.faults.iter().map(|fault| fault.line).collect();
-            assert_eq!(
-                vector["values"],
-                serde_json::Value::from(values),
-                "in {text:?}"
-            );
-            assert_eq!(
-                vector["faults"],
-                serde_json::Value::from(faults),
-                "in {text:?}"
-            );
+            assert_eq!(vector["values"], serde_json::Value::from(values), "in {text:?}");
+            assert_eq!(vector["faults"], serde_json::Value::from(faults), "in {text:?}");
         }
     }
 }

@@ -83,11 +83,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 impl Error {
     /// An error whose text reads `failed to <verb> <noun>: <cause>`.
     pub fn new(kind: Kind, message: impl Into<String>) -> Error {
-        Error {
-            kind,
-            message: message.into(),
-            hint: None,
-        }
+        Error { kind, message: message.into(), hint: None }
     }
 
     /// The program was asked to stop by the signal with this number.
@@ -172,10 +168,7 @@ mod tests {
     fn a_hint_stands_on_a_line_of_its_own() {
         let error =
             Error::new(Kind::Config, "failed to read `x`: no such file").with_hint("create it");
-        assert_eq!(
-            format!("{error}"),
-            "failed to read `x`: no such file\nhint: create it"
-        );
+        assert_eq!(format!("{error}"), "failed to read `x`: no such file\nhint: create it");
         assert_eq!(format!("{error:?}"), format!("{error}"));
     }
 }

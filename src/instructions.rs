@@ -95,11 +95,8 @@ pub fn build(parts: &Parts<'_>) -> String {
     let is_usable = parts.catalogue.usable().next().is_some();
     let listed = parts.catalogue.usable().filter(|skill| skill.is_for_model);
     let listed: Vec<&Summary> = listed.collect();
-    let mut skills = if listed.is_empty() {
-        String::new()
-    } else {
-        list(&listed, limits::CATALOGUE_BYTES)
-    };
+    let mut skills =
+        if listed.is_empty() { String::new() } else { list(&listed, limits::CATALOGUE_BYTES) };
     let facts = parts.facts.trim_end();
     let (mut has_skills, mut has_facts) = (false, false);
     let mut text = match &parts.given {
@@ -143,16 +140,9 @@ pub fn guide(catalogue: &Catalogue, runs_scripts: bool, facts: &str) -> String {
     let mut text = if listed.is_empty() {
         NONE_YET.to_string()
     } else {
-        let scripts = if runs_scripts {
-            WITH_SCRIPTS
-        } else {
-            WITHOUT_SCRIPTS
-        };
+        let scripts = if runs_scripts { WITH_SCRIPTS } else { WITHOUT_SCRIPTS };
         let mut text = format!("{BEGIN}{scripts}\nSkills:\n");
-        text.push_str(&list(
-            &listed,
-            limits::GUIDE_BYTES.saturating_sub(text.len()),
-        ));
+        text.push_str(&list(&listed, limits::GUIDE_BYTES.saturating_sub(text.len())));
         text
     };
     if !facts.is_empty() {
@@ -164,10 +154,7 @@ pub fn guide(catalogue: &Catalogue, runs_scripts: bool, facts: &str) -> String {
 fn about_paths(parts: &Parts<'_>) -> String {
     let folder = text::one_name(&parts.user_folder.to_string_lossy());
     let (start, absolute) = if parts.runs_scripts {
-        (
-            ", where scripts start",
-            ": make these absolute in args and scripts",
-        )
+        (", where scripts start", ": make these absolute in args and scripts")
     } else {
         ("", "")
     };
@@ -214,10 +201,7 @@ fn names(skills: &[&Summary], budget: usize) -> String {
         let name = skill.shown_name();
         if lines.len() + name.len() + "- \n".len() > budget {
             let left = skills.len() - index;
-            let _ = writeln!(
-                lines,
-                "… and {left} more: list_skills with a query finds them"
-            );
+            let _ = writeln!(lines, "… and {left} more: list_skills with a query finds them");
             break;
         }
         let _ = writeln!(lines, "- {name}");
@@ -260,10 +244,7 @@ mod tests {
             no_skill: None,
             fault: None,
         };
-        Catalogue {
-            skills: (0..count).map(skill).collect(),
-            ..Catalogue::default()
-        }
+        Catalogue { skills: (0..count).map(skill).collect(), ..Catalogue::default() }
     }
 
     fn build(
@@ -273,13 +254,7 @@ mod tests {
         runs_scripts: bool,
     ) -> String {
         let given = custom.map_or(Given::Nothing, |text| Given::Text(text.into()));
-        let parts = |parts: Parts<'_>| {
-            super::build(&Parts {
-                given,
-                runs_scripts,
-                ..parts
-            })
-        };
+        let parts = |parts: Parts<'_>| super::build(&Parts { given, runs_scripts, ..parts });
         with_parts(catalogue, user_folder, parts)
     }
 
@@ -337,10 +312,7 @@ mod tests {
         assert!(text.ends_with("Skills:\n- skill-00001: d\n"), "{text}");
         catalogue.skills[1].is_for_model = false;
         let text = build(None, &catalogue, folder, true);
-        assert!(
-            text.contains("get_skill") && !text.contains("Skills:"),
-            "{text}"
-        );
+        assert!(text.contains("get_skill") && !text.contains("Skills:"), "{text}");
     }
 
     #[test]
@@ -348,13 +320,7 @@ mod tests {
         let mut catalogue = catalogue(1, "says {{KEY_FACTS}}");
         let build = |template: &str, catalogue: &Catalogue, facts: &str| {
             let (given, facts) = (Given::Template(template.into()), facts.to_string());
-            let parts = |parts: Parts<'_>| {
-                super::build(&Parts {
-                    given,
-                    facts,
-                    ..parts
-                })
-            };
+            let parts = |parts: Parts<'_>| super::build(&Parts { given, facts, ..parts });
             with_parts(catalogue, Path::new("/u"), parts)
         };
         let paths = "Paths in a skill are relative to its folder; the user's are relative to /u.\n";
@@ -382,10 +348,7 @@ mod tests {
         let filled = template::fill("{{TOOL_DESCRIPTIONS}}|", tools, "s", "f");
         assert_eq!(filled, "- `t`: {{SKILLS}}|");
         catalogue.skills.clear();
-        assert_eq!(
-            build("{{SKILLS}}, {{KEY_FACTS}}", &catalogue, ""),
-            "(none), (none)"
-        );
+        assert_eq!(build("{{SKILLS}}, {{KEY_FACTS}}", &catalogue, ""), "(none), (none)");
         assert_eq!(build("", &catalogue, ""), "");
     }
 }

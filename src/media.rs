@@ -29,20 +29,12 @@ impl Picture {
             _ => return None,
         };
         let (width, height) = size.filter(|(width, height)| *width > 0 && *height > 0)?;
-        Some(Picture {
-            mime,
-            width,
-            height,
-        })
+        Some(Picture { mime, width, height })
     }
 
     /// Type, bytes and size, for a person and for the model.
     pub fn shown(&self, bytes: usize) -> String {
-        let Picture {
-            mime,
-            width,
-            height,
-        } = self;
+        let Picture { mime, width, height } = self;
         format!("{mime}, {bytes} bytes, {width}x{height}")
     }
 
@@ -58,10 +50,7 @@ impl Picture {
 /// Whether a file that begins so wants to be a picture of one of these kinds.
 pub fn begins_as_picture(beginning: &[u8]) -> bool {
     let is_webp = beginning.starts_with(b"RIFF") && at(beginning, 8) == Some(*b"WEBP");
-    is_webp
-        || [PNG, JPEG, GIF]
-            .iter()
-            .any(|signature| beginning.starts_with(signature))
+    is_webp || [PNG, JPEG, GIF].iter().any(|signature| beginning.starts_with(signature))
 }
 
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n";
@@ -143,9 +132,7 @@ pub fn binary_kind(beginning: &[u8]) -> Option<&'static str> {
         (b"\0asm", "WebAssembly module"),
         (b"OggS", "Ogg file"),
     ];
-    let known = SIGNATURES
-        .iter()
-        .find(|(signature, _)| beginning.starts_with(signature));
+    let known = SIGNATURES.iter().find(|(signature, _)| beginning.starts_with(signature));
     // Text of these kinds begins with letters too: only what holds a NUL or
     // broken UTF-8 is binary.
     let is_text = !beginning.contains(&0)
@@ -192,13 +179,7 @@ mod tests {
 
     #[test]
     fn pictures_are_known_with_their_size() {
-        let picture = |mime, width, height| {
-            Some(Picture {
-                mime,
-                width,
-                height,
-            })
-        };
+        let picture = |mime, width, height| Some(Picture { mime, width, height });
         let table: &[(&[u8], Option<Picture>)] = &[
             (
                 b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\0\0\x01\x02\0\0\0\x03\x08",
@@ -213,10 +194,7 @@ mod tests {
                 b"RIFF\x20\0\0\0WEBPVP8 \x14\0\0\0\x10\x02\0\x9d\x01\x2a\x02\x41\x03\0",
                 picture("image/webp", 258, 3),
             ),
-            (
-                b"RIFF\x20\0\0\0WEBPVP8L\x14\0\0\0\x2f\x01\xc1\0\0",
-                picture("image/webp", 258, 4),
-            ),
+            (b"RIFF\x20\0\0\0WEBPVP8L\x14\0\0\0\x2f\x01\xc1\0\0", picture("image/webp", 258, 4)),
             (
                 b"RIFF\x20\0\0\0WEBPVP8X\x0a\0\0\0\x10\0\0\0\x01\x01\0\x03\0\0ALPH",
                 picture("image/webp", 258, 4),

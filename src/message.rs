@@ -74,10 +74,7 @@ impl User {
 
 impl<T: Into<String>> From<T> for User {
     fn from(text: T) -> User {
-        User {
-            text: text.into(),
-            ..User::default()
-        }
+        User { text: text.into(), ..User::default() }
     }
 }
 
@@ -113,10 +110,7 @@ impl Message {
 
     /// An assistant's message of text alone.
     pub fn assistant(content: impl Into<String>) -> Message {
-        Message::Assistant(Assistant {
-            content: content.into(),
-            ..Assistant::default()
-        })
+        Message::Assistant(Assistant { content: content.into(), ..Assistant::default() })
     }
 
     /// The pictures that it holds.
@@ -150,10 +144,7 @@ mod tests {
             ("data:image/png;base64,AAAA", "image/png, 3 bytes"),
             ("data:image/gif;base64,AAA=", "image/gif, 2 bytes"),
             ("data:image/gif;base64,", "image/gif, 0 bytes"),
-            (
-                "https://u:p@h.test:1/a@b.png?key=k#f",
-                "https://h.test:1/a@b.png",
-            ),
+            ("https://u:p@h.test:1/a@b.png?key=k#f", "https://h.test:1/a@b.png"),
             ("http://h.test?key=k", "http://h.test"),
             ("odd", "://odd"),
         ] {

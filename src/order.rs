@@ -19,9 +19,7 @@ pub fn sort_by_key<T, K: Ord>(items: &mut [T], key: impl Fn(&T) -> K) {
 
 /// Sorts by a comparison; equal items keep their order.
 pub fn sort_by<T>(items: &mut [T], compare: &dyn Fn(&T, &T) -> Ordering) {
-    let mut places = places(items.len(), &|one, other| {
-        compare(&items[one], &items[other])
-    });
+    let mut places = places(items.len(), &|one, other| compare(&items[one], &items[other]));
     for index in 0..items.len() {
         while places[index] != index {
             let place = places[index];

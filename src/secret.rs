@@ -32,9 +32,7 @@ pub struct Names<'v>(pub &'v [(OsString, OsString)]);
 
 impl fmt::Debug for Names<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list()
-            .entries(self.0.iter().map(|(name, _)| name))
-            .finish()
+        f.debug_list().entries(self.0.iter().map(|(name, _)| name)).finish()
     }
 }
 
@@ -45,10 +43,7 @@ impl Secret {
     /// `None` for an empty value: there is nothing to keep secret.
     pub fn new(value: impl Into<String>) -> Option<Secret> {
         let value = value.into();
-        (!value.is_empty()).then(|| Secret {
-            patterns: pattern::patterns(&value),
-            value,
-        })
+        (!value.is_empty()).then(|| Secret { patterns: pattern::patterns(&value), value })
     }
 
     /// The value itself, for the one place that sends it.
@@ -65,11 +60,7 @@ impl Secret {
     /// Whether it stands somewhere in these bytes, in whatever form.
     pub fn is_within(&self, bytes: &[u8]) -> bool {
         let windows = bytes.windows(self.value.len());
-        let is_plain = || {
-            windows
-                .clone()
-                .any(|window| window == self.value.as_bytes())
-        };
+        let is_plain = || windows.clone().any(|window| window == self.value.as_bytes());
         let is_written = |pattern: &Pattern| {
             let mut starts = 0..bytes.len();
             starts.any(|start| matches!(pattern.find(bytes, start), Found::Whole { .. }))
@@ -101,15 +92,9 @@ pub struct Cut {
 
 impl Cut {
     /// Only the end of the longer text is there.
-    pub const BEFORE: Cut = Cut {
-        before: true,
-        behind: false,
-    };
+    pub const BEFORE: Cut = Cut { before: true, behind: false };
     /// Only the beginning of it is there.
-    pub const BEHIND: Cut = Cut {
-        before: false,
-        behind: true,
-    };
+    pub const BEHIND: Cut = Cut { before: false, behind: true };
 }
 
 /// Everything that is to be masked in a run: the key, the values of extra
@@ -190,9 +175,8 @@ impl Secrets {
         });
         // A whole one that reaches into what is held must not be torn apart.
         let spans = self.spans(text);
-        while let Some(span) = spans
-            .iter()
-            .find(|span| span.start < text.len() - held && span.end > text.len() - held)
+        while let Some(span) =
+            spans.iter().find(|span| span.start < text.len() - held && span.end > text.len() - held)
         {
             held = text.len() - span.start;
         }
@@ -319,9 +303,7 @@ impl Extend<Secret> for Secrets {
 
 impl Secrets {
     fn note_beginnings(&mut self, pattern: &Pattern) {
-        let table = self
-            .beginnings
-            .get_or_insert_with(|| Box::new([0; limits::SECRET_TABLE]));
+        let table = self.beginnings.get_or_insert_with(|| Box::new([0; limits::SECRET_TABLE]));
         for byte in (0..=u8::MAX).filter(|byte| pattern.can_begin(*byte)) {
             for next in (0..=u8::MAX).filter(|next| pattern.may_begin(byte, *next)) {
                 let row = usize::from(byte) << 2 | usize::from(next >> 6);
@@ -345,16 +327,10 @@ mod tests {
     #[test]
     fn what_stands_before_the_host_of_a_url_is_masked() {
         for (text, masked) in [
-            (
-                "-i https://me:pw@h:9/simple?a=b@c x@y",
-                "-i https://[secret]@h:9/simple?a=b@c x@y",
-            ),
+            ("-i https://me:pw@h:9/simple?a=b@c x@y", "-i https://[secret]@h:9/simple?a=b@c x@y"),
             ("x@https://token@h/x.zip", "x@https://[secret]@h/x.zip"),
             ("http://a:b@c@h/", "http://[secret]@h/"),
-            (
-                "http://a:b@h/,http://d:@i",
-                "http://[secret]@h/,http://[secret]@i",
-            ),
+            ("http://a:b@h/,http://d:@i", "http://[secret]@h/,http://[secret]@i"),
             ("'https://me:p'w@[::1]:9/x'", "'https://[secret]@[::1]:9/x'"),
             ("https://me:p/w@h/x", "https://[secret]@h/x"),
             ("git+https://h/x.git@v1", "git+https://h/x.git@v1"),
@@ -409,29 +385,19 @@ mod tests {
             ("k-canary-123 x", (true, false), "[secret] x"),
             ("k-canary-123 x", (false, true), "k-canary-123 x"),
             ("sk-canary-123", (true, true), "[secret]"),
-            (
-                "-123 sk-canary-123 sk-c",
-                (true, true),
-                "[secret] [secret] [secret]",
-            ),
+            ("-123 sk-canary-123 sk-c", (true, true), "[secret] [secret] [secret]"),
             ("", (true, true), ""),
         ];
         for (text, (before, behind), masked) in table {
             assert_eq!(one.mask_cut(text, Cut { before, behind }), masked, "{text}");
         }
-        assert_eq!(
-            one.mask_shortened("a sk-can… sk-can b"),
-            "a [secret]… sk-can b"
-        );
+        assert_eq!(one.mask_shortened("a sk-can… sk-can b"), "a [secret]… sk-can b");
     }
 
     #[test]
     fn several_secrets_are_masked_the_longest_first() {
         let secrets = secrets(["sk-canary", "sk-canary-2", "short"]);
-        assert_eq!(
-            secrets.mask("sk-canary-2 sk-canary short"),
-            "[secret] [secret] short"
-        );
+        assert_eq!(secrets.mask("sk-canary-2 sk-canary short"), "[secret] [secret] short");
         assert_eq!(secrets.undecided_at_end("x sk-canary-", 0), 10);
         assert_eq!(secrets.undecided_at_end("x sk-canary", 0), 9);
         assert_eq!(secrets.undecided_at_end("x sk-canary-2s", 0), 1);

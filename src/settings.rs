@@ -70,13 +70,7 @@ impl Source {
     /// Whether it holds something of the user's environment though it stands
     /// in a file.
     pub fn is_dependent(&self) -> bool {
-        matches!(
-            self.origin,
-            Origin::File {
-                is_dependent: true,
-                ..
-            }
-        )
+        matches!(self.origin, Origin::File { is_dependent: true, .. })
     }
 
     /// Whether it is the user's: set by the user, or taken from the user's
@@ -139,11 +133,7 @@ pub struct Settings {
 impl Settings {
     /// The environment to look things up in, and to hand to scripts.
     pub fn new(environment: Vec<(OsString, OsString)>) -> Settings {
-        Settings {
-            flags: Vec::new(),
-            environment,
-            files: Vec::new(),
-        }
+        Settings { flags: Vec::new(), environment, files: Vec::new() }
     }
 
     /// The same of names and values, for a program that reads no environment.
@@ -217,17 +207,13 @@ impl Settings {
     pub fn shown(&self) -> impl Iterator<Item = Shown> {
         SETTINGS.iter().map(|setting| Shown {
             setting,
-            value: self
-                .value(setting.name)
-                .map(|(value, source)| (setting.shown(&value), source)),
+            value: self.value(setting.name).map(|(value, source)| (setting.shown(&value), source)),
         })
     }
 
     /// The user's home folder.
     pub fn home(&self) -> Option<PathBuf> {
-        self.variable("HOME")
-            .map(PathBuf::from)
-            .filter(|home| home.is_absolute())
+        self.variable("HOME").map(PathBuf::from).filter(|home| home.is_absolute())
     }
 
     /// The path that a person wrote: `~` and `~/` expanded, which a shell leaves
@@ -268,42 +254,22 @@ mod tests {
 
     fn file(text: &str, path: &str, trusted: bool) -> EnvFile {
         let contents = dotenv::parse(text, &|_| None);
-        EnvFile {
-            path: path.into(),
-            trusted,
-            contents,
-            dependent: Vec::new(),
-        }
+        EnvFile { path: path.into(), trusted, contents, dependent: Vec::new() }
     }
 
     #[test]
     fn flags_win_over_the_environment_and_that_over_files_in_their_order() {
         let mut settings = Settings::new(vec![(LLM_MODEL_NAME.into(), "from-environment".into())]);
-        settings.add_file(file(
-            "LLM_MODEL_NAME=a\nLLM_API_BASE_URL=first\n",
-            ".env",
-            false,
-        ));
-        settings.add_file(file(
-            "SCRIPT_PYTHON=p\nLLM_API_BASE_URL=second",
-            "home",
-            true,
-        ));
-        let text = |name| {
-            settings
-                .value(name)
-                .map(|(value, _)| value.into_string().unwrap())
-        };
+        settings.add_file(file("LLM_MODEL_NAME=a\nLLM_API_BASE_URL=first\n", ".env", false));
+        settings.add_file(file("SCRIPT_PYTHON=p\nLLM_API_BASE_URL=second", "home", true));
+        let text = |name| settings.value(name).map(|(value, _)| value.into_string().unwrap());
         assert_eq!(text(LLM_MODEL_NAME).as_deref(), Some("from-environment"));
         assert_eq!(text(LLM_API_BASE_URL).as_deref(), Some("first"));
         assert_eq!(text(SCRIPT_PYTHON).as_deref(), Some("p"));
         assert_eq!(text(LLM_API_KEY), None);
         settings.set_flag(LLM_MODEL_NAME, "from-flag".into(), "--model");
         let (value, source) = settings.value(LLM_MODEL_NAME).unwrap();
-        assert_eq!(
-            (value, source.origin),
-            ("from-flag".into(), Origin::Flag("--model"))
-        );
+        assert_eq!((value, source.origin), ("from-flag".into(), Origin::Flag("--model")));
     }
 
     #[test]
@@ -325,9 +291,7 @@ mod tests {
         ]);
         let names = |settings: &Settings, name| {
             let values = settings.values(name).into_iter();
-            values
-                .map(|(_, source)| source.to_string())
-                .collect::<Vec<_>>()
+            values.map(|(_, source)| source.to_string()).collect::<Vec<_>>()
         };
         settings.add_file(file(
             "HTTPS_PROXY=a\nhttps_proxy=b\nREQUESTS_CA_BUNDLE=c\nSSL_CERT_FILE=d\n",
@@ -336,11 +300,7 @@ mod tests {
         ));
         assert_eq!(
             names(&settings, HTTPS_PROXY),
-            [
-                "HTTPS_PROXY (environment)",
-                "https_proxy (.env line 2)",
-                "HTTPS_PROXY (.env line 1)"
-            ]
+            ["HTTPS_PROXY (environment)", "https_proxy (.env line 2)", "HTTPS_PROXY (.env line 1)"]
         );
         assert_eq!(
             names(&settings, SSL_CERT_FILE),
@@ -368,19 +328,11 @@ mod tests {
             (HTTP_PROXY, "proxyhost", "proxyhost"),
             (LLM_EXTRA_HEADERS, "{\"a\": \"b\"}", MASK),
             (LLM_API_KEY_FILE, "~/key", "~/key"),
-            (
-                HTTPS_PROXY,
-                "http://u:p@host:3128",
-                "http://[secret]@host:3128",
-            ),
+            (HTTPS_PROXY, "http://u:p@host:3128", "http://[secret]@host:3128"),
             (ALL_PROXY, "u:p@x@host", "[secret]@host"),
             (HTTP_PROXY, "u:a://b@host", "[secret]@host"),
             (HTTP_PROXY, "sk://host", "sk://host"),
-            (
-                LLM_API_BASE_URL,
-                "https://h/v1?key=1",
-                "https://h/v1?[secret]",
-            ),
+            (LLM_API_BASE_URL, "https://h/v1?key=1", "https://h/v1?[secret]"),
             (NO_PROXY, "a, b", "a, b"),
         ];
         for (name, value, expected) in table {

@@ -33,10 +33,7 @@ pub fn cut(text: &str, most_bytes: usize) -> Cow<'_, str> {
     if text.len() <= most_bytes {
         return Cow::Borrowed(text);
     }
-    Cow::Owned(format!(
-        "{}…",
-        text[..text.floor_char_boundary(most_bytes)].trim_end()
-    ))
+    Cow::Owned(format!("{}…", text[..text.floor_char_boundary(most_bytes)].trim_end()))
 }
 
 /// The same, cut between two words where there is a blank.
@@ -186,11 +183,7 @@ pub fn nearest<'n>(
 /// Lower case, letters and digits only: `My_Skill` and `my-skill` are alike.
 fn normal(name: &str) -> String {
     // What is compared is bounded: the distance below is quadratic.
-    name.chars()
-        .filter(|c| c.is_alphanumeric())
-        .take(64)
-        .flat_map(char::to_lowercase)
-        .collect()
+    name.chars().filter(|c| c.is_alphanumeric()).take(64).flat_map(char::to_lowercase).collect()
 }
 
 /// Levenshtein's distance: letters added, left out or changed.
@@ -225,12 +218,7 @@ mod tests {
 
     #[test]
     fn large_numbers_are_grouped() {
-        for (number, text) in [
-            (0, "0"),
-            (999, "999"),
-            (4096, "4,096"),
-            (1_000_000, "1,000,000"),
-        ] {
+        for (number, text) in [(0, "0"), (999, "999"), (4096, "4,096"), (1_000_000, "1,000,000")] {
             assert_eq!(grouped(number), text);
         }
     }
@@ -238,20 +226,14 @@ mod tests {
     #[test]
     fn a_line_is_folded_and_cut_between_characters() {
         assert_eq!(one_line("  a\n\tb  c ", 100), "a b c");
-        assert_eq!(
-            one_line(&"ä".repeat(400), 301),
-            format!("{}…", "ä".repeat(150))
-        );
+        assert_eq!(one_line(&"ä".repeat(400), 301), format!("{}…", "ä".repeat(150)));
         assert_eq!(cut("äää", 3), "ä…");
         assert_eq!(cut("abc", 3), "abc");
         assert_eq!(cut_words("abc", 3), "abc");
         assert_eq!(cut_words("one two three", 11), "one two…");
         assert_eq!(cut_words("one two three", 7), "one two…");
         assert_eq!(cut_words("one, two", 6), "one…");
-        assert_eq!(
-            cut_words("a descriptionwithoutblanks", 16),
-            "a descriptionwit…"
-        );
+        assert_eq!(cut_words("a descriptionwithoutblanks", 16), "a descriptionwit…");
         assert_eq!(cut_words("äää", 3), "ä…");
     }
 

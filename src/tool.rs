@@ -21,10 +21,7 @@ pub struct ToolDefinition {
 
 /// What calling a tool may do, for whoever decides whether it may be called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(
-    clippy::struct_excessive_bools,
-    reason = "independent facts about a tool"
-)]
+#[allow(clippy::struct_excessive_bools, reason = "independent facts about a tool")]
 pub struct Effects {
     /// It changes nothing.
     pub reads_only: bool,
@@ -126,10 +123,7 @@ impl ToolResult {
 
     /// The skill's document that the content begins with, and the rest of it.
     pub fn parts(&self) -> (Option<&str>, &str) {
-        match self
-            .document_bytes
-            .and_then(|end| self.content.split_at_checked(end))
-        {
+        match self.document_bytes.and_then(|end| self.content.split_at_checked(end)) {
             Some((document, rest)) => (Some(document), rest),
             None => (None, &self.content),
         }
@@ -148,9 +142,7 @@ pub struct Usage {
 impl std::ops::AddAssign for Usage {
     fn add_assign(&mut self, other: Usage) {
         self.prompt_tokens = self.prompt_tokens.saturating_add(other.prompt_tokens);
-        self.completion_tokens = self
-            .completion_tokens
-            .saturating_add(other.completion_tokens);
+        self.completion_tokens = self.completion_tokens.saturating_add(other.completion_tokens);
     }
 }
 

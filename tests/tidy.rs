@@ -15,48 +15,18 @@ const LAYERS: [&[&str]; 6] = [
     &["world"],
     &["config", "dotenv", "memory", "settings", "skills"],
     &["model", "tools"],
-    &[
-        "agent",
-        "context",
-        "conversation",
-        "instructions",
-        "session",
-    ],
+    &["agent", "context", "conversation", "instructions", "session"],
     &["cli", "mcp"],
 ];
 
 /// What stands in one place only: the text, the files where it may, and why.
 const ABSENCES: [(&str, &[&str], &str); 12] = [
-    (
-        "env::",
-        &["main.rs"],
-        "the environment is read once, at the edge",
-    ),
-    (
-        "Command::new",
-        &["world/"],
-        "processes are made by the lowest layer",
-    ),
-    (
-        "unsafe",
-        &["world/"],
-        "unsafe code is in the lowest layer, each with its reason",
-    ),
-    (
-        "ureq",
-        &["model/http/"],
-        "the HTTP client is behind one door",
-    ),
-    (
-        "rustls",
-        &["model/http/"],
-        "TLS and whom it trusts are behind the same door",
-    ),
-    (
-        ".reveal()",
-        &["model/http/"],
-        "a secret is revealed where it is sent, and nowhere else",
-    ),
+    ("env::", &["main.rs"], "the environment is read once, at the edge"),
+    ("Command::new", &["world/"], "processes are made by the lowest layer"),
+    ("unsafe", &["world/"], "unsafe code is in the lowest layer, each with its reason"),
+    ("ureq", &["model/http/"], "the HTTP client is behind one door"),
+    ("rustls", &["model/http/"], "TLS and whom it trusts are behind the same door"),
+    (".reveal()", &["model/http/"], "a secret is revealed where it is sent, and nowhere else"),
     ("println!", &[], "only world/output prints"),
     ("eprint", &[], "only world/output prints"),
     ("stdout()", &["world/output/"], "only world/output prints"),
@@ -78,11 +48,7 @@ fn sources() -> Vec<Source> {
     collect(&root, &mut found);
     found.sort();
     let read = |path: &PathBuf| Source {
-        name: path
-            .strip_prefix(&root)
-            .unwrap()
-            .to_string_lossy()
-            .into_owned(),
+        name: path.strip_prefix(&root).unwrap().to_string_lossy().into_owned(),
         text: fs::read_to_string(path).unwrap(),
     };
     found.iter().map(read).collect()
@@ -110,10 +76,7 @@ impl Source {
 
     /// Lines of code with their numbers: no comments, nothing behind `#[cfg(test)] mod`.
     fn code(&self) -> impl Iterator<Item = (usize, &str)> {
-        let end = self
-            .text
-            .find("#[cfg(test)]\nmod tests {")
-            .unwrap_or(self.text.len());
+        let end = self.text.find("#[cfg(test)]\nmod tests {").unwrap_or(self.text.len());
         let lines = self.text[..end].lines().enumerate();
         lines
             .map(|(index, line)| (index + 1, line))
@@ -134,11 +97,7 @@ fn layer(module: &str) -> Option<usize> {
 }
 
 fn report(faults: &[String]) {
-    assert!(
-        faults.is_empty(),
-        "the house is not tidy:\n{}",
-        faults.join("\n")
-    );
+    assert!(faults.is_empty(), "the house is not tidy:\n{}", faults.join("\n"));
 }
 
 #[test]
@@ -150,18 +109,12 @@ fn modules_import_downwards() {
             continue;
         }
         let Some(own) = layer(module) else {
-            faults.push(format!(
-                "src/{}: the module is in no layer of this test",
-                source.name
-            ));
+            faults.push(format!("src/{}: the module is in no layer of this test", source.name));
             continue;
         };
         for (number, line) in source.code() {
             for used in line.split("crate::").skip(1) {
-                let used = used
-                    .split(|c: char| !c.is_alphanumeric() && c != '_')
-                    .next()
-                    .unwrap();
+                let used = used.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap();
                 let sideways = [("tools", "model"), ("model", "tools")].contains(&(module, used));
                 if sideways || layer(used).is_some_and(|other| other > own) {
                     faults.push(format!(
@@ -196,9 +149,7 @@ fn what_has_one_place_stands_nowhere_else() {
 #[test]
 fn bounds_stand_in_the_file_of_limits() {
     let mut faults = Vec::new();
-    for source in sources()
-        .iter()
-        .filter(|source| source.name != "limits.rs" && !source.is_test())
+    for source in sources().iter().filter(|source| source.name != "limits.rs" && !source.is_test())
     {
         for (number, line) in source.code() {
             if has_literal_bound(line) && !line.contains("// not a bound") {
@@ -216,18 +167,11 @@ fn bounds_stand_in_the_file_of_limits() {
 fn has_literal_bound(line: &str) -> bool {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     // Numbers inside texts are words for people.
-    let code: String = line
-        .split('"')
-        .step_by(2)
-        .collect::<Vec<_>>()
-        .join(" ")
-        .replace("\\u{", "\\u");
+    let code: String =
+        line.split('"').step_by(2).collect::<Vec<_>>().join(" ").replace("\\u{", "\\u");
     let large = code.split(|c: char| !is_word(c)).any(|word| {
         word.starts_with(|c: char| c.is_ascii_digit())
-            && word
-                .replace('_', "")
-                .parse::<u64>()
-                .is_ok_and(|number| number > 1000)
+            && word.replace('_', "").parse::<u64>().is_ok_and(|number| number > 1000)
     });
     let signs = ["<< 10", "<< 20", "from_secs(", "from_millis("];
     let sign = signs.iter().any(|sign| match code.find(sign) {
@@ -249,18 +193,12 @@ fn every_file_says_what_it_is_and_stays_readable() {
         }
         let length = source.code().count();
         if length > 400 && !source.is_test() {
-            faults.push(format!(
-                "src/{}: {length} lines of code, more than 400",
-                source.name
-            ));
+            faults.push(format!("src/{}: {length} lines of code, more than 400", source.name));
         }
         for (number, line) in source.code() {
             for left in ["todo!", "unimplemented!", "dbg!", "FIXME", "XXX"] {
                 if line.contains(left) {
-                    faults.push(format!(
-                        "src/{}:{number}: `{left}` was left behind",
-                        source.name
-                    ));
+                    faults.push(format!("src/{}:{number}: `{left}` was left behind", source.name));
                 }
             }
         }
@@ -307,20 +245,13 @@ fn settings_are_named_in_the_readme_and_the_example() {
             .iter()
             .any(|prefix| word.starts_with(prefix))
         };
-        let mut named: Vec<&str> = text
-            .split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
-            .filter(is_name)
-            .collect();
+        let mut named: Vec<&str> =
+            text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(is_name).collect();
         named.sort_unstable();
         named.dedup();
-        let mut known: Vec<&str> = skills_runner::settings::SETTINGS
-            .iter()
-            .map(|row| row.name)
-            .collect();
+        let mut known: Vec<&str> =
+            skills_runner::settings::SETTINGS.iter().map(|row| row.name).collect();
         known.sort_unstable();
-        assert_eq!(
-            named, known,
-            "{name} names exactly the settings of the table"
-        );
+        assert_eq!(named, known, "{name} names exactly the settings of the table");
     }
 }

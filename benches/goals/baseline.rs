@@ -42,11 +42,7 @@ impl Baseline {
         match (about["commit"].as_str(), about["machine"].as_str()) {
             (Some(commit), Some(machine)) => {
                 let unknown = ", which is not in this checkout's history";
-                let unknown = if machine::is_ours(commit) {
-                    ""
-                } else {
-                    unknown
-                };
+                let unknown = if machine::is_ours(commit) { "" } else { unknown };
                 format!("Baseline: {commit} on {machine}{unknown}.")
             }
             _ => "There is no baseline.".into(),

@@ -81,10 +81,7 @@ impl Contender {
         let output = output.map_err(|error| format!("failed to run {}: {error}", self.name))?;
         if !output.status.success() {
             let stderr = String::from_utf8_lossy(&output.stderr);
-            return Err(format!(
-                "{} ended with {}: {stderr}",
-                self.name, output.status
-            ));
+            return Err(format!("{} ended with {}: {stderr}", self.name, output.status));
         }
         Ok(output.stdout)
     }
@@ -178,9 +175,7 @@ fn watch(pid: i32) -> io::Result<(i32, Option<f64>)> {
 /// What the kernel calls `VmHWM`, in bytes.
 fn high_water(pid: i32) -> Option<f64> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     let kilobytes: f64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
     Some(kilobytes * 1024.0)
 }

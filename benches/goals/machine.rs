@@ -13,9 +13,7 @@ pub fn about(binary: &Path) -> Value {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let processors = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let processor = processors
-        .lines()
-        .find_map(|line| line.strip_prefix("model name"));
+    let processor = processors.lines().find_map(|line| line.strip_prefix("model name"));
     let processor = processor.unwrap_or_default().trim_matches([' ', '\t', ':']);
     let size = fs::metadata(binary).map_or(0, |metadata| metadata.len());
     json!({
@@ -44,10 +42,8 @@ fn commit() -> String {
 
 /// Whether this is a commit of the checkout's repository, on the way to what is checked out.
 pub fn is_ours(commit: &str) -> bool {
-    let status = git()
-        .args(["merge-base", "--is-ancestor", commit, "HEAD"])
-        .stderr(Stdio::null())
-        .status();
+    let status =
+        git().args(["merge-base", "--is-ancestor", commit, "HEAD"]).stderr(Stdio::null()).status();
     status.is_ok_and(|status| status.success())
 }
 
@@ -68,14 +64,10 @@ pub fn tell(about: &Value) {
         word("commit")
     );
     println!("against   {}", word("curl"));
-    let cores = std::thread::available_parallelism().map_or(1.0, |cores| {
-        u32::try_from(cores.get()).map_or(1.0, f64::from)
-    });
+    let cores = std::thread::available_parallelism()
+        .map_or(1.0, |cores| u32::try_from(cores.get()).map_or(1.0, f64::from));
     let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    let load = load
-        .split(' ')
-        .next()
-        .and_then(|load| load.parse::<f64>().ok());
+    let load = load.split(' ').next().and_then(|load| load.parse::<f64>().ok());
     if let Some(load) = load.filter(|load| *load > cores / 2.0) {
         println!("busy      load {load}: only the ratios mean something, and less than usual");
     }

@@ -98,10 +98,7 @@ impl Asked {
 }
 
 fn bench(asked: &Asked) -> Result<(), String> {
-    let binary = asked
-        .binary
-        .as_ref()
-        .ok_or("--binary names what is measured")?;
+    let binary = asked.binary.as_ref().ok_or("--binary names what is measured")?;
     let binary = std::path::absolute(binary).map_err(|error| error.to_string())?;
     if !binary.is_file() {
         return Err("the file that --binary names is not there; `make bench` builds it".into());
@@ -152,9 +149,7 @@ fn all_reached(lines: &[Line]) -> Result<(), String> {
         }
     }
     if missed + not_measured > 0 {
-        return Err(format!(
-            "goals not reached: {missed} missed, {not_measured} not measured"
-        ));
+        return Err(format!("goals not reached: {missed} missed, {not_measured} not measured"));
     }
     Ok(())
 }

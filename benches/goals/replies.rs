@@ -117,12 +117,7 @@ impl Reply {
             last.extend_from_slice(b"0\r\n\r\n");
         }
         let text = String::new();
-        Reply {
-            writes,
-            pace,
-            body,
-            text,
-        }
+        Reply { writes, pace, body, text }
     }
 }
 

@@ -163,9 +163,7 @@ impl Line {
     }
 
     fn cells(&self, baseline: &Baseline) -> [String; 7] {
-        let other = self
-            .other
-            .map(|(name, value)| format!("{name} {}", self.unit.told(value)));
+        let other = self.other.map(|(name, value)| format!("{name} {}", self.unit.told(value)));
         let verdict = match self.verdict() {
             Verdict::Reached => "reached".into(),
             Verdict::Missed => "MISSED".into(),
@@ -175,13 +173,9 @@ impl Line {
         [
             self.key(),
             self.goal(),
-            self.ours
-                .map(|ours| self.unit.told(ours))
-                .unwrap_or_default(),
+            self.ours.map(|ours| self.unit.told(ours)).unwrap_or_default(),
             other.unwrap_or_default(),
-            self.ratio
-                .map(|ratio| format!("{ratio:.2} ×"))
-                .unwrap_or_default(),
+            self.ratio.map(|ratio| format!("{ratio:.2} ×")).unwrap_or_default(),
             verdict,
             baseline.change(self).unwrap_or_default(),
         ]
@@ -252,15 +246,7 @@ fn thousands(value: f64) -> String {
     told
 }
 
-const TITLES: [&str; 7] = [
-    "what",
-    "goal",
-    "ours",
-    "other",
-    "ratio",
-    "verdict",
-    "since baseline",
-];
+const TITLES: [&str; 7] = ["what", "goal", "ours", "other", "ratio", "verdict", "since baseline"];
 
 /// The table, which reads well as it is and is a table of Markdown besides.
 pub fn table(lines: &[Line], baseline: &Baseline) -> String {

@@ -135,11 +135,7 @@ pub fn serve() -> io::Result<()> {
     let http = TcpListener::bind("127.0.0.1:0")?;
     let https = TcpListener::bind("127.0.0.1:0")?;
     let tls = Arc::new(tls_config().map_err(io::Error::other)?);
-    println!(
-        "{} {}",
-        http.local_addr()?.port(),
-        https.local_addr()?.port()
-    );
+    println!("{} {}", http.local_addr()?.port(), https.local_addr()?.port());
     let plain = Arc::clone(&endpoint);
     thread::spawn(move || accept(&http, &plain, Ok));
     let secret = Arc::clone(&endpoint);
@@ -221,9 +217,7 @@ impl Endpoint {
             self.counts.body_bytes.fetch_add(length, Ordering::SeqCst);
             let result = write(&mut stream, self.reply(&request));
             let served = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
-            self.counts
-                .served_nanoseconds
-                .fetch_add(served, Ordering::SeqCst);
+            self.counts.served_nanoseconds.fetch_add(served, Ordering::SeqCst);
             let length = request.length;
             read.drain(..length);
             self.counts.open.fetch_sub(1, Ordering::SeqCst);
@@ -290,6 +284,5 @@ impl Request<'_> {
 }
 
 fn find(text: &[u8], wanted: &[u8]) -> Option<usize> {
-    text.windows(wanted.len())
-        .position(|window| window == wanted)
+    text.windows(wanted.len()).position(|window| window == wanted)
 }

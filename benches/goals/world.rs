@@ -100,11 +100,7 @@ impl World {
     /// It has an empty home, an endpoint, a key and this many skills; and `PATH`, as without
     /// a Python it would offer fewer tools.
     pub fn ours(&self, scenario: &str, skills: usize) -> Result<Contender, String> {
-        self.ours_at(
-            &format!("http://127.0.0.1:{}", self.server.http_port),
-            scenario,
-            skills,
-        )
+        self.ours_at(&format!("http://127.0.0.1:{}", self.server.http_port), scenario, skills)
     }
 
     /// The same over https; the certificate's issuer is named in a file.
@@ -134,19 +130,13 @@ impl World {
     /// curl with the smallest request that gets the same reply, without its own
     /// configuration. `-N`: it writes what it has, as we do on a terminal.
     pub fn curl(&self, scenario: &str) -> Result<Contender, String> {
-        self.curl_at(&format!(
-            "http://127.0.0.1:{}/{scenario}",
-            self.server.http_port
-        ))
+        self.curl_at(&format!("http://127.0.0.1:{}/{scenario}", self.server.http_port))
     }
 
     /// The same over https. It reads one certificate, not the system's bundle, which alone
     /// would take it several milliseconds.
     pub fn curl_by_tls(&self) -> Result<Contender, String> {
-        let curl = self.curl_at(&format!(
-            "https://127.0.0.1:{}/short",
-            self.server.https_port
-        ))?;
+        let curl = self.curl_at(&format!("https://127.0.0.1:{}/short", self.server.https_port))?;
         Ok(curl.args(["--cacert"]).args([certificate_file("ca.pem")]))
     }
 
@@ -240,15 +230,7 @@ fn compile_no_op(folder: &Path) -> Result<PathBuf, String> {
     let mut last = String::new();
     for target in [Some(target), None] {
         let mut command = Command::new(&rustc);
-        command.args([
-            "--edition",
-            "2024",
-            "-O",
-            "-C",
-            "panic=abort",
-            "-C",
-            "strip=symbols",
-        ]);
+        command.args(["--edition", "2024", "-O", "-C", "panic=abort", "-C", "strip=symbols"]);
         command.args(["-C", "target-feature=+crt-static"]);
         if let Some(target) = target {
             command.args(["--target", &target]);
@@ -260,7 +242,5 @@ fn compile_no_op(folder: &Path) -> Result<PathBuf, String> {
         }
         last = String::from_utf8_lossy(&output.stderr).into_owned();
     }
-    Err(format!(
-        "failed to compile the program that does nothing: {last}"
-    ))
+    Err(format!("failed to compile the program that does nothing: {last}"))
 }

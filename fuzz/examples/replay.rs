@@ -24,10 +24,7 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     let names: Vec<String> = arguments.collect();
-    if let Some(unknown) = names
-        .iter()
-        .find(|name| TARGETS.iter().all(|(it, _)| it != name))
-    {
+    if let Some(unknown) = names.iter().find(|name| TARGETS.iter().all(|(it, _)| it != name)) {
         eprintln!("there is no target `{unknown}`");
         return ExitCode::from(2);
     }
@@ -62,16 +59,9 @@ fn replay(name: &str, check: Check, runs: usize) -> bool {
         }
         done += 1;
     }
-    let left = if done < runs {
-        ", no time for more"
-    } else {
-        ""
-    };
+    let left = if done < runs { ", no time for more" } else { "" };
     let seconds = begin.elapsed().as_secs_f32();
-    println!(
-        "{name}: {} seeds and {done} mutations hold, {seconds:.1} s{left}",
-        seeds.len()
-    );
+    println!("{name}: {} seeds and {done} mutations hold, {seconds:.1} s{left}", seeds.len());
     true
 }
 
@@ -82,10 +72,7 @@ fn holds(name: &str, check: Check, input: &[u8]) -> bool {
     let path = Path::new("artifacts").join(name).join("replay");
     let folder = path.parent().unwrap_or(Path::new("."));
     match fs::create_dir_all(folder).and_then(|()| fs::write(&path, input)) {
-        Ok(()) => eprintln!(
-            "{name}: a law is broken; the input is in fuzz/{}",
-            path.display()
-        ),
+        Ok(()) => eprintln!("{name}: a law is broken; the input is in fuzz/{}", path.display()),
         Err(error) => eprintln!("{name}: a law is broken by {input:?} (not written: {error})"),
     }
     false
@@ -96,10 +83,7 @@ fn read_all(folder: &Path) -> Vec<Vec<u8>> {
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
     // The order of a folder is the file system's.
     paths.sort();
-    paths
-        .iter()
-        .filter_map(|path| fs::read(path).ok())
-        .collect()
+    paths.iter().filter_map(|path| fs::read(path).ok()).collect()
 }
 
 /// The words of a dictionary of libFuzzer's: `"text"`, with `\xAB`, `\\`, `\"`.

@@ -75,17 +75,10 @@ fn check_against(arguments: &Map<String, Value>, schema: &Value) -> Option<Map<S
     if let Err(reason) = fits_object(&accepted, schema) {
         panic!("{reason}: {accepted:?} of {arguments:?}");
     }
-    assert_eq!(
-        check_arguments(accepted.clone(), schema).as_ref(),
-        Ok(&accepted),
-        "not settled"
-    );
+    assert_eq!(check_arguments(accepted.clone(), schema).as_ref(), Ok(&accepted), "not settled");
     let is_declared = |name: &str| schema["properties"].get(name).is_some();
     for (name, value) in arguments {
-        assert!(
-            is_declared(name) || accepted.get(name) == Some(value),
-            "`{name}` was changed"
-        );
+        assert!(is_declared(name) || accepted.get(name) == Some(value), "`{name}` was changed");
     }
     for name in accepted.keys() {
         assert!(arguments.contains_key(name), "`{name}` was made up");
@@ -115,10 +108,7 @@ fn fits(value: &Value, schema: &Value) -> Result<(), String> {
     let is_same = |choice: &Value| {
         choice == value || (choice.is_number() && choice.as_f64() == value.as_f64())
     };
-    if schema["enum"]
-        .as_array()
-        .is_some_and(|choices| !choices.iter().any(is_same))
-    {
+    if schema["enum"].as_array().is_some_and(|choices| !choices.iter().any(is_same)) {
         return Err("is none of the choices".into());
     }
     let forms = schema["anyOf"].as_array().or(schema["oneOf"].as_array());

@@ -22,16 +22,9 @@ pub fn check(data: &[u8]) {
         return;
     }
     let mut secrets = Secrets::default();
-    secrets.extend(
-        values
-            .iter()
-            .filter_map(|value| Secret::new(value.as_str())),
-    );
+    secrets.extend(values.iter().filter_map(|value| Secret::new(value.as_str())));
     let mut numbers = Numbers::of(data);
-    let caps = Caps {
-        head_bytes: numbers.below(40),
-        tail_bytes: numbers.below(40),
-    };
+    let caps = Caps { head_bytes: numbers.below(40), tail_bytes: numbers.below(40) };
     check_capture(output, caps, &secrets, &values);
     check_capture(output, Caps::halves(1 << 16), &secrets, &values);
     let text = String::from_utf8_lossy(output);
@@ -61,12 +54,9 @@ fn encodings(value: &str) -> Vec<String> {
     let mut written: Vec<String> = escapes.to_vec();
     for front in 0..3 {
         let bits = std::iter::repeat_n(0, front).chain(bytes());
-        let bits: Vec<u8> = bits
-            .flat_map(|byte| (0..8).rev().map(move |at| byte >> at & 1))
-            .collect();
-        let sixes = bits
-            .chunks_exact(6)
-            .map(|six| six.iter().fold(0, |all, bit| all << 1 | bit));
+        let bits: Vec<u8> =
+            bits.flat_map(|byte| (0..8).rev().map(move |at| byte >> at & 1)).collect();
+        let sixes = bits.chunks_exact(6).map(|six| six.iter().fold(0, |all, bit| all << 1 | bit));
         // The characters that the bytes in front decide as well are none of its own.
         let own: Vec<u8> = sixes.skip((8 * front).div_ceil(6)).collect();
         for (plus, slash) in [('+', '/'), ('-', '_')] {
@@ -90,10 +80,7 @@ fn encodings(value: &str) -> Vec<String> {
 fn sought<'v>(values: &'v [String], stands: &str) -> impl Iterator<Item = &'v String> {
     let is_kept = |value: &&String| value.len() >= limits::SECRET_BYTES;
     let is_mark = |value: &String| value.contains(['[', ']']) || stands.contains(value.as_str());
-    values
-        .iter()
-        .filter(is_kept)
-        .filter(move |value| !is_mark(value))
+    values.iter().filter(is_kept).filter(move |value| !is_mark(value))
 }
 
 fn check_capture(output: &[u8], caps: Caps, secrets: &Secrets, values: &[String]) {
@@ -134,11 +121,7 @@ fn check_cut(text: &str, is_line: bool, values: &[String]) {
     assert_hidden(head, values, "");
     assert_hidden(tail, values, "");
     // Where the head was no line, a line end was added.
-    let head = if is_line {
-        head
-    } else {
-        head.strip_suffix('\n').unwrap_or(head)
-    };
+    let head = if is_line { head } else { head.strip_suffix('\n').unwrap_or(head) };
     for value in sought(values, "") {
         for at in value.char_indices().map(|(at, _)| at) {
             let (begin, end) = value.split_at(at);
@@ -151,10 +134,7 @@ fn check_cut(text: &str, is_line: bool, values: &[String]) {
 
 fn assert_hidden(text: &str, values: &[String], stands: &str) {
     for value in sought(values, stands) {
-        assert!(
-            !text.contains(value.as_str()),
-            "{value:?} shows in {text:?}"
-        );
+        assert!(!text.contains(value.as_str()), "{value:?} shows in {text:?}");
         let json = serde_json::Value::from(value.as_str()).to_string();
         assert!(!text.contains(&json), "{json} shows in {text:?}");
         for written in encodings(value) {
@@ -167,17 +147,7 @@ fn assert_hidden(text: &str, values: &[String], stands: &str) {
 fn check_stream(text: &str, secrets: &Secrets, values: &[String]) {
     assert_hidden(&secrets.mask(text), values, "");
     assert_hidden(&secrets.mask_shortened(text), values, "");
-    assert_hidden(
-        &secrets.mask_cut(
-            text,
-            Cut {
-                before: true,
-                behind: true,
-            },
-        ),
-        values,
-        "",
-    );
+    assert_hidden(&secrets.mask_cut(text, Cut { before: true, behind: true }), values, "");
     for pieces in cuts::text_ways(text) {
         let mut veil = Veil::default();
         let mut shown = String::new();
@@ -189,9 +159,6 @@ fn check_stream(text: &str, secrets: &Secrets, values: &[String]) {
         if !shown.contains(MASK) {
             assert_eq!(shown, text);
         }
-        assert_eq!(
-            shown.replace(MASK, ""),
-            secrets.mask(text).replace(MASK, "")
-        );
+        assert_eq!(shown.replace(MASK, ""), secrets.mask(text).replace(MASK, ""));
     }
 }

@@ -68,8 +68,5 @@ pub fn text_ways(text: &str) -> Vec<Vec<&str>> {
         });
         cut.collect()
     };
-    ways(text.as_bytes())
-        .into_iter()
-        .map(at_characters)
-        .collect()
+    ways(text.as_bytes()).into_iter().map(at_characters).collect()
 }

@@ -40,10 +40,7 @@ fn newlines(data: &[u8]) -> usize {
 fn judge(read: &Dotenv, bytes: usize, lines: usize) {
     let mut before = 0;
     for fault in &read.faults {
-        assert!(
-            before <= fault.line && fault.line <= lines && fault.line > 0,
-            "{fault}"
-        );
+        assert!(before <= fault.line && fault.line <= lines && fault.line > 0, "{fault}");
         before = fault.line;
     }
     let mut names = BTreeSet::new();
@@ -52,15 +49,9 @@ fn judge(read: &Dotenv, bytes: usize, lines: usize) {
         assert!((1..=lines).contains(&variable.line), "{variable:?}");
         assert!(!variable.name.is_empty() && names.insert(&variable.name));
         held += variable.value.as_ref().map_or(0, String::len);
-        let masked = Variable {
-            value: variable.value.as_ref().map(|_| "x".into()),
-            ..variable.clone()
-        };
-        assert_eq!(
-            format!("{variable:?}"),
-            format!("{masked:?}"),
-            "debug output shows a value"
-        );
+        let masked =
+            Variable { value: variable.value.as_ref().map(|_| "x".into()), ..variable.clone() };
+        assert_eq!(format!("{variable:?}"), format!("{masked:?}"), "debug output shows a value");
     }
     assert!(held <= bytes + limits::ENV_EXPANSION_BYTES);
 }
@@ -76,28 +67,15 @@ fn check_printed(read: &Dotenv) {
     let mut text = String::new();
     for (index, variable) in variables.iter().enumerate() {
         let value = variable.value.as_deref().unwrap_or_default();
-        let value = value
-            .replace('\\', "\\\\")
-            .replace('\'', "\\'")
-            .replace('"', "\\\"");
-        let value = value
-            .replace('\r', "\\r")
-            .replace('\n', if index % 2 == 0 { "\n" } else { "\\n" });
-        text.push_str(&format!(
-            "export '{}' = \"{value}\" # note\r\n",
-            variable.name
-        ));
+        let value = value.replace('\\', "\\\\").replace('\'', "\\'").replace('"', "\\\"");
+        let value =
+            value.replace('\r', "\\r").replace('\n', if index % 2 == 0 { "\n" } else { "\\n" });
+        text.push_str(&format!("export '{}' = \"{value}\" # note\r\n", variable.name));
     }
     let again = parse(&text, &|_| None);
     let pairs = |variables: &mut dyn Iterator<Item = &Variable>| -> Vec<(String, Option<String>)> {
-        variables
-            .map(|it| (it.name.clone(), it.value.clone()))
-            .collect()
+        variables.map(|it| (it.name.clone(), it.value.clone())).collect()
     };
     assert_eq!(again.faults, [], "{text:?}");
-    assert_eq!(
-        pairs(&mut again.variables.iter()),
-        pairs(&mut variables.into_iter()),
-        "{text:?}"
-    );
+    assert_eq!(pairs(&mut again.variables.iter()), pairs(&mut variables.into_iter()), "{text:?}");
 }

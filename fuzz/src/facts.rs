@@ -75,13 +75,8 @@ fn add(facts: &Facts, new: &str, file: &[u8]) {
     }
     let mut there = weighed(&after);
     for (text, important) in wanted {
-        let at = there
-            .iter()
-            .position(|one| *one == (text.clone(), important));
-        assert!(
-            at.is_some(),
-            "{text:?} is no fact any more, or of another weight"
-        );
+        let at = there.iter().position(|one| *one == (text.clone(), important));
+        assert!(at.is_some(), "{text:?} is no fact any more, or of another weight");
         at.map(|at| there.remove(at));
     }
     let [(text, important)] = there.as_slice() else {
@@ -94,18 +89,13 @@ fn add(facts: &Facts, new: &str, file: &[u8]) {
     };
     assert!(is_meant, "{new:?} became {text:?}, important: {important}");
     // The same again changes nothing.
-    let again = after.with(&New {
-        time: "2026-11-23T09:00:00+01:00",
-        ..fact
-    });
+    let again = after.with(&New { time: "2026-11-23T09:00:00+01:00", ..fact });
     assert!(matches!(again, Ok((Change::Known, _))), "{again:?}");
 }
 
 fn weighed(facts: &Facts) -> Vec<(String, bool)> {
     let facts = facts.all().iter();
-    facts
-        .map(|fact| (fact.content.clone(), fact.important))
-        .collect()
+    facts.map(|fact| (fact.content.clone(), fact.important)).collect()
 }
 
 fn read(bytes: Vec<u8>) -> Facts {
@@ -116,11 +106,7 @@ fn read(bytes: Vec<u8>) -> Facts {
 }
 
 fn texts(facts: &Facts) -> Vec<String> {
-    facts
-        .all()
-        .iter()
-        .map(|fact| fact.content.clone())
-        .collect()
+    facts.all().iter().map(|fact| fact.content.clone()).collect()
 }
 
 /// How many lines of the old file are not in the new one, and how many are new,

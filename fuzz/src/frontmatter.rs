@@ -30,25 +30,15 @@ fn shown(front: &Frontmatter) -> String {
 }
 
 fn judge(front: &Frontmatter, document: &str) {
-    let body = document
-        .get(front.body_start..)
-        .expect("the body begins at a character");
-    document
-        .get(front.source.clone())
-        .expect("the source lies in the document");
+    let body = document.get(front.body_start..).expect("the body begins at a character");
+    document.get(front.source.clone()).expect("the source lies in the document");
     assert!(front.source.end <= front.body_start);
     let lines = 1 + document.matches(['\n', '\r']).count();
     let mut before = 0;
     for found in &front.diagnostics {
-        assert!(
-            (1..=lines).contains(&found.line),
-            "{found:?} of {lines} lines"
-        );
+        assert!((1..=lines).contains(&found.line), "{found:?} of {lines} lines");
         assert!(before <= found.line, "out of order: {found:?}");
-        assert!(
-            !found.message.contains('\n') && !found.rule.is_empty(),
-            "{found:?}"
-        );
+        assert!(!found.message.contains('\n') && !found.rule.is_empty(), "{found:?}");
         before = found.line;
     }
     for (key, _) in &front.fields {
@@ -65,10 +55,7 @@ fn judge(front: &Frontmatter, document: &str) {
 fn strict(document: &str) -> Option<Map<String, Value>> {
     let start = fence::find_opening(document)?;
     let (end, _) = fence::find_fence(document, start, "---", true)?;
-    match yaml::parse(&yaml::normalize(&document[start..end]))
-        .ok()?
-        .value
-    {
+    match yaml::parse(&yaml::normalize(&document[start..end])).ok()?.value {
         Value::Object(fields) => Some(fields),
         // Nothing at all is no field.
         Value::Null => Some(Map::new()),
@@ -87,29 +74,20 @@ fn check_heads(front: &Frontmatter, document: &str) {
     let mut numbers = Numbers::of(document.as_bytes());
     for _ in 0..4 {
         let bytes = &document.as_bytes()[..numbers.below(document.len() + 1)];
-        let start = std::str::from_utf8(bytes)
-            .ok()
-            .and_then(fence::find_opening);
+        let start = std::str::from_utf8(bytes).ok().and_then(fence::find_opening);
         let Some(head) = parse_head(bytes, false) else {
             continue;
         };
         if start.is_some() {
             assert_eq!(head.fields, front.fields, "{} bytes", bytes.len());
-            assert_eq!(
-                (head.body_start, &head.source),
-                (front.body_start, &front.source)
-            );
+            assert_eq!((head.body_start, &head.source), (front.body_start, &front.source));
         }
     }
 }
 
 /// What `skills check --fix` writes.
 fn check_mended(front: &Frontmatter, document: &str) {
-    let folder = front
-        .name()
-        .unwrap_or_default()
-        .to_lowercase()
-        .replace([' ', '_'], "-");
+    let folder = front.name().unwrap_or_default().to_lowercase().replace([' ', '_'], "-");
     for folder in [folder.as_str(), "my-skill"] {
         let Some((text, fixed)) = mended(document, folder) else {
             continue;
@@ -131,9 +109,7 @@ fn check_mended(front: &Frontmatter, document: &str) {
         };
         let kept = |fields: &Map<String, Value>| -> Map<String, Value> {
             let fields = fields.iter().filter(|(key, _)| !may_change(key));
-            fields
-                .map(|(key, value)| (key.clone(), value.clone()))
-                .collect()
+            fields.map(|(key, value)| (key.clone(), value.clone())).collect()
         };
         assert_eq!(kept(&after.fields), kept(&front.fields), "{text:?}");
         assert_eq!(after.description(), front.description(), "{text:?}");
@@ -142,15 +118,9 @@ fn check_mended(front: &Frontmatter, document: &str) {
         }
         let lines = 1 + document.matches('\n').count();
         for (line, rule) in &fixed {
-            assert!(
-                (1..=lines).contains(line),
-                "{rule} in line {line} of {lines}"
-            );
+            assert!((1..=lines).contains(line), "{rule} in line {line} of {lines}");
         }
         let again = mended(&text, folder);
-        assert!(
-            again.is_none(),
-            "a second run finds more: {text:?} {again:?}"
-        );
+        assert!(again.is_none(), "a second run finds more: {text:?} {again:?}");
     }
 }

@@ -27,11 +27,7 @@ pub fn check(data: &[u8]) {
 fn check_words(line: &str) {
     let all = words(line, usize::MAX);
     assert_eq!(words(line, 3), all[..all.len().min(3)]);
-    assert_eq!(
-        all.is_empty(),
-        line.trim_matches(|c: char| c.is_ascii_whitespace())
-            .is_empty()
-    );
+    assert_eq!(all.is_empty(), line.trim_matches(|c: char| c.is_ascii_whitespace()).is_empty());
     let mut quoted = String::new();
     for word in &all {
         quoted.push_str(" \"");
@@ -46,10 +42,7 @@ fn check_words(line: &str) {
     assert_eq!(words(&quoted, usize::MAX), all, "{quoted}");
     let single = all.iter().filter(|word| !word.contains('\''));
     let quoted: Vec<String> = single.clone().map(|word| format!("'{word}'")).collect();
-    assert_eq!(
-        words(&quoted.join(" "), usize::MAX),
-        single.cloned().collect::<Vec<_>>()
-    );
+    assert_eq!(words(&quoted.join(" "), usize::MAX), single.cloned().collect::<Vec<_>>());
 }
 
 /// What becomes of the body, with and without placeholders.
@@ -61,9 +54,7 @@ fn check_body(document: &str, arguments: &str) {
     };
     assert!(text.len() <= limits::INVOCATION_BYTES);
     if !body.contains(['$', '{', '<', '\\']) {
-        let rest = text
-            .strip_prefix(body)
-            .expect("a plain body stays as it is");
+        let rest = text.strip_prefix(body).expect("a plain body stays as it is");
         let due = match arguments.trim() {
             "" => String::new(),
             _ => format!("\n\nARGUMENTS: {arguments}"),
@@ -79,9 +70,7 @@ fn check_values(document: &str) {
     let plain = render(document, FOLDER, ARGUMENT);
     let nasty = render(document, NASTY_FOLDER, NASTY_ARGUMENT);
     if let (Ok(plain), Ok(nasty)) = (plain, nasty) {
-        let due = plain
-            .replace(FOLDER, NASTY_FOLDER)
-            .replace(ARGUMENT, NASTY_ARGUMENT);
+        let due = plain.replace(FOLDER, NASTY_FOLDER).replace(ARGUMENT, NASTY_ARGUMENT);
         assert_eq!(nasty, due);
     }
 }

@@ -66,10 +66,7 @@ fn check_lines(data: &[u8], most: usize) {
 }
 
 fn check_line(line: &[u8], incoming: &Incoming<'_>) {
-    let line = line
-        .strip_prefix(b"\xef\xbb\xbf")
-        .unwrap_or(line)
-        .trim_ascii();
+    let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii();
     if line.is_empty() {
         assert!(matches!(incoming, Incoming::Empty));
         return;
@@ -125,13 +122,7 @@ fn check_message(members: &Members, incoming: &Incoming<'_>) {
     let params = member("params").filter(|params| params.get() != "null");
     let is_object = params.is_none_or(|params| params.get().starts_with('{'));
     let (due_id, code) = match (&method, incoming) {
-        (
-            Some(method),
-            Incoming::Notification {
-                method: it,
-                params: given,
-            },
-        ) => {
+        (Some(method), Incoming::Notification { method: it, params: given }) => {
             assert_eq!(it, method);
             assert!(!has("id"), "nobody answers {method}");
             let given = given.map(RawValue::get);
@@ -164,9 +155,7 @@ fn check_message(members: &Members, incoming: &Incoming<'_>) {
 
 /// As JSON it is what was sent.
 fn check_id(id: &Id, sent: Option<&RawValue>) {
-    let Some(sent) = sent else {
-        panic!("nobody has sent {id}")
-    };
+    let Some(sent) = sent else { panic!("nobody has sent {id}") };
     let text = id.to_string();
     assert!(!text.contains('\n'));
     match serde_json::from_str::<Value>(sent.get()) {
@@ -188,10 +177,7 @@ fn check_answer(fault: &Fault, id: &Id) {
 
 fn check_frame(line: &str, id: &Id, part: &str) -> Members {
     assert!(!line.contains('\n'));
-    assert!(
-        matches!(read(line.as_bytes()), Incoming::Response),
-        "{line}"
-    );
+    assert!(matches!(read(line.as_bytes()), Incoming::Response), "{line}");
     let members: Members = serde_json::from_str(line).expect("an answer is JSON");
     assert_eq!(members["id"].get(), id.to_string());
     assert_eq!(members.keys().map(String::as_str).collect::<Vec<_>>(), {
@@ -217,25 +203,15 @@ fn check_request(request: &Request<'_>) {
             Ok(Era::Modern) => {
                 let Some(params) = &params else { continue };
                 let meta = &params["_meta"];
-                assert_eq!(
-                    meta["io.modelcontextprotocol/protocolVersion"],
-                    "2026-07-28"
-                );
+                assert_eq!(meta["io.modelcontextprotocol/protocolVersion"], "2026-07-28");
                 assert!(meta["io.modelcontextprotocol/clientCapabilities"].is_object());
             }
         }
     }
     for era in [Era::Legacy, Era::Modern] {
         for reply in [Reply::of(&()), Reply::of(&Value::from("x")).kept(1)] {
-            let body = if reply.body == "null" {
-                "{}"
-            } else {
-                r#"{"a":"x"}"#
-            };
-            let reply = Reply {
-                body: body.into(),
-                ..reply
-            };
+            let body = if reply.body == "null" { "{}" } else { r#"{"a":"x"}"# };
+            let reply = Reply { body: body.into(), ..reply };
             let members = check_frame(&era.answer(&request.id, &reply), &request.id, "result");
             let result: Value = serde_json::from_str(members["result"].get()).expect("it is JSON");
             assert_eq!(result["resultType"] == "complete", era == Era::Modern);

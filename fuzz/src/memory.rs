@@ -33,9 +33,6 @@ pub fn bounded<T>(most_bytes: usize, run: impl FnOnce() -> T) -> T {
     MOST.store(before, Relaxed);
     let value = run();
     let held = MOST.load(Relaxed).saturating_sub(before);
-    assert!(
-        held <= most_bytes,
-        "{held} bytes of memory, more than {most_bytes}"
-    );
+    assert!(held <= most_bytes, "{held} bytes of memory, more than {most_bytes}");
     value
 }

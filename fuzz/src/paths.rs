@@ -76,10 +76,7 @@ pub fn check(data: &[u8]) {
         Some((0, codes)) => spelled(codes),
         _ => OsStr::from_bytes(data).to_owned(),
     };
-    let (beneath, walked) = (
-        trap.open(&trap.beneath, &path),
-        trap.open(&trap.walked, &path),
-    );
+    let (beneath, walked) = (trap.open(&trap.beneath, &path), trap.open(&trap.walked, &path));
     match (&beneath, &walked) {
         (_, Err(Refusal::Link)) => {}
         (Ok(one), Ok(other)) => assert_eq!(one, other, "two things at {path:?}"),
@@ -110,13 +107,7 @@ fn make() -> io::Result<Trap> {
     // SAFETY: `clear` may run at any exit, and not even twice does harm.
     unsafe { libc::atexit(clear) };
     let root = base.join("root");
-    for folder in [
-        "root/a/b/c",
-        "root/...",
-        "root/deep/deep/deep",
-        "outside/a",
-        "root-evil/a",
-    ] {
+    for folder in ["root/a/b/c", "root/...", "root/deep/deep/deep", "outside/a", "root-evil/a"] {
         fs::create_dir_all(base.join(folder))?;
     }
     for file in [
@@ -134,13 +125,7 @@ fn make() -> io::Result<Trap> {
     ] {
         fs::write(root.join(file), "inside")?;
     }
-    for file in [
-        "outside/file",
-        "outside/a/file",
-        "root-evil/file",
-        "root-evil/a/file",
-        "file",
-    ] {
+    for file in ["outside/file", "outside/a/file", "root-evil/file", "root-evil/a/file", "file"] {
         fs::write(base.join(file), CANARY)?;
     }
     links(&base, &root)?;
@@ -225,23 +210,15 @@ impl Trap {
     }
 
     fn judge_folder(&self, folder: &Root, path: &OsStr) -> Identity {
-        let descriptor = folder
-            .as_fd()
-            .try_clone_to_owned()
-            .expect("descriptors are left");
-        let meta = File::from(descriptor)
-            .metadata()
-            .expect("an open folder has a status");
+        let descriptor = folder.as_fd().try_clone_to_owned().expect("descriptors are left");
+        let meta = File::from(descriptor).metadata().expect("an open folder has a status");
         assert!(meta.is_dir(), "no folder: {path:?}");
         self.judge(&meta, path)
     }
 
     fn judge(&self, meta: &fs::Metadata, path: &OsStr) -> Identity {
         let identity = (meta.dev(), meta.ino());
-        assert!(
-            self.inside.contains(&identity),
-            "outside was opened by {path:?}"
-        );
+        assert!(self.inside.contains(&identity), "outside was opened by {path:?}");
         identity
     }
 
@@ -262,10 +239,7 @@ impl Trap {
             );
         }
         let Some(text) = path.to_str() else { return };
-        for text in [
-            text.to_string(),
-            format!("{}/root/{text}", self.base.display()),
-        ] {
+        for text in [text.to_string(), format!("{}/root/{text}", self.base.display())] {
             if let Ok(relative) = root.relative(&text) {
                 // A refusal is as good as what lies inside.
                 let _ = self.open(root, OsStr::new(&relative));
@@ -280,16 +254,8 @@ impl Trap {
             return;
         };
         let _ = self.open(&folder, OsStr::from_bytes(second));
-        let limits = WalkLimits {
-            depth: 8,
-            files: 100,
-            entries: 1000,
-        };
-        for file in folder
-            .walk(limits)
-            .expect("an open folder can be walked")
-            .files
-        {
+        let limits = WalkLimits { depth: 8, files: 100, entries: 1000 };
+        for file in folder.walk(limits).expect("an open folder can be walked").files {
             let open = self.open(&folder, file.as_os_str());
             assert!(open.is_ok(), "{file:?} was found and not opened: {open:?}");
         }
@@ -309,9 +275,7 @@ extern "C" fn clear() {
 fn clear_remains() -> io::Result<()> {
     for entry in fs::read_dir(std::env::temp_dir())? {
         let name = entry?.file_name();
-        let process = name
-            .to_str()
-            .and_then(|name| name.strip_prefix("skills-runner-fuzz-"));
+        let process = name.to_str().and_then(|name| name.strip_prefix("skills-runner-fuzz-"));
         if let Some(process) = process.and_then(|number| number.parse::<u32>().ok())
             && !Path::new("/proc").join(process.to_string()).exists()
         {

@@ -33,12 +33,7 @@ pub fn check(data: &[u8]) {
     judge(&whole);
     let due = shown(&whole);
     for pieces in cuts::ways(data) {
-        assert_eq!(
-            shown(&assemble(&pieces)),
-            due,
-            "cut into {} pieces",
-            pieces.len()
-        );
+        assert_eq!(shown(&assemble(&pieces)), due, "cut into {} pieces", pieces.len());
     }
     // What an event says does not depend on the form of the one before it. (A
     // parser's complaint tells its place.)
@@ -57,10 +52,8 @@ pub fn check(data: &[u8]) {
         let is_kept = |at: usize| {
             !lost.contains(&at) && (lost[0] < lost[1] || !events[at].ends_with(b"[DONE]\n"))
         };
-        let kept: Vec<&[u8]> = (0..events.len())
-            .filter(|at| is_kept(*at))
-            .map(|at| events[at])
-            .collect();
+        let kept: Vec<&[u8]> =
+            (0..events.len()).filter(|at| is_kept(*at)).map(|at| events[at]).collect();
         judge(&assemble(&kept));
     }
     if let Ok(text) = std::str::from_utf8(data) {
@@ -98,21 +91,14 @@ fn assemble(pieces: &[&[u8]]) -> Outcome {
     let mut assembler = Assembler::after(3);
     let mut splitter = Splitter::default();
     let mut take = |data: &[u8]| assembler.take(data, &mut listener);
-    let mut result: Result<(), Fault> = pieces
-        .iter()
-        .try_for_each(|piece| splitter.feed(piece, &mut take));
+    let mut result: Result<(), Fault> =
+        pieces.iter().try_for_each(|piece| splitter.feed(piece, &mut take));
     if result.is_ok() {
         result = splitter.finish(&mut take);
     }
     let (is_finished, is_done) = (assembler.is_finished(), assembler.is_done());
     let reply = result.and_then(|()| assembler.finish(&mut listener));
-    Outcome {
-        told,
-        thought,
-        is_finished,
-        is_done,
-        reply,
-    }
+    Outcome { told, thought, is_finished, is_done, reply }
 }
 
 fn shown(outcome: &Outcome) -> String {
@@ -129,15 +115,9 @@ fn shown(outcome: &Outcome) -> String {
 fn judge(outcome: &Outcome) {
     let Ok(reply) = &outcome.reply else { return };
     let (message, is_proven) = (&reply.message, outcome.is_finished || outcome.is_done);
-    assert!(
-        is_proven || reply.finish == Finish::Cut,
-        "nothing says that it is whole"
-    );
+    assert!(is_proven || reply.finish == Finish::Cut, "nothing says that it is whole");
     assert!(message.content.len() <= limits::MESSAGE_BYTES);
-    assert!(
-        outcome.told.ends_with(&message.content),
-        "what was told is what was said"
-    );
+    assert!(outcome.told.ends_with(&message.content), "what was told is what was said");
     assert!(
         message.calls.is_empty() || reply.finish == Finish::Complete,
         "calls of a reply that is not whole"
@@ -146,10 +126,7 @@ fn judge(outcome: &Outcome) {
     for (index, call) in message.calls.iter().enumerate() {
         judge_call(call, outcome.is_done);
         let is_other = |other: &ToolCall| other.id != call.id;
-        assert!(
-            message.calls[..index].iter().all(is_other),
-            "two calls of one id"
-        );
+        assert!(message.calls[..index].iter().all(is_other), "two calls of one id");
     }
     let bytes: usize = message.calls.iter().map(|call| call.arguments.len()).sum();
     assert!(bytes <= limits::ALL_ARGUMENTS_BYTES);
@@ -165,11 +142,7 @@ fn judge(outcome: &Outcome) {
 fn judge_call(call: &ToolCall, is_done: bool) {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
     assert!(!call.id.is_empty());
-    assert!(
-        call.name.bytes().all(is_plain) && !call.name.is_empty(),
-        "{:?}",
-        call.name
-    );
+    assert!(call.name.bytes().all(is_plain) && !call.name.is_empty(), "{:?}", call.name);
     assert!(call.name.len() <= limits::TOOL_NAME_CHARS);
     let read = serde_json::from_str::<IgnoredAny>(&call.arguments);
     let is_half = !call.arguments.trim().is_empty() && read.is_err_and(|error| error.is_eof());

@@ -13,19 +13,13 @@ pub fn check(data: &[u8]) {
         && !data.contains(&b'#')
         && !data.starts_with(&[0, 0])
     {
-        assert!(
-            matches!(text, Cow::Borrowed(it) if it == same),
-            "UTF-8 stays as it is"
-        );
+        assert!(matches!(text, Cow::Borrowed(it) if it == same), "UTF-8 stays as it is");
     }
     let found = lines(&text);
     let count = 1 + text.matches(|c| c == '\n' || ends_line(c)).count();
     let mut before = 0;
     for (number, line) in &found {
-        assert!(
-            before < *number && *number <= count,
-            "line {number} of {count}"
-        );
+        assert!(before < *number && *number <= count, "line {number} of {count}");
         assert!(!line.is_empty() && line.trim() == line, "{line:?}");
         assert!(!line.contains(|c| c == '\n' || ends_line(c)), "{line:?}");
         before = *number;
@@ -41,11 +35,7 @@ fn check_added(text: &str, found: &[(usize, String)]) {
     }
     let end = if text.ends_with('\n') { "" } else { "\n" };
     let mut added = lines(&format!("{text}{end}six\n"));
-    assert_eq!(
-        added.pop().map(|(_, line)| line).as_deref(),
-        Some("six"),
-        "{text:?}"
-    );
+    assert_eq!(added.pop().map(|(_, line)| line).as_deref(), Some("six"), "{text:?}");
     assert_eq!(added, found);
 }
 
@@ -53,15 +43,8 @@ fn check_names(line: &str) {
     let name = project(line);
     assert_eq!(normalized(&name), name, "{line:?}");
     assert_eq!(project(&name), name, "{line:?}");
-    assert!(
-        !name.starts_with('-') && !name.ends_with('-') && !name.contains("--"),
-        "{name:?}"
-    );
+    assert!(!name.starts_with('-') && !name.ends_with('-') && !name.contains("--"), "{name:?}");
     let part = known_part(line);
     assert!(line.starts_with(part));
-    assert_eq!(
-        package_of(part).is_some(),
-        package_of(line).is_some(),
-        "{line:?}"
-    );
+    assert_eq!(package_of(part).is_some(), package_of(line).is_some(), "{line:?}");
 }

@@ -12,10 +12,7 @@ pub fn check(data: &[u8]) {
     let Ok(Some(restored)) = restore(data) else {
         return;
     };
-    let whole = data
-        .iter()
-        .rposition(|byte| *byte == b'\n')
-        .map_or(0, |at| at + 1);
+    let whole = data.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
     assert_eq!(restored.torn_bytes, data.len() - whole);
     let lines = data[..whole].split(|byte| *byte == b'\n').count() - 2;
     assert!(restored.faults.len() + restored.more_faults <= lines);
@@ -25,11 +22,7 @@ pub fn check(data: &[u8]) {
     // What goes on from there is read again as it is.
     let now = SystemTime::now();
     let header = data.split(|byte| *byte == b'\n').next().unwrap_or_default();
-    let kept = line(
-        Change::Replaced(&restored.messages),
-        now,
-        &Secrets::default(),
-    );
+    let kept = line(Change::Replaced(&restored.messages), now, &Secrets::default());
     let file = [header, b"\n", kept.as_bytes()].concat();
     let Ok(Some(same)) = restore(&file) else {
         panic!("what was written cannot be read");
@@ -66,12 +59,7 @@ fn check_invariant(messages: &[Message]) {
             }
             Message::Assistant(said) => {
                 assert!(is_asked && open.is_empty(), "{messages:?}");
-                open = said
-                    .calls
-                    .iter()
-                    .rev()
-                    .map(|call| call.id.as_str())
-                    .collect();
+                open = said.calls.iter().rev().map(|call| call.id.as_str()).collect();
                 is_asked = false;
             }
             Message::Tool { call_id, .. } => {

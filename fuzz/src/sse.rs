@@ -64,11 +64,9 @@ fn events(stream: &[u8]) -> Vec<Vec<u8>> {
 /// Endless lines and events end in an error, and no memory is filled before.
 fn check_endless() {
     let text = "x".repeat(1000);
-    for part in [
-        format!("data: {text}"),
-        format!("data: {text}\n"),
-        format!(": {text}\rdata:{text}\r\n"),
-    ] {
+    for part in
+        [format!("data: {text}"), format!("data: {text}\n"), format!(": {text}\rdata:{text}\r\n")]
+    {
         let piece = part.repeat(limits::READ_BYTES / part.len()).into_bytes();
         let most = limits::SSE_EVENT_BYTES + limits::SSE_LINE_BYTES;
         let mut largest = 0;
@@ -84,9 +82,6 @@ fn check_endless() {
             is_refused || splitter.finish(&mut note).is_err()
         });
         assert!(is_refused, "{} and so on is no event", &part[..20]);
-        assert!(
-            largest <= limits::SSE_EVENT_BYTES,
-            "an event of {largest} bytes"
-        );
+        assert!(largest <= limits::SSE_EVENT_BYTES, "an event of {largest} bytes");
     }
 }

@@ -30,10 +30,7 @@ pub enum EnvFiles {
 
 /// A command line, taken apart.
 #[derive(Debug)]
-#[allow(
-    clippy::struct_excessive_bools,
-    reason = "independent switches, as they were typed"
-)]
+#[allow(clippy::struct_excessive_bools, reason = "independent switches, as they were typed")]
 pub struct Typed {
     /// What is to be done.
     pub command: Command,
@@ -138,10 +135,7 @@ pub fn parse(arguments: Vec<OsString>) -> Result<Request> {
                 .ok_or_else(|| unknown_option(&format!("-{letter}")))?,
             Some(Arg::Long(name)) => {
                 let long = format!("--{name}");
-                OPTIONS
-                    .iter()
-                    .find(|row| row.long == long)
-                    .ok_or_else(|| unknown_option(&long))?
+                OPTIONS.iter().find(|row| row.long == long).ok_or_else(|| unknown_option(&long))?
             }
         };
         let value = match row.value {
@@ -215,10 +209,8 @@ fn apply(typed: &mut Typed, row: &OptionRow, value: OsString) -> Result<()> {
 
 fn unknown_option(name: &str) -> Error {
     let near = text::nearest(name, OPTIONS.iter().map(|row| row.long), 1);
-    let error = usage(format!(
-        "there is no option `{}`",
-        text::one_line(name, limits::SUMMARY_CHARS)
-    ));
+    let error =
+        usage(format!("there is no option `{}`", text::one_line(name, limits::SUMMARY_CHARS)));
     match near.first() {
         Some(near) if name.starts_with("--") => error.with_hint(format!("did you mean {near}?")),
         _ => error.with_hint("`skills-runner --help` lists the options; a prompt that begins with a dash comes after --"),
@@ -242,19 +234,11 @@ mod tests {
         let table: &[(&[&str], Command, &[&str])] = &[
             (&["what", "is"], Command::Ask, &["what", "is"]),
             (&["demo"], Command::Demo, &[]),
-            (
-                &["-q", "chat", "hi", "demo"],
-                Command::Chat,
-                &["hi", "demo"],
-            ),
+            (&["-q", "chat", "hi", "demo"], Command::Chat, &["hi", "demo"]),
             (&["the", "demo"], Command::Ask, &["the", "demo"]),
             (&["--", "demo"], Command::Ask, &["demo"]),
             (&["--", "-x", "--"], Command::Ask, &["-x", "--"]),
-            (
-                &["tool", "list_skills", "-"],
-                Command::Tool,
-                &["list_skills", "-"],
-            ),
+            (&["tool", "list_skills", "-"], Command::Tool, &["list_skills", "-"]),
             (&["-s", "--", "x"], Command::Ask, &["x"]),
             (&[], Command::Ask, &[]),
         ];
@@ -262,14 +246,7 @@ mod tests {
             let typed = typed(arguments);
             assert_eq!(
                 (typed.command, typed.words.as_slice()),
-                (
-                    *command,
-                    words
-                        .iter()
-                        .map(OsString::from)
-                        .collect::<Vec<_>>()
-                        .as_slice()
-                ),
+                (*command, words.iter().map(OsString::from).collect::<Vec<_>>().as_slice()),
                 "{arguments:?}"
             );
         }
@@ -277,17 +254,8 @@ mod tests {
 
     #[test]
     fn options_stand_anywhere_and_the_last_one_wins() {
-        let typed = typed(&[
-            "a",
-            "-mx",
-            "--model=y",
-            "--skills",
-            "d",
-            "b",
-            "-nq",
-            "--timeout",
-            "1.5",
-        ]);
+        let typed =
+            typed(&["a", "-mx", "--model=y", "--skills", "d", "b", "-nq", "--timeout", "1.5"]);
         assert_eq!(typed.words, ["a", "b"]);
         assert_eq!(typed.settings.last().unwrap().1, "y");
         assert_eq!(
@@ -314,10 +282,7 @@ mod tests {
         for (arguments, expected) in table {
             let error = parse(arguments.iter().map(OsString::from).collect()).unwrap_err();
             assert_eq!(error.kind(), Kind::Usage);
-            assert!(
-                error.to_string().contains(expected),
-                "{arguments:?}: {error}"
-            );
+            assert!(error.to_string().contains(expected), "{arguments:?}: {error}");
         }
     }
 

@@ -57,10 +57,7 @@ pub fn preview(
     tools: &Tools<'_>,
     output: &mut Output,
 ) -> Result<()> {
-    let request = Request {
-        messages: conversation.messages(),
-        tools: tools.definitions(),
-    };
+    let request = Request { messages: conversation.messages(), tools: tools.definitions() };
     let failure = |error| Error::new(Kind::Io, format!("failed to write the request: {error}"));
     output.print(&model.preview(&request).map_err(failure)?);
     Ok(())
@@ -69,11 +66,7 @@ pub fn preview(
 /// The model behind the configured endpoint.
 pub fn model(run: &Run) -> Result<HttpModel> {
     let endpoint = run.config.endpoint()?;
-    Ok(HttpModel::new(
-        endpoint,
-        run.typed.stream,
-        run.patience.clone(),
-    ))
+    Ok(HttpModel::new(endpoint, run.typed.stream, run.patience.clone()))
 }
 
 /// The conversation's question, with its answer printed. That it is asked has
@@ -86,16 +79,9 @@ pub fn answer(
     output: &mut Output,
 ) -> Result<()> {
     let mut tally = Tally::default();
-    let turn = agent::turn(
-        conversation,
-        model,
-        tools,
-        &run.bounds(),
-        &mut tally,
-        &mut |event| {
-            output.show(&event);
-        },
-    );
+    let turn = agent::turn(conversation, model, tools, &run.bounds(), &mut tally, &mut |event| {
+        output.show(&event);
+    });
     output.spend(tally);
     if let Err(error) = &turn {
         resume::settle(conversation, error, "");
@@ -130,10 +116,7 @@ pub fn shortfall(finish: Finish) -> Option<Error> {
             "ask for a shorter answer, or raise the server's limit",
         ),
         Finish::Cut => ("the connection ended before the reply did", "ask again"),
-        Finish::Filtered => (
-            "the endpoint's content filter stepped in",
-            "ask in other words",
-        ),
+        Finish::Filtered => ("the endpoint's content filter stepped in", "ask in other words"),
         Finish::UnparsedCall => (
             "the model called a tool, but the server handed the call on as text",
             "the server needs a parser for this model's calls: vLLM --enable-auto-tool-choice --tool-call-parser NAME, llama.cpp --jinja",
@@ -179,9 +162,7 @@ fn prompt(run: &Run, input: Option<&mut Input>, output: &mut Output) -> Result<S
 /// The words as one text.
 pub fn words(words: &[std::ffi::OsString]) -> Result<String> {
     let words: Option<Vec<&str>> = words.iter().map(|word| word.to_str()).collect();
-    Ok(words
-        .ok_or_else(|| usage("the prompt is not UTF-8 text"))?
-        .join(" "))
+    Ok(words.ok_or_else(|| usage("the prompt is not UTF-8 text"))?.join(" "))
 }
 
 fn read(
@@ -207,19 +188,14 @@ fn read(
             Err(usage(format!("standard input is larger than {most} MiB")))
         }
         Err(ReadError::Stop(stop)) => Err(stop.into()),
-        Err(ReadError::Io(error)) => Err(Error::new(
-            Kind::Io,
-            format!("failed to read standard input: {error}"),
-        )),
+        Err(ReadError::Io(error)) => {
+            Err(Error::new(Kind::Io, format!("failed to read standard input: {error}")))
+        }
     }
 }
 
 fn not_empty(prompt: String) -> Result<String> {
-    if prompt.trim().is_empty() {
-        Err(no_prompt())
-    } else {
-        Ok(prompt)
-    }
+    if prompt.trim().is_empty() { Err(no_prompt()) } else { Ok(prompt) }
 }
 
 /// Wrong usage: nothing is asked. What is attached asks nothing.

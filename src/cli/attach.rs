@@ -91,17 +91,10 @@ impl Attachments {
         let others = self.list.iter().map(|other| length(&other.part));
         if others.sum::<usize>() + length(&part) > limits::ATTACHED_BYTES {
             let most = limits::ATTACHED_BYTES >> 20;
-            return Err(failure(&format!(
-                "with it more than {most} MiB would be attached"
-            )));
+            return Err(failure(&format!("with it more than {most} MiB would be attached")));
         }
         let told = format!("{name} ({what})");
-        self.list.push(Attachment {
-            given: given.into(),
-            name,
-            what,
-            part,
-        });
+        self.list.push(Attachment { given: given.into(), name, what, part });
         Ok(told)
     }
 
@@ -125,8 +118,7 @@ impl Attachments {
                     let name = name.replace('&', "&amp;").replace('"', "&quot;");
                     let name = name.replace('<', "&lt;").replace('>', "&gt;");
                     let end = if text.ends_with('\n') { "" } else { "\n" };
-                    said.text
-                        .push_str(&format!("\n\n<file name=\"{name}\">\n{text}{end}</file>"));
+                    said.text.push_str(&format!("\n\n<file name=\"{name}\">\n{text}{end}</file>"));
                 }
             }
         }
@@ -196,10 +188,7 @@ fn read(
     }
     let name = given.to_string_lossy().to_lowercase();
     let is_image = |ending: &&str| name.ends_with(*ending);
-    if [".png", ".jpg", ".jpeg", ".gif", ".webp"]
-        .iter()
-        .any(is_image)
-    {
+    if [".png", ".jpg", ".jpeg", ".gif", ".webp"].iter().any(is_image) {
         let beginning = cut(text.trim_start(), limits::BEAT_BYTES);
         return Err(format!(
             "it is no image in spite of its name, but text: {}",

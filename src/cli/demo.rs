@@ -47,22 +47,14 @@ static FILES: &[(&str, &[u8])] = embedded![
 ];
 
 static STEPS: &[Step] = &[
-    |_| {
-        calls(
-            "I look at what skills there are.",
-            &[("list_skills", json!({}))],
-        )
-    },
+    |_| calls("I look at what skills there are.", &[("list_skills", json!({}))]),
     |_| {
         let documents = SKILLS.map(|name| (GET, json!({"skill_name": name})));
         calls("Three of them fit: I read how they work.", &documents)
     },
     |_| {
         let page = json!({"skill_name": "calculator", "file_path": "references/functions.md", "limit": 12});
-        calls(
-            "A look into a reference file, too.",
-            &[("read_file_in_skill", page)],
-        )
+        calls("A look into a reference file, too.", &[("read_file_in_skill", page)])
     },
     |_| {
         let script =
@@ -114,11 +106,7 @@ pub fn run(mut run: Run, output: &mut Output) -> Result<u8> {
         run.skills = Skills::of(&run.config).named_by_path();
     }
     if let Some(name) = lacks(&run.skills) {
-        let folders = run
-            .skills
-            .folders()
-            .iter()
-            .map(|folder| folder.display().to_string());
+        let folders = run.skills.folders().iter().map(|folder| folder.display().to_string());
         let folders = folders.collect::<Vec<_>>().join(", ");
         let message = format!("failed to find the example skill `{name}` in {folders}");
         let hint = "leave --skills out: the skills of the demo are in the program";
@@ -195,10 +183,7 @@ fn summary(messages: &[Message]) -> Assistant {
         Ok(printed) => answer(&printed),
         Err(failure) => format!("(scripted reply) There is no answer: a script failed. {failure}"),
     };
-    Assistant {
-        content,
-        ..Assistant::default()
-    }
+    Assistant { content, ..Assistant::default() }
 }
 
 fn answer(printed: &[String]) -> String {
@@ -216,9 +201,7 @@ fn answer(printed: &[String]) -> String {
         best["amount_sum"],
         log["levels"]["ERROR"],
         log["entries"],
-        problem
-            .and_then(|problem| problem["pattern"].as_str())
-            .unwrap_or("none"),
+        problem.and_then(|problem| problem["pattern"].as_str()).unwrap_or("none"),
     )
 }
 

@@ -28,12 +28,7 @@ pub fn without_files(typed: &Typed, start: &Start) -> Settings {
 pub fn settings(typed: &Typed, start: &Start, patience: &Patience) -> Result<Settings> {
     let mut settings = without_files(typed, start);
     let look_up = |name: &str| {
-        let value = start
-            .environment
-            .iter()
-            .find(|(key, _)| key == name)?
-            .1
-            .to_str()?;
+        let value = start.environment.iter().find(|(key, _)| key == name)?.1.to_str()?;
         Some(value.to_string())
     };
     match &typed.env_files {
@@ -72,16 +67,10 @@ pub fn report_faults(settings: &Settings, output: &mut Output) {
     for file in settings.files() {
         let (path, faults) = (file.path.display(), &file.contents.faults);
         for fault in faults.iter().take(limits::NAMES) {
-            output.warn(&format!(
-                "skipped {path} line {}: {}",
-                fault.line, fault.message
-            ));
+            output.warn(&format!("skipped {path} line {}: {}", fault.line, fault.message));
         }
         if faults.len() > limits::NAMES {
-            output.warn(&format!(
-                "skipped {} more lines of {path}",
-                faults.len() - limits::NAMES
-            ));
+            output.warn(&format!("skipped {} more lines of {path}", faults.len() - limits::NAMES));
         }
     }
 }
@@ -96,10 +85,7 @@ fn read_env_file(
     look_up: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Option<EnvFile>> {
     let failure = |cause: &str| {
-        let error = Error::new(
-            Kind::Config,
-            format!("failed to read {}: {cause}", shown(name)),
-        );
+        let error = Error::new(Kind::Config, format!("failed to read {}: {cause}", shown(name)));
         match given {
             Some(_) => error,
             None => error.with_hint("--no-env-file reads none, --env-file FILE another"),
@@ -110,9 +96,7 @@ fn read_env_file(
     }
     // A folder of that name is somebody's venv, not a file of settings.
     if path.metadata().map_or(true, |meta| meta.is_dir())
-        && path
-            .symlink_metadata()
-            .map_or(true, |meta| !meta.is_symlink())
+        && path.symlink_metadata().map_or(true, |meta| !meta.is_symlink())
     {
         return Ok(None);
     }
@@ -126,34 +110,18 @@ fn read_env_file(
     if given.is_some() {
         // Most likely a key alone, which must not go unnoticed nor be shown.
         let bare = contents.variables.iter().filter(|v| v.value.is_none());
-        let bare = bare.map(|variable| Fault {
-            line: variable.line,
-            message: "no `=` after the name",
-        });
+        let bare =
+            bare.map(|variable| Fault { line: variable.line, message: "no `=` after the name" });
         contents.faults.extend(bare);
         order::sort_by_key(&mut contents.faults, |fault| fault.line);
     }
     // The same without the environment: what differs holds something of it.
-    let alone = dotenv::parse_bytes(&bytes, &|_| None)
-        .unwrap_or_default()
-        .variables;
+    let alone = dotenv::parse_bytes(&bytes, &|_| None).unwrap_or_default().variables;
     let differs = |variable: &&Variable| {
-        !alone
-            .iter()
-            .any(|other| other.name == variable.name && other.value == variable.value)
+        !alone.iter().any(|other| other.name == variable.name && other.value == variable.value)
     };
-    let dependent = contents
-        .variables
-        .iter()
-        .filter(differs)
-        .map(|v| v.name.clone())
-        .collect();
-    Ok(Some(EnvFile {
-        path: PathBuf::from(name),
-        trusted,
-        contents,
-        dependent,
-    }))
+    let dependent = contents.variables.iter().filter(differs).map(|v| v.name.clone()).collect();
+    Ok(Some(EnvFile { path: PathBuf::from(name), trusted, contents, dependent }))
 }
 
 fn shown(path: &OsStr) -> std::path::Display<'_> {

@@ -106,11 +106,7 @@ fn wish(words: &[String]) -> Result<Wish> {
 
 fn nameless(word: &str) -> Error {
     let shown = text::one_line(word, limits::SUMMARY_CHARS);
-    let but = if word.is_empty() {
-        String::new()
-    } else {
-        format!(", not `{shown}`")
-    };
+    let but = if word.is_empty() { String::new() } else { format!(", not `{shown}`") };
     usage(format!("facts remove takes the number of one fact{but}"))
         .with_hint("`skills-runner facts list` shows the numbers")
 }
@@ -158,24 +154,13 @@ fn list(memory: &Memory<'_>, is_json: bool, output: &mut Output) -> Result<()> {
 
 /// The facts in a line each: number, date, text.
 pub fn lines<'f>(facts: &'f [Fact], separator: &'f str) -> impl Iterator<Item = String> + 'f {
-    let width = if separator == "\t" {
-        0
-    } else {
-        facts.len().to_string().len()
-    };
+    let width = if separator == "\t" { 0 } else { facts.len().to_string().len() };
     facts.iter().enumerate().map(move |(index, fact)| {
         let date = fact.date().unwrap_or("----------");
         let is_marked = !fact.important || has_tag(&fact.content);
-        let mark = if is_marked {
-            String::new()
-        } else {
-            format!(" {IMPORTANT_TAG}")
-        };
+        let mark = if is_marked { String::new() } else { format!(" {IMPORTANT_TAG}") };
         let number = index + 1;
-        format!(
-            "{number:width$}{separator}{date}{separator}{}{mark}",
-            fact.content
-        )
+        format!("{number:width$}{separator}{date}{separator}{}{mark}", fact.content)
     })
 }
 
@@ -185,10 +170,9 @@ pub fn told(added: &Added) -> Vec<String> {
     let mut lines = match &added.change {
         Change::Known => vec![format!("known already: {content}")],
         Change::Added => vec![format!("remembered: {content}")],
-        Change::Replaced(old) => vec![
-            format!("remembered: {content}"),
-            format!("in place of: {}", old.content),
-        ],
+        Change::Replaced(old) => {
+            vec![format!("remembered: {content}"), format!("in place of: {}", old.content)]
+        }
     };
     let near = added.near.iter();
     lines.extend(near.map(|fact| format!("near it, and still there: {fact}")));

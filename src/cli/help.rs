@@ -14,14 +14,8 @@ pub const SUMMARY: &str = "Give any OpenAI-compatible language model skills.";
 
 /// The ways to call it, and what each does.
 pub static USAGES: [(&str, &str); 3] = [
-    (
-        "skills-runner [OPTIONS] [PROMPT]...",
-        "one question, one answer",
-    ),
-    (
-        "command | skills-runner [OPTIONS] [PROMPT]",
-        "standard input is or joins the question",
-    ),
+    ("skills-runner [OPTIONS] [PROMPT]...", "one question, one answer"),
+    ("command | skills-runner [OPTIONS] [PROMPT]", "standard input is or joins the question"),
     ("skills-runner", "on a terminal: a conversation"),
 ];
 
@@ -40,34 +34,18 @@ pub static STATUSES: [(&str, &str); 8] = [
 /// The whole help.
 pub fn text() -> String {
     let mut help = format!("{SUMMARY}\n");
-    let usages = USAGES
-        .iter()
-        .map(|(usage, about)| (usage.to_string(), about.to_string()));
+    let usages = USAGES.iter().map(|(usage, about)| (usage.to_string(), about.to_string()));
     section(&mut help, "Usage", usages);
-    let commands = COMMANDS
-        .iter()
-        .map(|row| (row.usage.to_string(), row.about.to_string()));
-    section(
-        &mut help,
-        "Commands (words after -- are never one)",
-        commands,
-    );
+    let commands = COMMANDS.iter().map(|row| (row.usage.to_string(), row.about.to_string()));
+    section(&mut help, "Commands (words after -- are never one)", commands);
     let options = OPTIONS.iter().map(|row| {
-        let short = row
-            .short
-            .map_or("    ".to_string(), |letter| format!("-{letter}, "));
+        let short = row.short.map_or("    ".to_string(), |letter| format!("-{letter}, "));
         let value = row.value.map_or(String::new(), |value| format!(" {value}"));
         (format!("{short}{}{value}", row.long), row.about.to_string())
     });
     section(&mut help, "Options", options);
-    let settings = SETTINGS
-        .iter()
-        .map(|row| (row.name.to_string(), meaning(row)));
-    section(
-        &mut help,
-        "Settings, from the environment or .env",
-        settings,
-    );
+    let settings = SETTINGS.iter().map(|row| (row.name.to_string(), meaning(row)));
+    section(&mut help, "Settings, from the environment or .env", settings);
     help += "\nExit status:\n";
     let statuses = STATUSES.map(|(status, about)| [status, about].join(" "));
     for line in wrap(&statuses.join(", "), limits::HELP_COLUMNS - 2) {
@@ -88,11 +66,7 @@ pub fn meaning(row: &Setting) -> String {
 /// A table of two columns; what does not fit into a line goes on below.
 fn section(help: &mut String, title: &str, rows: impl Iterator<Item = (String, String)>) {
     let rows: Vec<_> = rows.collect();
-    let width = rows
-        .iter()
-        .map(|(name, _)| name.chars().count())
-        .max()
-        .unwrap_or(0);
+    let width = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
     let room = limits::HELP_COLUMNS.saturating_sub(width + 4);
     let _ = writeln!(help, "\n{title}:");
     for (name, about) in rows {

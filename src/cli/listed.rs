@@ -92,19 +92,13 @@ impl Unlisted {
             let fix = match (near.as_slice(), count) {
                 ([], 0) => "load a model in the server".to_string(),
                 ([], _) => "set LLM_MODEL_NAME to a name of the list, unless it is an alias".into(),
-                (near, _) => format!(
-                    "set LLM_MODEL_NAME to {}, unless it is an alias",
-                    quoted(&near[..1])
-                ),
+                (near, _) => {
+                    format!("set LLM_MODEL_NAME to {}, unless it is an alias", quoted(&near[..1]))
+                }
             };
             (message, fix)
         };
-        Unlisted {
-            message,
-            fix,
-            near: near.into_iter().map(String::from).collect(),
-            server,
-        }
+        Unlisted { message, fix, near: near.into_iter().map(String::from).collect(), server }
     }
 }
 

@@ -142,9 +142,7 @@ fn dispatch(typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
         return Err(usage("--skills-as-tools belongs to `mcp`"));
     }
     if typed.dry_run && !matches!(typed.command, Command::Ask | Command::Chat) {
-        return Err(usage(
-            "--dry-run shows the request of a question; it holds back nothing else",
-        ));
+        return Err(usage("--dry-run shows the request of a question; it holds back nothing else"));
     }
     if !typed.attach.is_empty() && !matches!(typed.command, Command::Ask | Command::Chat) {
         return Err(usage("--attach goes with a question, or with chat"));
@@ -164,10 +162,7 @@ fn dispatch(typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
     }
     // With `--json` a failure is an object too, but for wrong usage: nobody has asked yet.
     let is_json = typed.format != Format::Text;
-    let has_object = matches!(
-        typed.command,
-        Command::Facts | Command::Sessions | Command::Skills
-    );
+    let has_object = matches!(typed.command, Command::Facts | Command::Sessions | Command::Skills);
     let result = obey(typed, start, output);
     if let Err(error) = &result
         && has_object
@@ -208,9 +203,7 @@ fn no_words(command: &str, words: &[OsString]) -> Result<()> {
     if words.is_empty() {
         return Ok(());
     }
-    Err(
-        usage(format!("{command} takes no words")).with_hint(format!(
-            "a prompt that begins with `{command}` comes after --: skills-runner -- {command} …"
-        )),
-    )
+    Err(usage(format!("{command} takes no words")).with_hint(format!(
+        "a prompt that begins with `{command}` comes after --: skills-runner -- {command} …"
+    )))
 }

@@ -27,10 +27,8 @@ pub struct Kept {
 /// Wrong usage, where the options of a session do not belong.
 pub fn check(typed: &Typed) -> Result<()> {
     let asks = matches!(typed.command, Command::Ask | Command::Chat);
-    for (name, is_typed) in [
-        ("--session", typed.session.is_some()),
-        ("--continue", typed.goes_on),
-    ] {
+    for (name, is_typed) in [("--session", typed.session.is_some()), ("--continue", typed.goes_on)]
+    {
         if is_typed && !asks {
             return Err(usage(format!("{name} belongs to a question or to chat")));
         }
@@ -91,10 +89,7 @@ impl Kept {
         let sessions = match sessions(&run.config) {
             Err(error) if is_named => return Err(error),
             Err(error) => {
-                output.note(&format!(
-                    "the conversation is not saved: {}",
-                    error.message()
-                ));
+                output.note(&format!("the conversation is not saved: {}", error.message()));
                 return Ok(Kept::default());
             }
             Ok(sessions) => sessions,
@@ -115,16 +110,8 @@ impl Kept {
             }
         };
         if run.typed.dry_run {
-            let restored = if sessions.has(&name) {
-                sessions.read(&name)?
-            } else {
-                None
-            };
-            return Ok(Kept {
-                restored,
-                last_activity,
-                session: None,
-            });
+            let restored = if sessions.has(&name) { sessions.read(&name)? } else { None };
+            return Ok(Kept { restored, last_activity, session: None });
         }
         let opened = sessions.open(&name, header)?;
         for warning in &opened.warnings {
@@ -144,20 +131,13 @@ impl Kept {
             Some(session) => Kept::of(session, run, output),
             None => Kept::default(),
         };
-        Ok(Kept {
-            restored: opened.restored,
-            last_activity,
-            ..kept
-        })
+        Ok(Kept { restored: opened.restored, last_activity, ..kept })
     }
 
     fn of(session: Session, run: &mut Run, output: &mut Output) -> Kept {
         output.name_session(Some(session.name()));
         run.source = session.name().to_string();
-        Kept {
-            session: Some(Rc::new(RefCell::new(session))),
-            ..Kept::default()
-        }
+        Kept { session: Some(Rc::new(RefCell::new(session))), ..Kept::default() }
     }
 
     /// The conversation, under these instructions. What a killed run has left

@@ -43,11 +43,7 @@ fn misused(word: &str) -> Error {
     const PROMPT: &str =
         "a prompt that begins with `sessions` comes after --: skills-runner -- sessions …";
     if WORDS.contains(&word) {
-        let what = if word == "list" {
-            "no names"
-        } else {
-            "one name"
-        };
+        let what = if word == "list" { "no names" } else { "one name" };
         let error = usage(format!("sessions {word} takes {what}"));
         return error.with_hint(format!("`skills-runner sessions list` gives all; {PROMPT}"));
     }
@@ -63,9 +59,8 @@ fn list(sessions: &Sessions, is_json: bool, output: &mut Output) -> Result<()> {
     let all = sessions.all()?;
     if is_json {
         let all = all.iter();
-        let all: Vec<Value> = all
-            .map(|found| object(sessions, found, &sessions.read(&found.name)))
-            .collect();
+        let all: Vec<Value> =
+            all.map(|found| object(sessions, found, &sessions.read(&found.name))).collect();
         output.print(&json!({ "sessions": all }).to_string());
         return Ok(());
     }
@@ -82,10 +77,7 @@ fn list(sessions: &Sessions, is_json: bool, output: &mut Output) -> Result<()> {
                 let holder = holder.map_or_else(String::new, |pid| format!(", in use by {pid}"));
                 let messages = counted(restored.messages.len(), "message");
                 let folder = one_name(&restored.header.folder);
-                format!(
-                    "{:>8}  {messages:>12}  {folder}{holder}",
-                    age(found.changed)
-                )
+                format!("{:>8}  {messages:>12}  {folder}{holder}", age(found.changed))
             }
             Ok(None) => "nothing was said".to_string(),
             Err(error) => format!("({})", error.message()),

@@ -152,11 +152,7 @@ impl Run {
         output.hide(config.secrets.clone());
         let run = Run::of(typed, start, config, &settings, patience);
         output.end_at(run.patience.deadline);
-        Examined {
-            run,
-            problems: unread.into_iter().chain(problems).collect(),
-            settings,
-        }
+        Examined { run, problems: unread.into_iter().chain(problems).collect(), settings }
     }
 
     fn of(
@@ -167,11 +163,8 @@ impl Run {
         patience: Patience,
     ) -> Run {
         if !typed.skills.is_empty() {
-            config.skills_folders = typed
-                .skills
-                .iter()
-                .map(|dir| settings.path(dir, &start.folder))
-                .collect();
+            config.skills_folders =
+                typed.skills.iter().map(|dir| settings.path(dir, &start.folder)).collect();
         }
         if let (Some(log), Some(sandbox)) = (&typed.log, &mut config.scripts.sandbox) {
             sandbox.hidden.push(settings.path(log, &start.folder));
@@ -180,9 +173,7 @@ impl Run {
         (start.forget)(&|_, value| config.secrets.is_within(value.as_bytes()));
         // Without `/./` and the like, as they are shown.
         let folders = config.skills_folders.iter();
-        config.skills_folders = folders
-            .map(|folder| folder.components().collect())
-            .collect();
+        config.skills_folders = folders.map(|folder| folder.components().collect()).collect();
         let names_folders =
             !typed.skills.is_empty() || settings.value(SKILLS_FOLDER_PATH).is_some();
         let mut skills = Skills::of(&config);
@@ -342,10 +333,7 @@ impl Run {
         let folders = folders.filter(|fault| !self.has_reported(fault));
         let unusable = catalogue.skills.iter().filter_map(|skill| {
             let fault = skill.fault.as_ref()?;
-            Some(format!(
-                "the skill `{}` cannot be used: {fault}",
-                skill.shown_name()
-            ))
+            Some(format!("the skill `{}` cannot be used: {fault}", skill.shown_name()))
         });
         let faulty = catalogue.skills.iter().flat_map(|skill| {
             let problems = skill.problems.iter();
@@ -416,12 +404,8 @@ pub fn skills_command(word: &str, folders: &[OsString]) -> String {
 
 /// Whether colours are wanted, by the environment.
 pub fn wants_color(environment: &[(OsString, OsString)]) -> bool {
-    let value = |name: &str| {
-        environment
-            .iter()
-            .find(|(key, _)| key == name)
-            .map(|(_, value)| value)
-    };
+    let value =
+        |name: &str| environment.iter().find(|(key, _)| key == name).map(|(_, value)| value);
     let no_color = value("NO_COLOR").is_some_and(|value| !value.is_empty());
     let dumb = value("TERM").is_none_or(|term| term == "dumb");
     !no_color && !dumb
@@ -451,9 +435,7 @@ mod tests {
             ("OF_SOMEBODY_ELSE", "canary-7"),
         ];
         let start = Start {
-            environment: variables
-                .map(|(name, value)| (name.into(), value.into()))
-                .into(),
+            environment: variables.map(|(name, value)| (name.into(), value.into())).into(),
             folder: scratch.path().into(),
             ..Start::default()
         };
@@ -467,14 +449,10 @@ mod tests {
         let endpoint = run.config.endpoint.clone().unwrap();
         let inquiry = Inquiry::new(endpoint.clone(), Patience::endless());
         let model = HttpModel::new(endpoint, true, Patience::endless());
-        let shown = format!(
-            "{start:?}{examined:#?}{:?}{inquiry:?}{model:?}{output:?}",
-            run.bench()
-        );
+        let shown =
+            format!("{start:?}{examined:#?}{:?}{inquiry:?}{model:?}{output:?}", run.bench());
         assert!(shown.contains("OF_SOMEBODY_ELSE") && shown.contains("h.test"));
-        let found = shown
-            .match_indices("canary")
-            .map(|(at, _)| &shown[at - 30..at + 8]);
+        let found = shown.match_indices("canary").map(|(at, _)| &shown[at - 30..at + 8]);
         assert_eq!(found.collect::<Vec<_>>(), [""; 0]);
     }
 }

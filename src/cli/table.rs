@@ -193,13 +193,7 @@ const fn option(
     about: &'static str,
     action: Action,
 ) -> OptionRow {
-    OptionRow {
-        short,
-        long,
-        value,
-        about,
-        action,
-    }
+    OptionRow { short, long, value, about, action }
 }
 
 /// Every option.
@@ -267,20 +261,8 @@ pub static OPTIONS: &[OptionRow] = &[
         "also requests, retries, timings, tokens, thoughts, results",
         Action::Verbosity(Verbosity::Verbose),
     ),
-    option(
-        None,
-        "--no-stream",
-        None,
-        "ask for whole answers",
-        Action::NoStream,
-    ),
-    option(
-        None,
-        "--max-steps",
-        Some("N"),
-        "model calls in one turn, default 50",
-        Action::MaxSteps,
-    ),
+    option(None, "--no-stream", None, "ask for whole answers", Action::NoStream),
+    option(None, "--max-steps", Some("N"), "model calls in one turn, default 50", Action::MaxSteps),
     option(
         None,
         "--timeout",
@@ -302,13 +284,7 @@ pub static OPTIONS: &[OptionRow] = &[
         "never read standard input, as `ssh -n`",
         Action::NoStdin,
     ),
-    option(
-        None,
-        "--no-scripts",
-        None,
-        "scripts are not offered and not run",
-        Action::NoScripts,
-    ),
+    option(None, "--no-scripts", None, "scripts are not offered and not run", Action::NoScripts),
     option(
         None,
         "--sandbox",
@@ -330,20 +306,8 @@ pub static OPTIONS: &[OptionRow] = &[
         "append all that happens to a private file, scripts and results in full",
         Action::Log,
     ),
-    option(
-        None,
-        "--env-file",
-        Some("FILE"),
-        "read this file instead of .env",
-        Action::EnvFile,
-    ),
-    option(
-        None,
-        "--no-env-file",
-        None,
-        "read no .env",
-        Action::NoEnvFile,
-    ),
+    option(None, "--env-file", Some("FILE"), "read this file instead of .env", Action::EnvFile),
+    option(None, "--no-env-file", None, "read no .env", Action::NoEnvFile),
     option(
         None,
         "--dry-run",
@@ -352,13 +316,7 @@ pub static OPTIONS: &[OptionRow] = &[
         Action::DryRun,
     ),
     option(None, "--json", None, "as -o json", Action::Json),
-    option(
-        None,
-        "--fix",
-        None,
-        "with `skills check`: mend what can be mended safely",
-        Action::Fix,
-    ),
+    option(None, "--fix", None, "with `skills check`: mend what can be mended safely", Action::Fix),
     option(
         None,
         "--skills-as-tools",

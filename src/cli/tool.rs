@@ -43,11 +43,7 @@ pub fn run(typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
     let arguments = arguments(json, &run)?;
     parse_arguments(&arguments)
         .map_err(|fault| usage(format!("the JSON of {name} is broken: {fault}")))?;
-    let call = ToolCall {
-        name,
-        arguments,
-        ..ToolCall::default()
-    };
+    let call = ToolCall { name, arguments, ..ToolCall::default() };
     let (result, stopped) = recorded(&call, &run, output)?;
     // A signal ends the program by itself; there is nobody to read the result.
     stopped?;
@@ -76,10 +72,7 @@ fn recorded(
             _ => output.record(&event),
         }
     })?;
-    output.spend(Tally {
-        tool_calls: 1,
-        ..Tally::default()
-    });
+    output.spend(Tally { tool_calls: 1, ..Tally::default() });
     Ok((result, stopped))
 }
 
@@ -88,9 +81,7 @@ fn arguments(json: Option<OsString>, run: &Run) -> Result<String> {
         return Ok(String::new());
     };
     if json != "-" {
-        return json
-            .into_string()
-            .map_err(|_| usage("the JSON is not UTF-8 text"));
+        return json.into_string().map_err(|_| usage("the JSON is not UTF-8 text"));
     }
     let io_error = |error| Error::new(Kind::Io, format!("failed to read standard input: {error}"));
     let mut input = Input::open().map_err(io_error)?;

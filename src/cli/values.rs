@@ -34,9 +34,7 @@ pub fn max_steps(option: &str, value: OsString) -> Result<u32> {
     let text = text_value(option, value)?;
     match text.parse() {
         Ok(steps) if steps > 0 => Ok(steps),
-        _ => Err(usage(format!(
-            "{option} takes a whole number from 1, not `{text}`"
-        ))),
+        _ => Err(usage(format!("{option} takes a whole number from 1, not `{text}`"))),
     }
 }
 
@@ -46,9 +44,7 @@ pub fn seconds(option: &str, value: OsString) -> Result<f64> {
     let text = text_value(option, value)?;
     match text.parse::<f64>() {
         Ok(seconds) if seconds > 0.0 && seconds <= limits::MAX_SECONDS as f64 => Ok(seconds),
-        _ => Err(usage(format!(
-            "{option} takes seconds, more than 0, not `{text}`"
-        ))),
+        _ => Err(usage(format!("{option} takes seconds, more than 0, not `{text}`"))),
     }
 }
 
@@ -59,9 +55,7 @@ pub fn whole_seconds(option: &str, value: &OsStr) -> Result<()> {
         return Ok(());
     }
     let text = value.to_string_lossy();
-    Err(usage(format!(
-        "{option} takes whole seconds, from 1, not `{text}`"
-    )))
+    Err(usage(format!("{option} takes whole seconds, from 1, not `{text}`")))
 }
 
 /// A folder: an empty value is a variable of a script that was never set.
@@ -74,15 +68,10 @@ pub fn filled(option: &str, value: OsString) -> Result<OsString> {
 
 /// Text.
 pub fn text_value(option: &str, value: OsString) -> Result<String> {
-    value
-        .into_string()
-        .map_err(|_| usage(format!("the value of {option} is not UTF-8 text")))
+    value.into_string().map_err(|_| usage(format!("the value of {option} is not UTF-8 text")))
 }
 
 /// Wrong usage, in the house's form.
 pub fn usage(message: impl Into<String>) -> Error {
-    Error::new(
-        Kind::Usage,
-        format!("failed to read the command line: {}", message.into()),
-    )
+    Error::new(Kind::Usage, format!("failed to read the command line: {}", message.into()))
 }

@@ -55,11 +55,7 @@ impl Reader<'_> {
             sources.insert(0, credential);
             key
         });
-        Credentials {
-            key,
-            headers,
-            sources,
-        }
+        Credentials { key, headers, sources }
     }
 
     /// The variable wins over the file, as it is the nearer of the two.
@@ -143,8 +139,7 @@ impl Reader<'_> {
             let is_bare = path.as_os_str().as_bytes().starts_with(b"-") || path.starts_with("~");
             let path = if is_bare { &place } else { path };
             let fault = fault(&path.display().to_string());
-            self.warnings
-                .push(format!("{fault}: chmod 600 {}", quoted(path)));
+            self.warnings.push(format!("{fault}: chmod 600 {}", quoted(path)));
         }
     }
 
@@ -173,11 +168,7 @@ impl Reader<'_> {
         for text in texts(self.settings, settings::LLM_API_BASE_URL) {
             masked.extend(query_secrets(&text));
         }
-        for name in [
-            settings::HTTPS_PROXY,
-            settings::HTTP_PROXY,
-            settings::ALL_PROXY,
-        ] {
+        for name in [settings::HTTPS_PROXY, settings::HTTP_PROXY, settings::ALL_PROXY] {
             let texts = texts(self.settings, name);
             masked.extend(texts.iter().flat_map(|text| proxy::login_secrets(text)));
         }
@@ -199,7 +190,7 @@ fn read_key(path: &Path) -> Result<Secret, String> {
     let key = key_of(text.trim_start_matches('\u{feff}')).ok_or("it is empty")?;
     if !key.is_sendable() {
         return Err(
-            "it holds more than a key: a line break or another character that no key has".into(),
+            "it holds more than a key: a line break or another character that no key has".into()
         );
     }
     Ok(key)

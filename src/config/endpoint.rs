@@ -53,10 +53,7 @@ impl Reader<'_> {
         let address = self.address();
         let model = self.text(settings::LLM_MODEL_NAME).map(|(model, _)| model);
         if model.is_none() {
-            self.missing(
-                settings::LLM_MODEL_NAME,
-                "gpt-4.1-mini, or with Ollama qwen3",
-            );
+            self.missing(settings::LLM_MODEL_NAME, "gpt-4.1-mini, or with Ollama qwen3");
         }
         // An address that cannot be read may have been meant to be on this machine.
         let is_key_due = match &address {
@@ -68,11 +65,7 @@ impl Reader<'_> {
         let idle_limit = self.seconds(settings::LLM_TIMEOUT_SECONDS, limits::IDLE_SECONDS);
         let (address, source) = address?;
         let (network, mut routes) = self.network(&address);
-        let to_address = Route {
-            way: format!("to {}", address.host()),
-            source,
-            is_told: true,
-        };
+        let to_address = Route { way: format!("to {}", address.host()), source, is_told: true };
         routes.insert(0, to_address);
         self.check_trust(&address, &routes, &credentials.sources);
         Some(Endpoint {
@@ -99,8 +92,7 @@ impl Reader<'_> {
         match Address::parse(&text) {
             Ok(address) => Some((address, source)),
             Err(fault) => {
-                self.problems
-                    .push(format!("{source} is no usable address: {fault}"));
+                self.problems.push(format!("{source} is no usable address: {fault}"));
                 None
             }
         }

@@ -109,22 +109,14 @@ impl Config {
     /// `user_folder` is the working directory, absolute.
     pub fn resolve(settings: &Settings, user_folder: &Path, needs: Needs) -> Result<Config> {
         let (config, problems) = Config::examine(settings, user_folder, needs);
-        if problems.is_empty() {
-            Ok(config)
-        } else {
-            Err(all_at_once(&problems, needs))
-        }
+        if problems.is_empty() { Ok(config) } else { Err(all_at_once(&problems, needs)) }
     }
 
     /// The same with the problems beside it: what could not be read has its
     /// default, and an endpoint must not be asked while there is any problem.
     pub fn examine(settings: &Settings, user_folder: &Path, needs: Needs) -> (Config, Vec<String>) {
-        let mut reader = Reader {
-            settings,
-            user_folder,
-            problems: Vec::new(),
-            warnings: Vec::new(),
-        };
+        let mut reader =
+            Reader { settings, user_folder, problems: Vec::new(), warnings: Vec::new() };
         // What is set is kept from scripts and masked also where no endpoint is needed.
         let (credentials, secrets) = reader.secrets();
         reader.warn_of_open_files();
@@ -135,9 +127,7 @@ impl Config {
         // A stranger's file may name whom to tell as well as what.
         let address = reader.settings.value(settings::LLM_API_BASE_URL);
         let sends_away = address.is_some_and(|(_, source)| source.is_foreign())
-            && endpoint
-                .as_ref()
-                .is_some_and(|endpoint| !endpoint.address.is_loopback());
+            && endpoint.as_ref().is_some_and(|endpoint| !endpoint.address.is_loopback());
         let skills_folders = reader.skills_folders();
         let sandbox = reader.sandbox();
         let scripts = Scripts {
@@ -171,10 +161,7 @@ fn all_at_once(problems: &[String], needs: Needs) -> Error {
     let message = match problems {
         [one] => format!("failed to read the configuration: {one}"),
         several => {
-            let mut text = format!(
-                "failed to read the configuration: {} problems",
-                several.len()
-            );
+            let mut text = format!("failed to read the configuration: {} problems", several.len());
             for problem in several {
                 text.push_str("\n  ");
                 text.push_str(problem);
@@ -183,9 +170,7 @@ fn all_at_once(problems: &[String], needs: Needs) -> Error {
         }
     };
     let error = Error::new(Kind::Config, message);
-    let is_missing = problems
-        .iter()
-        .any(|problem| problem.contains("is not set"));
+    let is_missing = problems.iter().any(|problem| problem.contains("is not set"));
     match needs {
         Needs::Endpoint if is_missing => {
             error.with_hint("`skills-runner demo` shows the whole loop without any setting")
@@ -199,12 +184,7 @@ fn script_environment(settings: &Settings, credentials: &Secrets) -> Vec<(OsStri
     let is_secret = |name: &OsStr, value: &OsStr| {
         settings::is_secret(name) || credentials.is_within(value.as_bytes())
     };
-    settings
-        .environment()
-        .iter()
-        .filter(|(name, value)| !is_secret(name, value))
-        .cloned()
-        .collect()
+    settings.environment().iter().filter(|(name, value)| !is_secret(name, value)).cloned().collect()
 }
 
 /// Reads values one by one and collects what is wrong with them.
@@ -298,9 +278,8 @@ impl Reader<'_> {
         match text.parse::<u64>() {
             Ok(number) if number > 0 => Some(number),
             _ => {
-                self.problems.push(format!(
-                    "{name}={text} ({origin}) is no whole number from 1 on"
-                ));
+                self.problems
+                    .push(format!("{name}={text} ({origin}) is no whole number from 1 on"));
                 None
             }
         }
@@ -337,11 +316,7 @@ impl Reader<'_> {
 
     fn missing(&mut self, name: &str, example: &str) {
         // A value that is there but unreadable has been told already.
-        if !self
-            .problems
-            .iter()
-            .any(|problem| problem.starts_with(name))
-        {
+        if !self.problems.iter().any(|problem| problem.starts_with(name)) {
             self.problems.push(format!(
                 "{name} is not set: set it in the environment or in .env, for example {example}"
             ));
@@ -359,8 +334,7 @@ pub fn parts(list: &OsStr) -> impl Iterator<Item = &OsStr> {
 pub fn find_program(name: &OsStr, search_path: Option<&OsStr>) -> Option<PathBuf> {
     use std::os::unix::fs::PermissionsExt;
     let is_executable = |path: &PathBuf| {
-        path.metadata()
-            .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+        path.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
     };
     parts(search_path?)
         .map(|folder| Path::new(folder).join(name))

@@ -101,11 +101,7 @@ impl Reader<'_> {
         if let Some((proxy, source)) = self.proxy(address) {
             let way = format!("through the proxy {proxy}");
             let is_told = true;
-            routes.push(Route {
-                way,
-                source,
-                is_told,
-            });
+            routes.push(Route { way, source, is_told });
             network.proxy = Some(proxy);
         }
         let is_tls = |proxy: &Proxy| proxy.scheme == ProxyScheme::Https;
@@ -114,11 +110,7 @@ impl Reader<'_> {
         {
             let way = format!("on the word of the certificates `{}`", roots.path.display());
             let is_told = false;
-            routes.push(Route {
-                way,
-                source,
-                is_told,
-            });
+            routes.push(Route { way, source, is_told });
             network.roots = Some(roots);
         }
         (network, routes)
@@ -129,11 +121,7 @@ impl Reader<'_> {
         if address.is_loopback() {
             return None;
         }
-        let own = if address.is_encrypted() {
-            settings::HTTPS_PROXY
-        } else {
-            settings::HTTP_PROXY
-        };
+        let own = if address.is_encrypted() { settings::HTTPS_PROXY } else { settings::HTTP_PROXY };
         let (text, source) = self.text(own).or_else(|| self.text(settings::ALL_PROXY))?;
         let exceptions = self.text(settings::NO_PROXY);
         if exceptions.is_some_and(|(list, _)| no_proxy::covers(&list, address)) {
@@ -153,10 +141,7 @@ impl Reader<'_> {
     fn roots(&mut self) -> Option<(RootFile, Source)> {
         let (value, source) = self.settings.value(settings::SSL_CERT_FILE)?;
         let path = self.path(&value);
-        let is_pem = |pem: &[u8]| {
-            pem.windows(CERTIFICATE.len())
-                .any(|part| part == CERTIFICATE)
-        };
+        let is_pem = |pem: &[u8]| pem.windows(CERTIFICATE.len()).any(|part| part == CERTIFICATE);
         let cause = match files::read_whole(&path, limits::CERTIFICATES_BYTES) {
             Ok(pem) if is_pem(&pem) => return Some((RootFile { path, pem }, source)),
             Ok(_) => "it holds no certificate in PEM form".into(),

@@ -44,12 +44,7 @@ impl Proxy {
             ProxyScheme::Https => HTTPS_PORT,
             _ => OTHER_PORT,
         });
-        Ok(Proxy {
-            scheme,
-            host,
-            port,
-            login,
-        })
+        Ok(Proxy { scheme, host, port, login })
     }
 }
 
@@ -78,9 +73,9 @@ fn scheme_of(name: &str) -> Result<ProxyScheme, String> {
         "socks4" | "socks4a" => {
             Err("SOCKS 4 is not spoken here: socks5:// or socks5h:// is".into())
         }
-        other if !other.is_empty() && other.bytes().all(|b| b.is_ascii_alphanumeric()) => Err(
-            format!("`{other}` is none of http, https, socks5 and socks5h"),
-        ),
+        other if !other.is_empty() && other.bytes().all(|b| b.is_ascii_alphanumeric()) => {
+            Err(format!("`{other}` is none of http, https, socks5 and socks5h"))
+        }
         // It may be a login.
         _ => Err("it begins with none of http://, https://, socks5:// and socks5h://".into()),
     }

@@ -23,11 +23,7 @@ impl Reader<'_> {
         let is_on = self.choice(settings::SCRIPT_SANDBOX, &["off", "on"]) == Some(1);
         let read = self.granted(settings::SCRIPT_SANDBOX_READ);
         let write = self.granted(settings::SCRIPT_SANDBOX_WRITE);
-        is_on.then(|| Confinement {
-            read,
-            write,
-            hidden: self.private_files(),
-        })
+        is_on.then(|| Confinement { read, write, hidden: self.private_files() })
     }
 
     /// Folders that a setting names.

@@ -21,9 +21,7 @@ pub struct Storage {
 impl Storage {
     /// All of it: nothing that a sandboxed script may read.
     pub fn paths(&self) -> impl Iterator<Item = &PathBuf> {
-        [&self.sessions, &self.facts, &self.notes]
-            .into_iter()
-            .flatten()
+        [&self.sessions, &self.facts, &self.notes].into_iter().flatten()
     }
 }
 

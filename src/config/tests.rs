@@ -16,22 +16,14 @@ const ENDPOINT: &str = "LLM_API_BASE_URL=https://api.example/v1\nLLM_MODEL_NAME=
 /// A configuration whose settings all stand in the environment, a line each.
 fn resolve(lines: &str) -> Result<Config> {
     let variables = lines.lines().filter_map(|line| line.split_once('='));
-    let environment = variables
-        .map(|(name, value)| (name.into(), value.into()))
-        .collect();
-    Config::resolve(
-        &Settings::new(environment),
-        Path::new("/nowhere"),
-        Needs::Endpoint,
-    )
+    let environment = variables.map(|(name, value)| (name.into(), value.into())).collect();
+    Config::resolve(&Settings::new(environment), Path::new("/nowhere"), Needs::Endpoint)
 }
 
 /// The same with a `./.env` of a stranger's.
 fn resolve_with_foreign(lines: &str, text: &str) -> Result<Config> {
     let variables = lines.lines().filter_map(|line| line.split_once('='));
-    let environment = variables
-        .map(|(name, value)| (name.into(), value.into()))
-        .collect();
+    let environment = variables.map(|(name, value)| (name.into(), value.into())).collect();
     let mut settings = Settings::new(environment);
     let contents = dotenv::parse(text, &|_| Some(" ".into()));
     let is_dependent = |name: &String| text.contains(&format!("{name}='${{"));
@@ -54,26 +46,10 @@ fn the_endpoint_chooses_its_proxy() {
         ("http://api.example/v1", both, Some("http://h:1080")),
         ("https://api.example", "HTTP_PROXY=h\n", None),
         ("http://api.example", "HTTPS_PROXY=s\n", None),
-        (
-            "https://api.example",
-            "ALL_PROXY=socks5h://a\n",
-            Some("socks5h://a:1080"),
-        ),
-        (
-            "https://api.example",
-            "HTTPS_PROXY=S\nhttps_proxy=s\n",
-            Some("http://s:1080"),
-        ),
-        (
-            "https://api.example",
-            "HTTPS_PROXY= \nALL_PROXY=a\n",
-            Some("http://a:1080"),
-        ),
-        (
-            "https://api.example",
-            "HTTPS_PROXY=s\nNO_PROXY=example\n",
-            None,
-        ),
+        ("https://api.example", "ALL_PROXY=socks5h://a\n", Some("socks5h://a:1080")),
+        ("https://api.example", "HTTPS_PROXY=S\nhttps_proxy=s\n", Some("http://s:1080")),
+        ("https://api.example", "HTTPS_PROXY= \nALL_PROXY=a\n", Some("http://a:1080")),
+        ("https://api.example", "HTTPS_PROXY=s\nNO_PROXY=example\n", None),
         (
             "https://api.example",
             "HTTPS_PROXY=s\nno_proxy=other\nNO_PROXY=*\n",
@@ -83,11 +59,7 @@ fn the_endpoint_chooses_its_proxy() {
         ("https://localhost:8443", broken, None),
         ("http://127.0.0.1", "HTTP_PROXY=h\n", None),
         ("http://api.example", broken, None),
-        (
-            "https://api.example",
-            "HTTPS_PROXY=ftp://s\nNO_PROXY=*\n",
-            None,
-        ),
+        ("https://api.example", "HTTPS_PROXY=ftp://s\nNO_PROXY=*\n", None),
     ];
     for (address, lines, expected) in table {
         let all = format!("LLM_API_BASE_URL={address}\nLLM_MODEL_NAME=m\nLLM_API_KEY=k\n{lines}");
@@ -105,14 +77,8 @@ fn certificates_are_read_where_there_is_tls() {
     fs::write(&path, pem).unwrap();
     let file = path.display();
     let table = [
-        (
-            format!("LLM_API_BASE_URL=https://api.example\nSSL_CERT_FILE={file}\n"),
-            true,
-        ),
-        (
-            format!("LLM_API_BASE_URL=https://localhost\nSSL_CERT_FILE={file}\n"),
-            true,
-        ),
+        (format!("LLM_API_BASE_URL=https://api.example\nSSL_CERT_FILE={file}\n"), true),
+        (format!("LLM_API_BASE_URL=https://localhost\nSSL_CERT_FILE={file}\n"), true),
         (
             format!(
                 "LLM_API_BASE_URL=https://a.example\nCURL_CA_BUNDLE={file}\nREQUESTS_CA_BUNDLE=\n"
@@ -135,10 +101,7 @@ fn certificates_are_read_where_there_is_tls() {
     for (lines, is_read) in table {
         let all = format!("{lines}LLM_MODEL_NAME=m\nLLM_API_KEY=k\n");
         let roots = resolve(&all).unwrap().endpoint.unwrap().network.roots;
-        let expected = is_read.then(|| RootFile {
-            path: path.clone(),
-            pem: pem.to_vec(),
-        });
+        let expected = is_read.then(|| RootFile { path: path.clone(), pem: pem.to_vec() });
         assert_eq!(roots, expected, "{lines}");
     }
 }
@@ -155,10 +118,7 @@ LLM_EXTRA_HEADERS={"X-Gateway": "gateway-token"}
         Value::Object(endpoint.extra_body),
         serde_json::json!({"temperature": 0, "chat_template_kwargs": {"enable_thinking": false}})
     );
-    let header = (
-        "x-gateway".to_string(),
-        Secret::new("gateway-token").unwrap(),
-    );
+    let header = ("x-gateway".to_string(), Secret::new("gateway-token").unwrap());
     assert_eq!(endpoint.extra_headers, [header]);
     assert_eq!(endpoint.key, Secret::new("k"));
     for name in ["Authorization", "api-key"] {
@@ -175,14 +135,8 @@ fn a_credential_over_plain_http_gives_a_warning() {
     let http = "LLM_API_BASE_URL=http://api.example\nLLM_MODEL_NAME=m\n";
     let local = "LLM_API_BASE_URL=http://localhost\nLLM_MODEL_NAME=m\nLLM_API_KEY=k\n";
     let table = [
-        (
-            format!("{http}LLM_API_KEY=k\n"),
-            "LLM_API_KEY goes to api.example over plain http",
-        ),
-        (
-            format!("{http}LLM_API_KEY=none\n{header}"),
-            "LLM_EXTRA_HEADERS goes to api.example",
-        ),
+        (format!("{http}LLM_API_KEY=k\n"), "LLM_API_KEY goes to api.example over plain http"),
+        (format!("{http}LLM_API_KEY=none\n{header}"), "LLM_EXTRA_HEADERS goes to api.example"),
         (
             format!("{http}LLM_API_KEY=k\nHTTP_PROXY=https://p\n{header}"),
             "LLM_API_KEY and LLM_EXTRA_HEADERS go to api.example",
@@ -194,11 +148,7 @@ fn a_credential_over_plain_http_gives_a_warning() {
     for (lines, expected) in table {
         let warnings = resolve(&lines).unwrap().warnings.join("\n");
         assert!(warnings.contains(expected), "{lines}: {warnings}");
-        assert_eq!(
-            warnings.is_empty(),
-            expected.is_empty(),
-            "{lines}: {warnings}"
-        );
+        assert_eq!(warnings.is_empty(), expected.is_empty(), "{lines}: {warnings}");
     }
 }
 
@@ -217,11 +167,7 @@ fn nothing_of_the_users_goes_where_only_a_strangers_file_sends_it() {
             evil.to_string(),
             "LLM_API_KEY (environment) is not sent to evil.example, which only .env line 1 names",
         ),
-        (
-            header,
-            evil_key.clone(),
-            "LLM_EXTRA_HEADERS (environment) is not sent to evil.example",
-        ),
+        (header, evil_key.clone(), "LLM_EXTRA_HEADERS (environment) is not sent to evil.example"),
         (
             &both,
             "https_proxy=p\n".into(),
@@ -232,11 +178,7 @@ fn nothing_of_the_users_goes_where_only_a_strangers_file_sends_it() {
             "ALL_PROXY=socks5://127.0.0.1\n".into(),
             "through the proxy socks5://127.0.0.1:1080",
         ),
-        (
-            "",
-            format!("{evil}LLM_API_KEY='${{A}}k'\n"),
-            "LLM_API_KEY (.env line 3) is not sent",
-        ),
+        ("", format!("{evil}LLM_API_KEY='${{A}}k'\n"), "LLM_API_KEY (.env line 3) is not sent"),
         (
             "",
             format!("{evil_key}LLM_EXTRA_HEADERS='${{A}} {{\"a\": \"b\"}}'\n"),
@@ -247,16 +189,8 @@ fn nothing_of_the_users_goes_where_only_a_strangers_file_sends_it() {
             format!("{evil_key}LLM_EXTRA_BODY='${{A}} {{\"a\": 1}}'\n"),
             "LLM_EXTRA_BODY (.env line 4) puts environment variables into what is sent to evil.example",
         ),
-        (
-            "",
-            format!("{evil_key}LLM_MODEL_NAME='${{A}}m'\n"),
-            "LLM_MODEL_NAME (.env line 4) puts",
-        ),
-        (
-            "",
-            format!("{evil_key}HTTPS_PROXY='${{A}}p'\n"),
-            "HTTPS_PROXY (.env line 4) puts",
-        ),
+        ("", format!("{evil_key}LLM_MODEL_NAME='${{A}}m'\n"), "LLM_MODEL_NAME (.env line 4) puts"),
+        ("", format!("{evil_key}HTTPS_PROXY='${{A}}p'\n"), "HTTPS_PROXY (.env line 4) puts"),
         (
             own_address,
             "LLM_API_KEY=theirs\nHTTPS_PROXY='${A}p'\n".into(),
@@ -267,18 +201,12 @@ fn nothing_of_the_users_goes_where_only_a_strangers_file_sends_it() {
         let error = resolve_with_foreign(environment, &text).unwrap_err();
         assert!(error.to_string().contains(expected), "{text}: {error}");
         // The same file, named by the user.
-        let trusted = format!(
-            "{environment}{}",
-            text.replace("'${A}", "").replace('\'', "")
-        );
+        let trusted = format!("{environment}{}", text.replace("'${A}", "").replace('\'', ""));
         resolve(&trusted).unwrap();
     }
     let allowed = [
         ("", evil_key.clone()),
-        (
-            "",
-            format!("{evil_key}{header}HTTPS_PROXY=p\nLLM_EXTRA_BODY={{\"a\": 1}}\n"),
-        ),
+        ("", format!("{evil_key}{header}HTTPS_PROXY=p\nLLM_EXTRA_BODY={{\"a\": 1}}\n")),
         // Not used.
         (&both, "HTTP_PROXY=p\n".into()),
         (&both, "HTTPS_PROXY=p\nNO_PROXY=api.example\n".into()),

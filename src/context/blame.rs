@@ -33,21 +33,16 @@ impl Asked<'_> {
         // Beside instructions that leave room something else is too large.
         let is_system = matches!(largest, Message::System(_));
         let is_to_blame = |window: &u64| {
-            if is_system {
-                tokens > window / 5 * 4
-            } else {
-                tokens > all / 2
-            }
+            if is_system { tokens > window / 5 * 4 } else { tokens > all / 2 }
         };
         let is_told = error.hint().is_some();
         let Some(window) = window.filter(|window| !is_told || is_to_blame(window)) else {
             return error;
         };
         let (what, advice) = match largest {
-            Message::System(_) => (
-                "the instructions, with the skills and the tools, have",
-                "offer fewer skills",
-            ),
+            Message::System(_) => {
+                ("the instructions, with the skills and the tools, have", "offer fewer skills")
+            }
             Message::User(said) if !said.images.is_empty() => {
                 ("the question with its images has", "ask in several parts")
             }

@@ -82,10 +82,7 @@ struct Room {
 
 impl Room {
     fn of(conversation: &Conversation) -> Room {
-        Room {
-            before: conversation.estimate(),
-            summarized: 0,
-        }
+        Room { before: conversation.estimate(), summarized: 0 }
     }
 
     /// Tells of it once, when all of it is made.
@@ -104,12 +101,7 @@ impl Room {
 impl<'a> Asked<'a> {
     /// For one turn.
     pub fn new(model: &'a dyn Model, tools: &'a [ToolDefinition], window: Option<u64>) -> Self {
-        Asked {
-            model,
-            tools,
-            window,
-            has_failed: Cell::new(false),
-        }
+        Asked { model, tools, window, has_failed: Cell::new(false) }
     }
 
     /// One request. What does not fit is made to fit; the same request is never
@@ -173,15 +165,8 @@ impl<'a> Asked<'a> {
     ) -> Result<Reply> {
         let tokens = conversation.estimate();
         // Not by a hair's breadth: it is an estimate.
-        let slack = if conversation.meter().is_corrected() {
-            8
-        } else {
-            2
-        };
-        if let Some(window) = self
-            .window
-            .filter(|window| tokens > window + window / slack)
-        {
+        let slack = if conversation.meter().is_corrected() { 8 } else { 2 };
+        if let Some(window) = self.window.filter(|window| tokens > window + window / slack) {
             let (tokens, window) = (grouped(tokens), grouped(window));
             return Err(Error::new(
                 Kind::Context,
@@ -193,10 +178,7 @@ impl<'a> Asked<'a> {
         room.tell(conversation, listener);
         let window = conversation.window(self.window);
         listener(Event::Estimate { tokens, window });
-        let request = Request {
-            messages: conversation.messages(),
-            tools: self.tools,
-        };
+        let request = Request { messages: conversation.messages(), tools: self.tools };
         let reply = self.model.complete(&request, listener);
         if let Err(error) = &reply
             && error.kind() == Kind::Context
@@ -283,12 +265,9 @@ impl<'a> Asked<'a> {
     fn is_full_of_results(&self, conversation: &Conversation) -> bool {
         let turn = &conversation.messages()[conversation.latest_turn()..];
         let is_result = |message: &&Message| matches!(message, Message::Tool { .. });
-        let results = turn
-            .iter()
-            .filter(|message| is_result(message) && plan::document(message).is_none());
-        let bytes: u64 = results
-            .map(|message| meter::of_message(message, true))
-            .sum();
+        let results =
+            turn.iter().filter(|message| is_result(message) && plan::document(message).is_none());
+        let bytes: u64 = results.map(|message| meter::of_message(message, true)).sum();
         let window = conversation.window(self.window);
         window.is_some_and(|window| conversation.meter().tokens(bytes) > window)
     }
@@ -321,11 +300,7 @@ impl<'a> Asked<'a> {
         let window = window.unwrap_or_else(|| conversation.estimate());
         let words = (window / 10).min(limits::SUMMARY_TOKENS);
         let said = conversation.said();
-        let room = if why.keeps_turns() {
-            room(conversation, window, words)
-        } else {
-            0
-        };
+        let room = if why.keeps_turns() { room(conversation, window, words) } else { 0 };
         let Some(plan) = Plan::of(said, room) else {
             return Ok(Summary::NothingOlder);
         };
@@ -382,10 +357,7 @@ impl<'a> Asked<'a> {
         let mut most = usize::try_from(bytes).unwrap_or(usize::MAX);
         for _ in 0..limits::SUMMARY_TRIES {
             let prompt = summary::request(old, most, tokens / 2);
-            let request = Request {
-                messages: &[Message::user(prompt)],
-                tools: &[],
-            };
+            let request = Request { messages: &[Message::user(prompt)], tools: &[] };
             let reply = self.model.complete(&request, &mut |event| match event {
                 Event::Text(_) | Event::Reasoning(_) | Event::MessageEnd { .. } => {}
                 other => listener(other),

@@ -37,25 +37,14 @@ impl<'m> Plan<'m> {
         let question = said.iter().rposition(|m| matches!(m, Message::User(_)))?;
         let (start, step) = divide(said, question, keep);
         let latest: Vec<&Message> = match step {
-            Some(step) => said[question..=question]
-                .iter()
-                .chain(&said[step..])
-                .collect(),
+            Some(step) => said[question..=question].iter().chain(&said[step..]).collect(),
             None => said[start..].iter().collect(),
         };
         let before: Vec<&Message> = match step {
-            Some(step) => said[..question]
-                .iter()
-                .chain(&said[question + 1..step])
-                .collect(),
+            Some(step) => said[..question].iter().chain(&said[question + 1..step]).collect(),
             None => said[..start].iter().collect(),
         };
-        let mut plan = Plan {
-            old: Vec::new(),
-            loaded: Vec::new(),
-            invoked: Vec::new(),
-            latest,
-        };
+        let mut plan = Plan { old: Vec::new(), loaded: Vec::new(), invoked: Vec::new(), latest };
         let mut calls = [].iter();
         for (place, message) in before.iter().copied().enumerate() {
             let later = || before[place + 1..].iter().chain(&plan.latest).copied();
@@ -92,10 +81,7 @@ impl<'m> Plan<'m> {
         let mut messages = vec![Message::user(format!("{INTRODUCTION}{summary}"))];
         for (call, document) in &self.loaded {
             let calls = vec![(*call).clone()];
-            messages.push(Message::Assistant(Assistant {
-                calls,
-                ..Assistant::default()
-            }));
+            messages.push(Message::Assistant(Assistant { calls, ..Assistant::default() }));
             messages.push((*document).clone());
         }
         messages.push(Message::assistant(CONTINUED));
@@ -163,11 +149,7 @@ fn divide(said: &[Message], question: usize, keep: u64) -> (usize, Option<usize>
 /// The skill's document that a result begins with.
 pub fn document(message: &Message) -> Option<&str> {
     match message {
-        Message::Tool {
-            content,
-            document_bytes: Some(end),
-            ..
-        } => content.get(..*end),
+        Message::Tool { content, document_bytes: Some(end), .. } => content.get(..*end),
         _ => None,
     }
 }
@@ -199,11 +181,7 @@ mod tests {
 
     fn result(conversation: &mut Conversation, name: &str, result: ToolResult) {
         conversation.answer(Assistant {
-            calls: vec![ToolCall {
-                id: "same".into(),
-                name: name.into(),
-                ..ToolCall::default()
-            }],
+            calls: vec![ToolCall { id: "same".into(), name: name.into(), ..ToolCall::default() }],
             ..Assistant::default()
         });
         conversation.add_result(result);
@@ -232,49 +210,20 @@ mod tests {
     fn documents_questions_and_the_last_steps_stay() {
         let mut conversation = Conversation::new("s");
         conversation.ask("one");
-        result(
-            &mut conversation,
-            "get_skill",
-            document("Base: /a\n\n---\nold"),
-        );
-        result(
-            &mut conversation,
-            "get_skill",
-            document("Base: /b\n\n---\nb"),
-        );
-        conversation.answer(Assistant {
-            content: "a1".into(),
-            ..Assistant::default()
-        });
-        conversation.ask(User {
-            is_document: true,
-            ..User::from("by hand")
-        });
+        result(&mut conversation, "get_skill", document("Base: /a\n\n---\nold"));
+        result(&mut conversation, "get_skill", document("Base: /b\n\n---\nb"));
+        conversation.answer(Assistant { content: "a1".into(), ..Assistant::default() });
+        conversation.ask(User { is_document: true, ..User::from("by hand") });
         result(&mut conversation, "read", ToolResult::success("long", ""));
-        result(
-            &mut conversation,
-            "get_skill",
-            document("Base: /a\n\n---\nnew"),
-        );
-        conversation.answer(Assistant {
-            content: "a2".into(),
-            ..Assistant::default()
-        });
+        result(&mut conversation, "get_skill", document("Base: /a\n\n---\nnew"));
+        conversation.answer(Assistant { content: "a2".into(), ..Assistant::default() });
         conversation.ask("three");
         result(&mut conversation, "read", ToolResult::success("first", ""));
         result(&mut conversation, "read", ToolResult::success("last", ""));
         let plan = Plan::of(conversation.said(), 0).unwrap();
         assert_eq!(
             shape(&plan.old.iter().copied().cloned().collect::<Vec<_>>()),
-            [
-                "user one",
-                "a1",
-                "call read",
-                "result long",
-                "a2",
-                "call read",
-                "result first"
-            ]
+            ["user one", "a1", "call read", "result long", "a2", "call read", "result first"]
         );
         let (messages, summarized) = plan.apply("sum");
         let expected = [
@@ -306,10 +255,7 @@ mod tests {
         // Only what was asked since can be taken back.
         assert_eq!(conversation.undo(), Some(User::from("three")));
         assert_eq!(conversation.undo(), None);
-        assert_eq!(
-            (conversation.said().len(), conversation.summarized()),
-            (8, 8)
-        );
+        assert_eq!((conversation.said().len(), conversation.summarized()), (8, 8));
         conversation.clear();
         assert_eq!(conversation.summarized(), 0);
     }
@@ -319,24 +265,11 @@ mod tests {
         let mut conversation = Conversation::new("");
         for number in 1..=4 {
             conversation.ask(format!("q{number}"));
-            result(
-                &mut conversation,
-                "read",
-                ToolResult::success("r".repeat(100), ""),
-            );
-            conversation.answer(Assistant {
-                content: "a".into(),
-                ..Assistant::default()
-            });
+            result(&mut conversation, "read", ToolResult::success("r".repeat(100), ""));
+            conversation.answer(Assistant { content: "a".into(), ..Assistant::default() });
         }
         let turn = meter::bytes(&conversation.said()[..4], 0);
-        for (keep, old) in [
-            (0, 14),
-            (turn, 12),
-            (turn * 2, 8),
-            (turn * 3 - 1, 8),
-            (turn * 3, 4),
-        ] {
+        for (keep, old) in [(0, 14), (turn, 12), (turn * 2, 8), (turn * 3 - 1, 8), (turn * 3, 4)] {
             let plan = Plan::of(conversation.said(), keep).unwrap();
             assert_eq!(plan.old.len(), old, "{keep}");
         }

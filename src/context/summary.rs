@@ -25,11 +25,8 @@ pub fn request(old: &[&Message], most: usize, words: u64) -> String {
 /// A summary without a model: how each message begins, the latest ones first
 /// in importance.
 pub fn mechanical(old: &[&Message], most: usize) -> String {
-    let old: Vec<&Message> = old
-        .iter()
-        .copied()
-        .filter(|message| !matches!(message, Message::Tool { .. }))
-        .collect();
+    let old: Vec<&Message> =
+        old.iter().copied().filter(|message| !matches!(message, Message::Tool { .. })).collect();
     transcript(&old, most)
 }
 
@@ -52,11 +49,7 @@ fn transcript(old: &[&Message], most: usize) -> String {
     let mut kept = vec![false; entries.len()];
     for is_persons in [true, false] {
         for place in (1..entries.len()).rev() {
-            let gap = if is_persons {
-                limits::CUT_NOTE_BYTES
-            } else {
-                0
-            };
+            let gap = if is_persons { limits::CUT_NOTE_BYTES } else { 0 };
             let bytes = entries[place].len() + gap;
             match matches!(old[place], Message::User(_)) == is_persons {
                 true if bytes > room => break,
@@ -126,27 +119,18 @@ mod tests {
                 _ => format!("question {number}"),
             };
             old.push(Message::user(rule));
-            old.push(Message::assistant(format!(
-                "{number}: {}",
-                "words ".repeat(500)
-            )));
+            old.push(Message::assistant(format!("{number}: {}", "words ".repeat(500))));
         }
         let old: Vec<&Message> = old.iter().collect();
         for most in [24 << 10, 100 << 10] {
             let request = request(&old, most, 100);
             let (_, transcript) = request.split_once("<conversation>").unwrap();
-            assert!(
-                transcript.contains("Always answer in rhymes."),
-                "{transcript}"
-            );
+            assert!(transcript.contains("Always answer in rhymes."), "{transcript}");
             assert!(transcript.contains("199: words"), "{transcript}");
             assert!(transcript.len() <= most + 100, "{}", transcript.len());
         }
         let short = transcript(&old, 3 << 10);
-        assert!(
-            short.starts_with("User: question 0\n[") && short.len() <= 3 << 10,
-            "{short}"
-        );
+        assert!(short.starts_with("User: question 0\n[") && short.len() <= 3 << 10, "{short}");
         assert!(short.contains("User: question 199\n"), "{short}");
     }
 }

@@ -64,8 +64,7 @@ impl Meter {
         let text = bytes(messages, from) - pictures * limits::IMAGE_AS_BYTES;
         let usual = limits::IMAGE_AS_BYTES * limits::TOKENS_IN_1000_BYTES / SCALE;
         let picture = self.picture.unwrap_or(usual);
-        self.tokens(text)
-            .saturating_add(pictures.saturating_mul(picture))
+        self.tokens(text).saturating_add(pictures.saturating_mul(picture))
     }
 
     /// What so many bytes are in tokens.
@@ -208,18 +207,11 @@ fn ratio(tokens: u64, bytes: u64) -> u64 {
 /// endpoint tells the limit, some what was sent as well, in either order.
 fn told(words: &str) -> (Option<u64>, Option<u64>) {
     // In front of it stands the address, with a number of its own.
-    let words = words
-        .split_once(": status ")
-        .map_or(words, |(_, words)| words);
+    let words = words.split_once(": status ").map_or(words, |(_, words)| words);
     let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ',');
     let mut numbers = words
         .split(|c| !is_part(c))
-        .filter_map(|word| {
-            word.trim_end_matches(['.', ','])
-                .replace(',', "")
-                .parse()
-                .ok()
-        })
+        .filter_map(|word| word.trim_end_matches(['.', ',']).replace(',', "").parse().ok())
         .filter(|number| *number >= limits::CONTEXT_TOKENS_KNOWN);
     match (numbers.next(), numbers.next()) {
         (Some(one), Some(other)) if one != other => {
@@ -234,9 +226,7 @@ pub fn bytes(messages: &[Message], from: usize) -> u64 {
     let is_user = |message: &Message| matches!(message, Message::User(_));
     let turn = messages.iter().rposition(is_user).unwrap_or(0);
     let measured = messages.iter().enumerate().skip(from);
-    measured
-        .map(|(place, message)| of_message(message, place >= turn))
-        .sum()
+    measured.map(|(place, message)| of_message(message, place >= turn)).sum()
 }
 
 /// The pictures from this message on.
@@ -263,12 +253,9 @@ pub fn of_message(message: &Message, is_of_turn: bool) -> u64 {
                 });
                 length(&said.content) + opaque.sum::<u64>() + calls.sum::<u64>()
             }
-            Message::Tool {
-                call_id,
-                content,
-                image,
-                ..
-            } => length(call_id) + length(content) + images(image.as_slice()),
+            Message::Tool { call_id, content, image, .. } => {
+                length(call_id) + length(content) + images(image.as_slice())
+            }
         }
 }
 
@@ -282,9 +269,7 @@ fn json(value: &Value) -> u64 {
         Value::Array(items) => 1 + items.iter().map(|item| json(item) + 1).sum::<u64>(),
         Value::Object(fields) => {
             let fields = fields.iter();
-            1 + fields
-                .map(|(name, value)| length(name) + 4 + json(value))
-                .sum::<u64>()
+            1 + fields.map(|(name, value)| length(name) + 4 + json(value)).sum::<u64>()
         }
     }
 }
@@ -298,10 +283,7 @@ mod tests {
     use super::*;
 
     fn usage(prompt_tokens: u64, completion_tokens: u64) -> Usage {
-        Usage {
-            prompt_tokens,
-            completion_tokens,
-        }
+        Usage { prompt_tokens, completion_tokens }
     }
 
     fn said(bytes: usize) -> Message {
@@ -328,11 +310,7 @@ mod tests {
         let mut meter = Meter::default();
         let messages = vec![said(10_000), Message::assistant("y".repeat(976))];
         meter.report(&messages, Some(usage(2000, 9_000)));
-        assert_eq!(
-            meter.estimate(&messages),
-            2200,
-            "thoughts are not sent again"
-        );
+        assert_eq!(meter.estimate(&messages), 2200, "thoughts are not sent again");
         for prompt in [0, 1, 300, 1000, 9_000, 50_000, u64::MAX] {
             meter.report(&messages, Some(usage(prompt, u64::MAX)));
             assert_eq!(meter.estimate(&messages), 2200, "{prompt}");
@@ -345,24 +323,17 @@ mod tests {
     fn a_picture_counts_the_same_however_large_its_file_is() {
         let with = |url: String| {
             let images = vec![Image { url }];
-            let said = crate::message::User {
-                images,
-                ..crate::message::User::from("look")
-            };
+            let said = crate::message::User { images, ..crate::message::User::from("look") };
             bytes(&[Message::User(said)], 0)
         };
-        assert_eq!(
-            with("https://h.test/a.png".into()),
-            with("x".repeat(100_000))
-        );
+        assert_eq!(with("https://h.test/a.png".into()), with("x".repeat(100_000)));
         assert_eq!(with(String::new()), 24 + 4 + limits::IMAGE_AS_BYTES);
     }
 
     #[test]
     fn thoughts_count_within_their_turn() {
         let mut said = crate::message::Assistant::default();
-        said.opaque
-            .insert("reasoning".into(), "x".repeat(98).into());
+        said.opaque.insert("reasoning".into(), "x".repeat(98).into());
         said.opaque.insert("signature".into(), "y".repeat(8).into());
         let mut messages = vec![Message::user("q"), Message::Assistant(said)];
         assert_eq!(bytes(&messages, 0), 25 + 24 + 110);
@@ -379,11 +350,7 @@ mod tests {
                 8192,
                 9100,
             ),
-            (
-                "prompt is too long: 210000 tokens > 200000 maximum",
-                200_000,
-                210_000,
-            ),
+            ("prompt is too long: 210000 tokens > 200000 maximum", 200_000, 210_000),
             (
                 "the request exceeds the available context size (8192 tokens), try increasing it",
                 8192,
@@ -394,16 +361,8 @@ mod tests {
                 8192,
                 9012,
             ),
-            (
-                "status 400 Bad Request: too long (request req_12345678)",
-                0,
-                0,
-            ),
-            (
-                "model gpt-35-16384: maximum prompt length is 131072.",
-                131_072,
-                0,
-            ),
+            ("status 400 Bad Request: too long (request req_12345678)", 0, 0),
+            ("model gpt-35-16384: maximum prompt length is 131072.", 131_072, 0),
         ] {
             let some = |number| Some(number).filter(|number| *number > 0);
             assert_eq!(told(words), (some(limit), some(count)), "{words}");

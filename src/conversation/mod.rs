@@ -72,11 +72,7 @@ impl Conversation {
         Conversation {
             // Without random bytes it has none.
             id: random::uuid().unwrap_or_default(),
-            messages: if system.is_valid() {
-                vec![system]
-            } else {
-                Vec::new()
-            },
+            messages: if system.is_valid() { vec![system] } else { Vec::new() },
             started: now,
             last_activity: now,
             journal: None,
@@ -190,10 +186,7 @@ impl Conversation {
     /// Whether a request would have something to answer: a question, or
     /// results of tools.
     pub fn awaits_answer(&self) -> bool {
-        matches!(
-            self.messages.last(),
-            Some(Message::User(_) | Message::Tool { .. })
-        )
+        matches!(self.messages.last(), Some(Message::User(_) | Message::Tool { .. }))
     }
 
     /// Whether anything was asked.
@@ -244,11 +237,9 @@ impl Conversation {
         let base = document.lines().next().unwrap_or_default();
         // It was cut in this turn: there is no room for the whole of it now.
         let is_cut = |message: &Message| match message {
-            Message::Tool {
-                content,
-                document_bytes: None,
-                ..
-            } => content.contains(CONTEXT_IS_FULL) && content.lines().next() == Some(base),
+            Message::Tool { content, document_bytes: None, .. } => {
+                content.contains(CONTEXT_IS_FULL) && content.lines().next() == Some(base)
+            }
             _ => false,
         };
         if self.messages[self.latest_turn()..].iter().any(is_cut) {
@@ -256,29 +247,25 @@ impl Conversation {
             shorten(&mut content, limits::SHORTENED_RESULT_BYTES);
             return ToolResult::success(content, "cut again: the context is full");
         }
-        let told = self
-            .messages
-            .iter()
-            .rev()
-            .find_map(|message| match message {
-                Message::Tool {
-                    content,
-                    document_bytes: Some(end),
-                    ..
-                } if content.get(..*end) == Some(document) => Some(Some(&content[*end..])),
-                // An older version that is the same again would be read past a
-                // newer one. With arguments it is another text, not another version.
-                Message::Tool {
-                    content,
-                    document_bytes: Some(_),
-                    ..
-                } if begins_alike(content, document) => Some(None),
-                // A person invoked the skill.
-                Message::User(User { text, .. }) if text.contains(&format!("{base}\n")) => {
-                    Some(text.ends_with(&result.content).then_some(files))
-                }
-                _ => None,
-            });
+        let told = self.messages.iter().rev().find_map(|message| match message {
+            Message::Tool { content, document_bytes: Some(end), .. }
+                if content.get(..*end) == Some(document) =>
+            {
+                Some(Some(&content[*end..]))
+            }
+            // An older version that is the same again would be read past a
+            // newer one. With arguments it is another text, not another version.
+            Message::Tool { content, document_bytes: Some(_), .. }
+                if begins_alike(content, document) =>
+            {
+                Some(None)
+            }
+            // A person invoked the skill.
+            Message::User(User { text, .. }) if text.contains(&format!("{base}\n")) => {
+                Some(text.ends_with(&result.content).then_some(files))
+            }
+            _ => None,
+        });
         let Some(Some(told)) = told else {
             return result;
         };
@@ -387,11 +374,7 @@ impl Conversation {
     /// without them.
     pub fn shorten_results(&mut self, most: usize, from: usize) -> usize {
         self.shorten_each(from, &mut |message| match message {
-            Message::Tool {
-                content,
-                document_bytes: None,
-                ..
-            } => shorten(content, most),
+            Message::Tool { content, document_bytes: None, .. } => shorten(content, most),
             _ => false,
         })
     }
@@ -402,11 +385,9 @@ impl Conversation {
         let is_user = |message: &Message| matches!(message, Message::User(_));
         let mut later = self.messages.iter().filter(|m| is_user(m)).count();
         self.shorten_each(0, &mut |message| match message {
-            Message::Tool {
-                content,
-                document_bytes: bytes @ Some(_),
-                ..
-            } => shorten(content, most) && bytes.take().is_some(),
+            Message::Tool { content, document_bytes: bytes @ Some(_), .. } => {
+                shorten(content, most) && bytes.take().is_some()
+            }
             Message::User(said) => {
                 later -= 1;
                 later > 0 && said.is_document && shorten(&mut said.text, most)
@@ -435,17 +416,12 @@ impl Conversation {
     }
 
     fn next_open_call(&self) -> Option<(String, String)> {
-        let asked = self
-            .messages
-            .iter()
-            .rposition(|m| !matches!(m, Message::Tool { .. }))?;
+        let asked = self.messages.iter().rposition(|m| !matches!(m, Message::Tool { .. }))?;
         let Message::Assistant(said) = &self.messages[asked] else {
             return None;
         };
         let answered = self.messages.len() - asked - 1;
-        said.calls
-            .get(answered)
-            .map(|call| (call.id.clone(), call.name.clone()))
+        said.calls.get(answered).map(|call| (call.id.clone(), call.name.clone()))
     }
 }
 
@@ -475,15 +451,9 @@ mod tests {
     use crate::tool::ToolCall;
 
     fn calls(ids: &[&str]) -> Assistant {
-        let call = |id: &&str| ToolCall {
-            id: (*id).into(),
-            name: "t".into(),
-            ..ToolCall::default()
-        };
-        Assistant {
-            calls: ids.iter().map(call).collect(),
-            ..Assistant::default()
-        }
+        let call =
+            |id: &&str| ToolCall { id: (*id).into(), name: "t".into(), ..ToolCall::default() };
+        Assistant { calls: ids.iter().map(call).collect(), ..Assistant::default() }
     }
 
     /// One letter a message: s, u, a, c (with calls), t.
@@ -586,14 +556,8 @@ mod tests {
         let Message::Tool { content, .. } = &conversation.messages()[3] else {
             panic!("{conversation:?}")
         };
-        assert!(
-            content.starts_with("éé") && content.ends_with("éé"),
-            "{content}"
-        );
-        assert!(
-            content.contains("\n[1164 bytes left out: the context is full]\n"),
-            "{content}"
-        );
+        assert!(content.starts_with("éé") && content.ends_with("éé"), "{content}");
+        assert!(content.contains("\n[1164 bytes left out: the context is full]\n"), "{content}");
         assert_eq!(conversation.shorten_results(101, 0), 0);
         assert_eq!(
             conversation.messages()[4],
@@ -652,11 +616,7 @@ mod tests {
             assert_eq!(told(&mut conversation, result), "Base: /s\nText");
         }
         // What lies behind a newer text is told again.
-        for text in [
-            "Base: /v\n\n---\nA",
-            "Base: /v\n\n---\nB",
-            "Base: /v\n\n---\nA",
-        ] {
+        for text in ["Base: /v\n\n---\nA", "Base: /v\n\n---\nB", "Base: /v\n\n---\nA"] {
             assert_eq!(told(&mut conversation, document(text, "")), text);
         }
         conversation.clear();

@@ -28,11 +28,7 @@ pub fn repaired(said: Vec<Option<Message>>) -> (Vec<Message>, bool) {
             Message::User(_) => {
                 close(&mut whole);
                 if awaits_answer(&whole) {
-                    let reason = if follows_gap {
-                        UNREADABLE_ANSWER
-                    } else {
-                        NO_ANSWER
-                    };
+                    let reason = if follows_gap { UNREADABLE_ANSWER } else { NO_ANSWER };
                     whole.push(Message::assistant(reason));
                 }
             }
@@ -68,10 +64,7 @@ pub fn repaired(said: Vec<Option<Message>>) -> (Vec<Message>, bool) {
 }
 
 fn awaits_answer(messages: &[Message]) -> bool {
-    matches!(
-        messages.last(),
-        Some(Message::User(_) | Message::Tool { .. })
-    )
+    matches!(messages.last(), Some(Message::User(_) | Message::Tool { .. }))
 }
 
 fn close(messages: &mut Vec<Message>) {
@@ -101,8 +94,7 @@ fn open_calls(messages: &[Message]) -> Vec<(String, String)> {
         return Vec::new();
     };
     let open = said.calls.iter().skip(messages.len() - asked - 1);
-    open.map(|call| (call.id.clone(), call.name.clone()))
-        .collect()
+    open.map(|call| (call.id.clone(), call.name.clone())).collect()
 }
 
 #[cfg(test)]
@@ -112,11 +104,7 @@ mod tests {
     use crate::tool::ToolCall;
 
     fn of(letter: char) -> Option<Message> {
-        let call = |id: char| ToolCall {
-            id: id.into(),
-            name: "t".into(),
-            ..ToolCall::default()
-        };
+        let call = |id: char| ToolCall { id: id.into(), name: "t".into(), ..ToolCall::default() };
         Some(match letter {
             's' => Message::System("s".into()),
             'u' => Message::user("u"),

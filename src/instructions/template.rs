@@ -53,11 +53,7 @@ pub fn unknown(template: &str) -> Option<&str> {
 /// The text with its placeholders filled in. What was filled in is not looked
 /// at again: a skill's description is no template.
 pub fn fill(template: &str, tools: &str, skills: &str, facts: &str) -> String {
-    let values = [
-        (TOOL_DESCRIPTIONS, tools),
-        (SKILLS, skills),
-        (KEY_FACTS, facts),
-    ];
+    let values = [(TOOL_DESCRIPTIONS, tools), (SKILLS, skills), (KEY_FACTS, facts)];
     let mut text = String::new();
     let mut rest = template;
     while let Some(at) = rest.find("{{") {

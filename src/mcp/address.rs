@@ -95,11 +95,7 @@ mod tests {
         for (skill, path, address) in [
             ("a-b", "SKILL.md", "skill://a-b/SKILL.md"),
             ("a-b", "", "skill://a-b"),
-            (
-                "My Skill",
-                "x y/ü~%._",
-                "skill://My%20Skill/x%20y/%C3%BC~%25._",
-            ),
+            ("My Skill", "x y/ü~%._", "skill://My%20Skill/x%20y/%C3%BC~%25._"),
             ("技能", "...", "skill://%E6%8A%80%E8%83%BD/..."),
             ("a:b@c", "d?e#f", "skill://a%3Ab%40c/d%3Fe%23f"),
         ] {

@@ -75,10 +75,7 @@ pub fn call(server: &Server<'_>, asked: &Asked<'_, '_>) -> Option<Answer> {
         let result = server.call(&call);
         return Some(Ok(reply(&call, &result)));
     }
-    let token = asked
-        .meta
-        .progress_token
-        .filter(|token| Id::of(token).is_some());
+    let token = asked.meta.progress_token.filter(|token| Id::of(token).is_some());
     let new = Waiting {
         id: asked.request.id.clone(),
         era: asked.era,
@@ -150,19 +147,14 @@ fn structured<'r>(tool: &str, content: &'r str) -> Option<&'r RawValue> {
     let members: BTreeMap<Cow<'_, str>, &RawValue> = serde_json::from_str(content).ok()?;
     let required = schema["required"].as_array()?.iter();
     let mut required = required.filter_map(Value::as_str);
-    required
-        .all(|name| members.contains_key(name))
-        .then_some(())?;
+    required.all(|name| members.contains_key(name)).then_some(())?;
     serde_json::from_str(content).ok()
 }
 
 impl Server<'_> {
     /// Calls a tool between its records.
     fn call(&self, call: &ToolCall) -> ToolResult {
-        let bench = Workbench {
-            attendant: Some(self),
-            ..self.bench.clone()
-        };
+        let bench = Workbench { attendant: Some(self), ..self.bench.clone() };
         let tools = Tools::by_hand(bench);
         let show = &mut |event: Event<'_>| self.output.borrow_mut().show(&event);
         let result = match tools.call_told(call, show) {
@@ -171,10 +163,7 @@ impl Server<'_> {
         };
         let tool_calls = self.called.get().saturating_add(1);
         self.called.set(tool_calls);
-        self.output.borrow_mut().spend(Tally {
-            tool_calls,
-            ..Tally::default()
-        });
+        self.output.borrow_mut().spend(Tally { tool_calls, ..Tally::default() });
         result
     }
 
@@ -192,11 +181,7 @@ impl Server<'_> {
         let is_wanted = ran.is_some_and(|ran| ran.is_wanted());
         if is_wanted && !self.has_ended.get() {
             self.bench.patience.check()?;
-            self.send(
-                &waiting
-                    .era
-                    .answer(&waiting.id, &reply(&waiting.call, &result)),
-            );
+            self.send(&waiting.era.answer(&waiting.id, &reply(&waiting.call, &result)));
         }
         Ok(())
     }

@@ -49,19 +49,13 @@ impl Reply {
     /// A result that is not to be kept. A value of texts and numbers always has
     /// a JSON form.
     pub fn of(body: &impl serde::Serialize) -> Reply {
-        Reply {
-            body: serde_json::to_string(body).unwrap_or_default(),
-            keep: None,
-        }
+        Reply { body: serde_json::to_string(body).unwrap_or_default(), keep: None }
     }
 
     /// One that may be kept so many milliseconds.
     #[must_use]
     pub fn kept(self, milliseconds: u64) -> Reply {
-        Reply {
-            keep: Some(milliseconds),
-            ..self
-        }
+        Reply { keep: Some(milliseconds), ..self }
     }
 }
 
@@ -108,9 +102,7 @@ impl<'l> Meta<'l> {
         if self.version.is_none() && self.capabilities.is_none() && is_initialized {
             return Ok(Era::Legacy);
         }
-        let version = self
-            .version
-            .and_then(|json| serde_json::from_str::<String>(json.get()).ok());
+        let version = self.version.and_then(|json| serde_json::from_str::<String>(json.get()).ok());
         let Some(version) = version else {
             let first = "a string; clients of older versions begin with initialize";
             return Err(missing(VERSION, first));
@@ -195,10 +187,7 @@ mod tests {
         let json: Box<RawValue> = RawValue::from_string("7".into()).unwrap();
         let id = Id::of(&json).unwrap();
         for body in ["{}", r#"{"a":{"b":[]}}"#] {
-            let reply = Reply {
-                body: body.into(),
-                keep: Some(5),
-            };
+            let reply = Reply { body: body.into(), keep: Some(5) };
             let old: Value = serde_json::from_str(&Era::Legacy.answer(&id, &reply)).unwrap();
             let new: Value = serde_json::from_str(&Era::Modern.answer(&id, &reply)).unwrap();
             assert_eq!(old["result"].to_string(), body);

@@ -52,9 +52,7 @@ pub fn initialize(server: &Server<'_>, asked: &Asked<'_, '_>) -> Answer {
         version: String,
     }
     let params: Params = asked.request.params()?;
-    let known = LEGACY
-        .into_iter()
-        .find(|version| *version == params.version);
+    let known = LEGACY.into_iter().find(|version| *version == params.version);
     server.is_initialized.set(true);
     Ok(Reply::of(&json!({
         "protocolVersion": known.unwrap_or(LEGACY[0]),

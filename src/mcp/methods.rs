@@ -34,27 +34,17 @@ const fn method(
     eras: &'static [Era],
     answer: fn(&Server<'_>, &Asked<'_, '_>) -> Answer,
 ) -> Method {
-    Method {
-        name,
-        eras,
-        comes_first: false,
-        answer: Handler::Now(answer),
-    }
+    Method { name, eras, comes_first: false, answer: Handler::Now(answer) }
 }
 
 const fn first(name: &'static str, answer: fn(&Server<'_>, &Asked<'_, '_>) -> Answer) -> Method {
-    Method {
-        comes_first: true,
-        ..method(name, &[Era::Legacy], answer)
-    }
+    Method { comes_first: true, ..method(name, &[Era::Legacy], answer) }
 }
 
 static METHODS: &[Method] = &[
     first("initialize", lifecycle::initialize),
     first("ping", |_, _| Ok(lifecycle::ping())),
-    method("server/discover", MODERN, |server, _| {
-        Ok(lifecycle::discover(server))
-    }),
+    method("server/discover", MODERN, |server, _| Ok(lifecycle::discover(server))),
     method("tools/list", BOTH, calls::list),
     Method {
         name: "tools/call",
@@ -65,9 +55,7 @@ static METHODS: &[Method] = &[
     method("prompts/list", BOTH, prompts::list),
     method("prompts/get", BOTH, prompts::get),
     method("resources/list", BOTH, resources::list),
-    method("resources/templates/list", BOTH, |_, asked| {
-        resources::templates(asked)
-    }),
+    method("resources/templates/list", BOTH, |_, asked| resources::templates(asked)),
     method("resources/read", BOTH, resources::read),
     method("resources/directory/read", BOTH, resources::read_directory),
     method("skills/list", BOTH, skills::list),

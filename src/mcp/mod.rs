@@ -255,9 +255,8 @@ impl Attendant for Server<'_> {
             self.has_ended.set(true);
         }
         let running = self.running.borrow();
-        if let Some(progress) = running
-            .as_ref()
-            .and_then(|running| running.tell(self.bench.secrets))
+        if let Some(progress) =
+            running.as_ref().and_then(|running| running.tell(self.bench.secrets))
         {
             self.send(&progress);
         }

@@ -46,11 +46,7 @@ impl Page {
         };
         let wrong =
             || Fault::params("there is no such page: `cursor` must be a `nextCursor` of this list");
-        Ok(Page {
-            last: last.ok_or_else(wrong)?,
-            mark,
-            ..Page::default()
-        })
+        Ok(Page { last: last.ok_or_else(wrong)?, mark, ..Page::default() })
     }
 
     /// Whether what has this key stood on a page before.

@@ -80,12 +80,13 @@ pub fn get(server: &Server<'_>, asked: &Asked<'_, '_>) -> Answer {
     let params = asked.named()?;
     let arguments = params.arguments.map(typed).transpose()?;
     let tools = Tools::by_hand(server.bench.clone());
-    let text = tools
-        .invoke(&params.name, &arguments.unwrap_or_default())
-        .map_err(|fault| match fault {
-            skills::Fault::Document(why) => Fault::new(INTERNAL_ERROR, why),
-            other => Fault::params(other.to_string()),
-        })?;
+    let text =
+        tools.invoke(&params.name, &arguments.unwrap_or_default()).map_err(
+            |fault| match fault {
+                skills::Fault::Document(why) => Fault::new(INTERNAL_ERROR, why),
+                other => Fault::params(other.to_string()),
+            },
+        )?;
     let message = json!({"role": "user", "content": {"type": "text", "text": text}});
     let mut got = json!({ "messages": [message] });
     if let Some(description) = description(server, &params.name) {

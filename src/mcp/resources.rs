@@ -54,9 +54,7 @@ impl Files {
             entries: limits::RESOURCE_ENTRIES,
         };
         let tree = skill.root.walk(walk);
-        let is_whole = tree
-            .as_ref()
-            .is_ok_and(|tree| !tree.cut && tree.unreadable == 0);
+        let is_whole = tree.as_ref().is_ok_and(|tree| !tree.cut && tree.unreadable == 0);
         let document = skill.document_name().unwrap_or_default();
         let address = |path: PathBuf| (address::below(root, known_as(&path, &document)), path);
         let files = tree.unwrap_or_default().files.into_iter();
@@ -68,11 +66,7 @@ impl Files {
 
 /// What a path is called in an address, where the document has this name.
 fn known_as<'p>(path: &'p Path, document: &str) -> &'p Path {
-    if path.as_os_str() == document {
-        Path::new(DOCUMENT)
-    } else {
-        path
-    }
+    if path.as_os_str() == document { Path::new(DOCUMENT) } else { path }
 }
 
 /// All files, in pages.
@@ -230,13 +224,7 @@ impl Found {
         } else {
             known_as.clone()
         };
-        Ok(Found {
-            root: names::root(&name),
-            name,
-            skill,
-            path,
-            known_as,
-        })
+        Ok(Found { root: names::root(&name), name, skill, path, known_as })
     }
 
     /// Its one address.
@@ -287,9 +275,7 @@ fn content(server: &Server<'_>, found: &Found, file: &OpenFile) -> Result<Reply,
     let piece = confined::read_whole(&file.file, most).map_err(|error| error.for_people())?;
     if piece.more {
         let most = limits::SKILL_BYTES >> 20;
-        return Err(format!(
-            "it is larger than {most} MiB; read_file_in_skill reads parts of it"
-        ));
+        return Err(format!("it is larger than {most} MiB; read_file_in_skill reads parts of it"));
     }
     let beginning = piece.bytes.get(..limits::KIND_BYTES);
     let by_content = kinds::by_content(beginning.unwrap_or(&piece.bytes));
@@ -311,17 +297,9 @@ fn content(server: &Server<'_>, found: &Found, file: &OpenFile) -> Result<Reply,
         }
     };
     let uri = found.address();
-    let content = Content {
-        uri,
-        kind,
-        text,
-        blob,
-    };
+    let content = Content { uri, kind, text, blob };
     // Not to be kept: it must agree with the digest that is told at any moment.
-    Ok(Reply::of(&Contents {
-        contents: [content],
-    })
-    .kept(0))
+    Ok(Reply::of(&Contents { contents: [content] }).kept(0))
 }
 
 /// Whether it is for readers: a NUL character is in no text, and each control
@@ -339,11 +317,8 @@ pub fn read_directory(server: &Server<'_>, asked: &Asked<'_, '_>) -> Answer {
     let children = found.and_then(|found| Ok((children(&found)?, found)));
     let (children, found) =
         children.map_err(|why| missing(INVALID_PARAMS, &uri, "cannot be listed", &why))?;
-    let catalogue = if found.path.as_os_str().is_empty() {
-        server.catalogue()
-    } else {
-        Catalogue::default()
-    };
+    let catalogue =
+        if found.path.as_os_str().is_empty() { server.catalogue() } else { Catalogue::default() };
     let summary = catalogue.named(&found.skill.name);
     for (address, path) in children {
         if page.is_past(&address) {
@@ -374,14 +349,9 @@ fn children(found: &Found) -> Result<Vec<(String, PathBuf)>, String> {
         return Err("a file, not a folder: resources/read reads it".into());
     };
     let is_top = found.path.as_os_str().is_empty();
-    let document = if is_top {
-        found.skill.document_name()?
-    } else {
-        String::new()
-    };
-    let entries = folder
-        .entries(limits::FOLDER_ENTRIES_PAGED)
-        .map_err(|refusal| refusal.for_people())?;
+    let document = if is_top { found.skill.document_name()? } else { String::new() };
+    let entries =
+        folder.entries(limits::FOLDER_ENTRIES_PAGED).map_err(|refusal| refusal.for_people())?;
     let mut children = Vec::new();
     for entry in entries.by_people() {
         let path = found.path.join(&entry.name);

@@ -73,11 +73,7 @@ pub struct Fault {
 impl Fault {
     /// Without data.
     pub fn new(code: i32, message: impl Into<String>) -> Fault {
-        Fault {
-            code,
-            message: message.into(),
-            data: None,
-        }
+        Fault { code, message: message.into(), data: None }
     }
 
     /// What is asked for is wrong.
@@ -167,10 +163,7 @@ pub fn read(line: &[u8]) -> Incoming<'_> {
 }
 
 fn refused<'l>(id: Option<Id>, why: &str) -> Incoming<'l> {
-    Incoming::Refused(
-        id,
-        Fault::new(INVALID_REQUEST, format!("invalid request: {why}")),
-    )
+    Incoming::Refused(id, Fault::new(INVALID_REQUEST, format!("invalid request: {why}")))
 }
 
 fn judge(text: &str) -> Incoming<'_> {
@@ -199,10 +192,7 @@ fn judge(text: &str) -> Incoming<'_> {
     let params = members.params.filter(|params| params.get() != "null");
     let is_object = params.is_none_or(|params| params.get().starts_with('{'));
     match (members.id, id) {
-        (None, _) => Incoming::Notification {
-            method,
-            params: params.filter(|_| is_object),
-        },
+        (None, _) => Incoming::Notification { method, params: params.filter(|_| is_object) },
         (Some(json), id) if is_too_long(json) => refused(id, "`id` has more than 64 KiB"),
         (Some(_), None) => refused(None, "`id` must be a string or an integer"),
         (Some(_), Some(id)) if !is_object => {
@@ -294,14 +284,7 @@ mod tests {
 
     #[test]
     fn an_id_is_a_string_or_an_integer_of_any_size() {
-        for same in [
-            "0",
-            "-7",
-            "9007199254740993",
-            r#""""#,
-            r#""a\"b""#,
-            r#""\ud800""#,
-        ] {
+        for same in ["0", "-7", "9007199254740993", r#""""#, r#""a\"b""#, r#""\ud800""#] {
             assert_eq!(id(same).as_deref(), Some(same));
         }
         assert_eq!(id(r#""\u0061\/""#).as_deref(), Some(r#""a/""#));
@@ -350,10 +333,7 @@ mod tests {
     #[test]
     fn a_mark_in_front_and_blanks_around_are_nothing() {
         let line = "\u{feff} \t{\"jsonrpc\":\"2.0\",\"method\":\"a\"}\r".as_bytes();
-        assert!(matches!(
-            read(line),
-            Incoming::Notification { params: None, .. }
-        ));
+        assert!(matches!(read(line), Incoming::Notification { params: None, .. }));
         assert!(matches!(read("\u{feff} ".as_bytes()), Incoming::Empty));
     }
 }

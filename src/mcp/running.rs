@@ -44,12 +44,7 @@ impl Running {
             streams: RefCell::default(),
             line: RefCell::default(),
         });
-        Running {
-            id,
-            is_cancelled: Cell::new(false),
-            started,
-            progress,
-        }
+        Running { id, is_cancelled: Cell::new(false), started, progress }
     }
 
     /// Nobody wants its answer any more.

@@ -55,10 +55,7 @@ pub fn meant(server: &Server<'_>, call: ToolCall) -> Result<ToolCall, Fault> {
     let Some(skill) = named.get(&call.name) else {
         return Err(Fault::params(unknown(server, &call.name, &named)));
     };
-    let mut call = ToolCall {
-        name: READER.into(),
-        ..call
-    };
+    let mut call = ToolCall { name: READER.into(), ..call };
     // What cannot be read is told by the tool.
     if let Ok(mut arguments) = parse_arguments(&call.arguments) {
         // An invocation without a word is one, too: placeholders are replaced.

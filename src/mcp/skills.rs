@@ -86,9 +86,7 @@ fn entry(secrets: &Secrets, name: &str, root: &str, skill: &Skill) -> Result<(Va
         }
         Some(count) if count > limits::DESCRIPTION_CHARS => {
             let most = limits::DESCRIPTION_CHARS;
-            return Err(format!(
-                "its `description` has {count} characters; shorten it to {most}"
-            ));
+            return Err(format!("its `description` has {count} characters; shorten it to {most}"));
         }
         Some(_) => {}
     }
@@ -198,9 +196,7 @@ fn check_name(own: &str, fields: &Map<String, Value>) -> Result<(), String> {
         ));
     }
     if name != own {
-        return Err(format!(
-            "another skill has its name `{name}`; give it one of its own"
-        ));
+        return Err(format!("another skill has its name `{name}`; give it one of its own"));
     }
     Ok(())
 }

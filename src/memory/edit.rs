@@ -46,9 +46,7 @@ impl Edit<'_> {
 
     fn line(&self, number: usize) -> &str {
         let scan = &self.facts.scan;
-        scan.lines
-            .get(number)
-            .map_or("", |line| text(&self.facts.bytes, line))
+        scan.lines.get(number).map_or("", |line| text(&self.facts.bytes, line))
     }
 
     /// Puts one line in place of these.
@@ -68,11 +66,7 @@ impl Edit<'_> {
         if self.facts.bytes.is_empty() {
             let (above, below) = if important { (line, "") } else { ("", line) };
             let list = |line: &str| {
-                if line.is_empty() {
-                    String::new()
-                } else {
-                    format!("\n{line}\n")
-                }
+                if line.is_empty() { String::new() } else { format!("\n{line}\n") }
             };
             let time = &self.time;
             let text = format!(
@@ -108,16 +102,13 @@ impl Edit<'_> {
         let (at, before) = match last {
             Some(item) => (item.end, ""),
             None => {
-                let filled = (heading..next)
-                    .rev()
-                    .find(|at| !self.line(*at).trim().is_empty());
+                let filled = (heading..next).rev().find(|at| !self.line(*at).trim().is_empty());
                 (filled.unwrap_or(heading) + 1, end)
             }
         };
         let is_close = last.is_none() && at == next && at < facts.scan.lines.len();
         let after = if is_close { end } else { "" };
-        self.changes
-            .push((at..at, format!("{before}{line}{end}{after}")));
+        self.changes.push((at..at, format!("{before}{line}{end}{after}")));
     }
 
     /// The line of the first heading of a section.
@@ -156,9 +147,8 @@ impl Edit<'_> {
             return;
         };
         let old = self.line(at);
-        let dates = old
-            .char_indices()
-            .filter_map(|(from, _)| Some((from, old.get(from..from + 10)?)));
+        let dates =
+            old.char_indices().filter_map(|(from, _)| Some((from, old.get(from..from + 10)?)));
         let line = match dates.clone().find(|(_, date)| is_date(date)) {
             // Quotes and comments around it stay.
             Some((from, _)) => {
@@ -201,9 +191,7 @@ fn without_clock(behind: &str) -> &str {
         return behind;
     }
     let rest = clock.trim_start_matches(|c: char| c.is_ascii_digit() || ":.+-Zz".contains(c));
-    let zone = rest
-        .strip_prefix(' ')
-        .filter(|zone| zone.starts_with(['+', '-']));
+    let zone = rest.strip_prefix(' ').filter(|zone| zone.starts_with(['+', '-']));
     zone.map_or(rest, |zone| {
         zone.trim_start_matches(|c: char| c.is_ascii_digit() || ":+-".contains(c))
     })

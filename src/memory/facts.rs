@@ -135,11 +135,8 @@ impl Facts {
         if !is_memory {
             return Err("it has no frontmatter with `type: memory`, so it is no file of facts");
         }
-        let mut all: Vec<Fact> = scan
-            .items
-            .iter()
-            .filter_map(|item| fact(&bytes, &scan, item))
-            .collect();
+        let mut all: Vec<Fact> =
+            scan.items.iter().filter_map(|item| fact(&bytes, &scan, item)).collect();
         order::sort_by_key(&mut all, |fact| !fact.important);
         Ok(Facts { bytes, scan, all })
     }
@@ -375,10 +372,7 @@ fn fact(bytes: &[u8], scan: &Scan, item: &Range<usize>) -> Option<Fact> {
         body.push_str(text(bytes, line).trim());
     }
     let body = body.trim();
-    let (body, mark) = match body
-        .strip_suffix("-->")
-        .and_then(|rest| rest.rsplit_once("<!--"))
-    {
+    let (body, mark) = match body.strip_suffix("-->").and_then(|rest| rest.rsplit_once("<!--")) {
         Some((body, mark)) => (body.trim_end(), Mark::parse(mark.trim())),
         None => (body, Some(Mark::default())),
     };
@@ -394,9 +388,7 @@ fn fact(bytes: &[u8], scan: &Scan, item: &Range<usize>) -> Option<Fact> {
         None => date.to_string(),
     });
     let content = content(body);
-    let is_task = ["[ ]", "[x]", "[X]"]
-        .iter()
-        .any(|task| body.starts_with(task));
+    let is_task = ["[ ]", "[x]", "[X]"].iter().any(|task| body.starts_with(task));
     (!content.is_empty()).then(|| Fact {
         important: is_in_important || has_tag(&content),
         created,
@@ -444,11 +436,7 @@ impl Mark<'_> {
         let is_timed = date.or(clock).is_some();
         let rest = if is_timed { behind.trim_start() } else { text };
         let source = rest.strip_prefix("source:").map(str::trim);
-        let mark = Mark {
-            date,
-            clock,
-            source,
-        };
+        let mark = Mark { date, clock, source };
         (source.is_some() || rest.is_empty()).then_some(mark)
     }
 }

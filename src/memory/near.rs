@@ -75,17 +75,13 @@ impl Facts {
         match found {
             Ok(fact) if fact.is_plain => Ok(fact),
             Ok(fact) => Err((
-                format!(
-                    "the user wrote it in a form of their own, in line {}",
-                    fact.line
-                ),
+                format!("the user wrote it in a form of their own, in line {}", fact.line),
                 "ask the user to change it".to_string(),
             )),
             Err(cause) => {
                 let names = near.iter().take(limits::NEAR_NAMES);
-                let names: Vec<String> = names
-                    .map(|near| format!("`{}`", near.fact.content))
-                    .collect();
+                let names: Vec<String> =
+                    names.map(|near| format!("`{}`", near.fact.content)).collect();
                 let hint = if names.is_empty() {
                     "no fact is near: leave `replaces` out".to_string()
                 } else {

@@ -31,10 +31,9 @@ pub fn write(folder: &Path, title: &str, activity: &str, patience: &Patience) ->
     let activity = clean.trim();
     let fault = match activity.len() {
         0 => "it is empty".to_string(),
-        length if length > limits::NOTE_BYTES => format!(
-            "it has {length} bytes, and an entry at most {}",
-            limits::NOTE_BYTES
-        ),
+        length if length > limits::NOTE_BYTES => {
+            format!("it has {length} bytes, and an entry at most {}", limits::NOTE_BYTES)
+        }
         _ => String::new(),
     };
     if !fault.is_empty() {
@@ -52,20 +51,14 @@ pub fn write(folder: &Path, title: &str, activity: &str, patience: &Patience) ->
 /// Whether this can be a folder: the error says which file is in the way.
 pub fn check(folder: &Path) -> Result<()> {
     let mut there = folder.ancestors();
-    let Some(file) = there
-        .find(|there| there.exists())
-        .filter(|there| !there.is_dir())
-    else {
+    let Some(file) = there.find(|there| there.exists()).filter(|there| !there.is_dir()) else {
         return Ok(());
     };
     let shown = folder.display();
     let fault = if file == folder {
         format!("NOTES_FOLDER_PATH ({shown}) is a file, not a folder")
     } else {
-        format!(
-            "NOTES_FOLDER_PATH ({shown}) is below `{}`, which is a file",
-            file.display()
-        )
+        format!("NOTES_FOLDER_PATH ({shown}) is below `{}`, which is a file", file.display())
     };
     let text = format!("failed to open the folder of daily notes: {fault}");
     Err(Error::new(Kind::Config, text)
@@ -84,10 +77,7 @@ fn put(folder: &Path, title: &str, text: &str, patience: &Patience) -> Result<Pa
         if let Some(stop) = Stop::within(&cause) {
             return stop.into();
         }
-        let text = format!(
-            "failed to write the daily note `{}`: {cause}",
-            path.display()
-        );
+        let text = format!("failed to write the daily note `{}`: {cause}", path.display());
         Error::new(Kind::Io, text)
     })?;
     Ok(path)
@@ -158,9 +148,7 @@ fn append_alone(mut file: &File, length: u64, entry: &str, is_locked: bool) -> i
     if is_crlf {
         text = text.replace('\n', "\r\n");
     }
-    let done = file
-        .write_all(text.as_bytes())
-        .and_then(|()| file.sync_all());
+    let done = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
     if matches!(&done, Err(error) if error.kind() != ErrorKind::Interrupted) && is_locked {
         // Rather no entry than a part of one.
         let _ = file.set_len(length);
@@ -188,12 +176,7 @@ struct Turn {
 
 impl Default for Diary {
     fn default() -> Diary {
-        Diary {
-            began: SystemTime::now(),
-            turns: Vec::new(),
-            more: 0,
-            tools: Vec::new(),
-        }
+        Diary { began: SystemTime::now(), turns: Vec::new(), more: 0, tools: Vec::new() }
     }
 }
 
@@ -252,13 +235,7 @@ impl Diary {
         };
         // Questions and answers have been shortened.
         let entry = secrets.mask_shortened(&entry);
-        put(
-            folder,
-            &format!("conversation {name}"),
-            entry.trim_end(),
-            patience,
-        )
-        .map(drop)
+        put(folder, &format!("conversation {name}"), entry.trim_end(), patience).map(drop)
     }
 
     fn entry(&self, model: &str) -> Option<String> {
@@ -280,11 +257,7 @@ impl Diary {
         entry.push('\n');
         for Turn { question, answer } in &self.turns {
             let _ = write!(entry, "\n**{}**\n\n", question.replace("**", ""));
-            let answer = if answer.is_empty() {
-                "(no answer)"
-            } else {
-                answer
-            };
+            let answer = if answer.is_empty() { "(no answer)" } else { answer };
             // As a quotation, so that its headings are none of the note's.
             for line in answer.lines() {
                 let _ = writeln!(entry, "{}", format!("> {line}").trim_end());

@@ -82,10 +82,8 @@ pub fn scan(bytes: &[u8]) -> Scan {
         let line = text(bytes, &scan.lines[number]);
         let was_paragraph = std::mem::take(&mut is_paragraph);
         let trimmed = line.trim_start_matches([' ', '\t']);
-        let indent: usize = line[..line.len() - trimmed.len()]
-            .chars()
-            .map(|c| if c == '\t' { 4 } else { 1 })
-            .sum();
+        let indent: usize =
+            line[..line.len() - trimmed.len()].chars().map(|c| if c == '\t' { 4 } else { 1 }).sum();
         let trimmed = trimmed.trim_end();
         // A block in an item ends with it.
         let is_left = item.is_some_and(|(width, _)| indent < width) && !trimmed.is_empty();
@@ -107,10 +105,7 @@ pub fn scan(bytes: &[u8]) -> Scan {
             // An item whose first line holds nothing begins with one blank line at most.
             let is_first = scan.items.last() == Some(&(number.wrapping_sub(1)..number));
             let is_bare = |line: &Range<usize>| !text(bytes, line).trim().contains([' ', '\t']);
-            let ends = is_first
-                && number
-                    .checked_sub(1)
-                    .is_some_and(|at| is_bare(&scan.lines[at]));
+            let ends = is_first && number.checked_sub(1).is_some_and(|at| is_bare(&scan.lines[at]));
             item = item.filter(|_| !ends).map(|(width, _)| (width, true));
             continue;
         }
@@ -219,9 +214,7 @@ fn html(rest: &str) -> Option<&'static str> {
         return Some(end);
     }
     if let Some(rest) = rest.strip_prefix('!') {
-        return rest
-            .starts_with(|c: char| c.is_ascii_alphabetic())
-            .then_some(">");
+        return rest.starts_with(|c: char| c.is_ascii_alphabetic()).then_some(">");
     }
     let tag = rest.strip_prefix('/').unwrap_or(rest);
     let behind = tag.trim_start_matches(|c: char| c.is_ascii_alphanumeric());
@@ -231,9 +224,7 @@ fn html(rest: &str) -> Option<&'static str> {
     }
     match RAW_TAGS.iter().position(|raw| *raw == name) {
         Some(at) if tag.len() == rest.len() && !behind.starts_with('/') => {
-            ["</pre>", "</script>", "</style>", "</textarea>"]
-                .get(at)
-                .copied()
+            ["</pre>", "</script>", "</style>", "</textarea>"].get(at).copied()
         }
         _ => (!name.is_empty() && BLOCK_TAGS.contains(&format!(" {name} "))).then_some(""),
     }
@@ -250,27 +241,19 @@ fn heading(trimmed: &str) -> Option<(usize, String)> {
 }
 
 fn is_underline(trimmed: &str) -> bool {
-    ['=', '-']
-        .iter()
-        .any(|mark| trimmed.chars().all(|c| c == *mark))
+    ['=', '-'].iter().any(|mark| trimmed.chars().all(|c| c == *mark))
 }
 
 fn is_rule(trimmed: &str) -> bool {
     let marks = || trimmed.chars().filter(|c| !c.is_whitespace());
-    ['-', '*', '_']
-        .iter()
-        .any(|mark| marks().all(|c| c == *mark) && marks().count() >= 3)
+    ['-', '*', '_'].iter().any(|mark| marks().all(|c| c == *mark) && marks().count() >= 3)
 }
 
 /// How far the text of an item is behind its beginning.
 pub fn marker(trimmed: &str) -> Option<usize> {
     let digits = trimmed.bytes().take_while(u8::is_ascii_digit).count();
     let rest = &trimmed[digits..];
-    let marks: &[char] = if digits == 0 {
-        &['-', '*', '+']
-    } else {
-        &['.', ')']
-    };
+    let marks: &[char] = if digits == 0 { &['-', '*', '+'] } else { &['.', ')'] };
     let rest = rest.strip_prefix(marks)?;
     let text = rest.trim_start_matches([' ', '\t']);
     match rest.len() - text.len() {

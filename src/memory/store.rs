@@ -71,10 +71,9 @@ impl Memory<'_> {
         let content = facts::new_content(text);
         let fault = match content.len() {
             0 => "it is empty".to_string(),
-            length if length > limits::FACT_BYTES => format!(
-                "it has {length} bytes, and a fact at most {}",
-                limits::FACT_BYTES
-            ),
+            length if length > limits::FACT_BYTES => {
+                format!("it has {length} bytes, and a fact at most {}", limits::FACT_BYTES)
+            }
             _ => String::new(),
         };
         if !fault.is_empty() {
@@ -83,13 +82,7 @@ impl Memory<'_> {
         }
         let (change, near) = self.change(&|facts, time| {
             let (content, source) = (content.as_str(), source);
-            let new = New {
-                content,
-                important,
-                source,
-                time,
-                replaced: None,
-            };
+            let new = New { content, important, source, time, replaced: None };
             let named = replaces.map(facts::content).map(|text| {
                 facts.named(&text).map_err(|(cause, hint)| {
                     let shown = cut(&text, limits::FACT_BYTES);
@@ -102,34 +95,22 @@ impl Memory<'_> {
                 let hint = "begin a section `## Recent` at its end, with nothing indented below";
                 self.error("change", &cause).with_hint(hint)
             };
-            let (change, bytes) = facts
-                .with(&New {
-                    replaced: old,
-                    ..new
-                })
-                .map_err(text)?;
+            let (change, bytes) = facts.with(&New { replaced: old, ..new }).map_err(text)?;
             let near = facts.others(content, &change);
             Ok(((change, near), bytes))
         })?;
-        Ok(Added {
-            content,
-            change,
-            near,
-        })
+        Ok(Added { content, change, near })
     }
 
     /// Takes a fact away, by its number, and returns it.
     pub fn remove(&self, number: usize) -> Result<Fact> {
         self.change(&|facts, time| {
-            let found = facts
-                .without(number, time)
-                .map(|(fact, bytes)| (fact.clone(), bytes));
+            let found = facts.without(number, time).map(|(fact, bytes)| (fact.clone(), bytes));
             found.ok_or_else(|| {
                 let count = crate::text::counted(facts.all().len(), "fact");
                 let text = format!("failed to remove the fact {number}: there is no such number");
-                Error::new(Kind::Usage, text).with_hint(format!(
-                    "`skills-runner facts list` shows the numbers ({count})"
-                ))
+                Error::new(Kind::Usage, text)
+                    .with_hint(format!("`skills-runner facts list` shows the numbers ({count})"))
             })
         })
     }
@@ -300,9 +281,6 @@ impl Memory<'_> {
 
     fn error(&self, verb: &str, cause: &str) -> Error {
         let path = self.path.display();
-        Error::new(
-            Kind::Io,
-            format!("failed to {verb} the facts `{path}`: {cause}"),
-        )
+        Error::new(Kind::Io, format!("failed to {verb} the facts `{path}`: {cause}"))
     }
 }

@@ -7,30 +7,18 @@ use super::facts::{Change, Facts, New, content};
 const DATE: &str = "2026-11-22";
 
 fn new(content: &str) -> New<'_> {
-    New {
-        content,
-        important: false,
-        source: "s",
-        time: DATE,
-        replaced: None,
-    }
+    New { content, important: false, source: "s", time: DATE, replaced: None }
 }
 
 /// The file with a fact in it, and what became of that.
 #[track_caller]
 fn with(file: &[u8], content: &str) -> (Change, Vec<u8>) {
-    Facts::parse(file.to_vec())
-        .unwrap()
-        .with(&new(content))
-        .unwrap()
+    Facts::parse(file.to_vec()).unwrap().with(&new(content)).unwrap()
 }
 
 /// The lines that are there only before, and only after, as `diff` has them.
 fn differences<'t>(old: &'t [u8], new: &'t [u8]) -> (Vec<&'t [u8]>, Vec<&'t [u8]>) {
-    let lines = |text: &'t [u8]| {
-        text.split_inclusive(|byte| *byte == b'\n')
-            .collect::<Vec<_>>()
-    };
+    let lines = |text: &'t [u8]| text.split_inclusive(|byte| *byte == b'\n').collect::<Vec<_>>();
     let (mut gone, mut come) = (lines(old), lines(new));
     // The longest common subsequence.
     let mut common = vec![vec![0; come.len() + 1]; gone.len() + 1];
@@ -124,11 +112,7 @@ fn a_hand_edited_file_changes_only_where_it_is_meant() {
         // Lines that are no text, and no line break at the end.
         file.extend_from_slice(b"- \xff\xfe no text");
         let facts = Facts::parse(file.clone()).unwrap();
-        let told: Vec<&str> = facts
-            .all()
-            .iter()
-            .map(|fact| fact.content.as_str())
-            .collect();
+        let told: Vec<&str> = facts.all().iter().map(|fact| fact.content.as_str()).collect();
         assert_eq!(
             told,
             [
@@ -152,9 +136,7 @@ fn a_hand_edited_file_changes_only_where_it_is_meant() {
         assert_eq!(come, [line("modified: '2026-11-22' # by hand"), added]);
 
         let (change, done) = with(&file, "the user likes tea with honey and milk");
-        let Change::Replaced(old) = change else {
-            panic!("{change:?}")
-        };
+        let Change::Replaced(old) = change else { panic!("{change:?}") };
         assert_eq!(old.content, "the user likes tea with milk");
         let (gone, come) = differences(&file, &done);
         assert_eq!(
@@ -186,12 +168,7 @@ fn a_hand_edited_file_changes_only_where_it_is_meant() {
         let (fact, done) = facts.without(3, DATE).unwrap();
         assert_eq!(fact.line, 24);
         let (gone, come) = differences(&file, &done);
-        assert_eq!(
-            (gone.len(), come.len()),
-            (3, 1),
-            "{:?}",
-            String::from_utf8_lossy(&done)
-        );
+        assert_eq!((gone.len(), come.len()), (3, 1), "{:?}", String::from_utf8_lossy(&done));
     }
 }
 
@@ -203,16 +180,9 @@ fn a_fact_becomes_important_once_and_stays_so() {
         text,
         "---\ntype: memory\ncreated: 2026-11-22\nmodified: 2026-11-22\n---\n\n# Key Facts\n\n## Important\n\n## Recent\n\n- [2026-11-22] the user likes tea <!-- source: s -->\n"
     );
-    assert_eq!(
-        with(&file, "the user likes tea"),
-        (Change::Known, file.clone())
-    );
-    let later = New {
-        important: true,
-        source: "t",
-        time: "2027-01-01",
-        ..new("the user likes tea")
-    };
+    assert_eq!(with(&file, "the user likes tea"), (Change::Known, file.clone()));
+    let later =
+        New { important: true, source: "t", time: "2027-01-01", ..new("the user likes tea") };
     let (change, file) = Facts::parse(file).unwrap().with(&later).unwrap();
     assert!(matches!(change, Change::Replaced(_)));
     let text = String::from_utf8(file.clone()).unwrap();
@@ -229,10 +199,7 @@ fn a_fact_becomes_important_once_and_stays_so() {
         (fact.content.as_str(), fact.important),
         ("the user likes the tea #important", true)
     );
-    assert_eq!(
-        (fact.created.as_deref(), fact.source.as_deref()),
-        (Some(DATE), Some("s"))
-    );
+    assert_eq!((fact.created.as_deref(), fact.source.as_deref()), (Some(DATE), Some("s")));
     assert_eq!(fact.tags(), ["important"]);
 }
 
@@ -252,32 +219,17 @@ fn nothing_in_a_fact_breaks_out_of_its_line() {
     ] {
         for important in [false, true] {
             let clean = content(text);
-            let fact = New {
-                important,
-                source: "n --> <!-- \n## x",
-                ..new(&clean)
-            };
+            let fact = New { important, source: "n --> <!-- \n## x", ..new(&clean) };
             let (_, file) = Facts::parse(Vec::new()).unwrap().with(&fact).unwrap();
             let (_, file) = Facts::parse(file)
                 .unwrap()
-                .with(&New {
-                    important,
-                    ..new("something else")
-                })
+                .with(&New { important, ..new("something else") })
                 .unwrap();
             let facts = Facts::parse(file.clone()).unwrap();
             let text = String::from_utf8(file).unwrap();
             let tag = if important { " #important" } else { "" };
-            let told: Vec<String> = facts
-                .all()
-                .iter()
-                .map(|fact| fact.content.clone())
-                .collect();
-            assert_eq!(
-                told,
-                [format!("{clean}{tag}"), format!("something else{tag}")],
-                "{text}"
-            );
+            let told: Vec<String> = facts.all().iter().map(|fact| fact.content.clone()).collect();
+            assert_eq!(told, [format!("{clean}{tag}"), format!("something else{tag}")], "{text}");
             let fact = &facts.all()[0];
             assert_eq!(fact.created.as_deref(), Some(DATE), "{text}");
             assert_eq!(fact.source.as_deref(), Some("n -- !-- ## x"), "{text}");
@@ -301,26 +253,14 @@ fn a_missing_section_is_added_where_it_belongs() {
             false,
             format!("## Important\n- a\n\n## Recent\n\n{line}\n## Other\n"),
         ),
-        (
-            "## Recent\n- a\n",
-            true,
-            format!("\n## Important\n\n{important}\n## Recent\n- a\n"),
-        ),
+        ("## Recent\n- a\n", true, format!("\n## Important\n\n{important}\n## Recent\n- a\n")),
         (
             "words\n```\n## Recent\n",
             false,
             format!("words\n\n## Recent\n\n{line}\n```\n## Recent\n"),
         ),
-        (
-            "## Recent\n- a\n~~~\n- b\n",
-            false,
-            format!("## Recent\n- a\n{line}~~~\n- b\n"),
-        ),
-        (
-            "## Recent\n## Other\n",
-            false,
-            format!("## Recent\n\n{line}\n## Other\n"),
-        ),
+        ("## Recent\n- a\n~~~\n- b\n", false, format!("## Recent\n- a\n{line}~~~\n- b\n")),
+        ("## Recent\n## Other\n", false, format!("## Recent\n\n{line}\n## Other\n")),
         (
             "## Recent\n- a\n  ```\n  x\n\n## Other\n",
             false,
@@ -335,29 +275,18 @@ fn a_missing_section_is_added_where_it_belongs() {
     for (body, is_important, expected) in table {
         let file = format!("{FRONT}{body}");
         let facts = Facts::parse(file.clone().into_bytes()).unwrap();
-        let (_, done) = facts
-            .with(&New {
-                important: is_important,
-                ..new("f")
-            })
-            .unwrap();
+        let (_, done) = facts.with(&New { important: is_important, ..new("f") }).unwrap();
         assert_eq!(
             String::from_utf8(done.clone()).unwrap(),
             format!("{FRONT}{expected}"),
             "{body:?}"
         );
         let again = Facts::parse(done).unwrap();
-        assert!(
-            again.all().iter().any(|fact| fact.content.starts_with('f')),
-            "{body:?}"
-        );
+        assert!(again.all().iter().any(|fact| fact.content.starts_with('f')), "{body:?}");
     }
     let (_, done) = with(b"---\ntype: memory\n---\n## Recent\n", "f");
     let done = String::from_utf8(done).unwrap();
-    assert!(
-        done.starts_with("---\ntype: memory\nmodified: 2026-11-22\n---\n"),
-        "{done}"
-    );
+    assert!(done.starts_with("---\ntype: memory\nmodified: 2026-11-22\n---\n"), "{done}");
 }
 
 #[test]
@@ -443,12 +372,8 @@ fn no_new_fact_swallows_what_a_person_wrote() {
     ];
     for (body, is_important, expected) in table {
         let facts = Facts::parse(format!("{FRONT}{body}").into()).unwrap();
-        let (change, done) = facts
-            .with(&New {
-                important: is_important,
-                ..new("giraffe neck")
-            })
-            .unwrap();
+        let (change, done) =
+            facts.with(&New { important: is_important, ..new("giraffe neck") }).unwrap();
         assert_eq!(change, Change::Added);
         let done = String::from_utf8(done).unwrap();
         assert_eq!(done, format!("{FRONT}{expected}"), "{body:?}");
@@ -458,8 +383,5 @@ fn no_new_fact_swallows_what_a_person_wrote() {
     // Nowhere: a block that is open, and indented.
     let facts = Facts::parse(format!("{FRONT}words\n  ~~~\n- no fact\n").into()).unwrap();
     let cause = facts.with(&new("a fact")).unwrap_err();
-    assert!(
-        cause.contains("line 6") && cause.contains("`~~~`"),
-        "{cause}"
-    );
+    assert!(cause.contains("line 6") && cause.contains("`~~~`"), "{cause}");
 }

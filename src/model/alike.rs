@@ -77,10 +77,7 @@ mod tests {
             ("null", None),
             (r#"["x"]"#, None),
             (r#""x","refusal":"no""#, None),
-            (
-                r#""x"},"finish_reason":"stop"},{"delta":{"content":"y""#,
-                None,
-            ),
+            (r#""x"},"finish_reason":"stop"},{"delta":{"content":"y""#, None),
             (r#""x"#, None),
             ("\"\n\"", None),
             ("", None),

@@ -141,22 +141,13 @@ struct Messages<'m>(&'m Body<'m>);
 
 impl Serialize for Messages<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Body {
-            messages,
-            aside,
-            dialect,
-            ..
-        } = *self.0;
+        let Body { messages, aside, dialect, .. } = *self.0;
         let turn = self.0.question();
         let mut list = serializer.serialize_seq(None)?;
         let mut shown = Shown::default();
         for (place, message) in messages.iter().chain(aside).enumerate() {
             shown.end_before(message, &mut list)?;
-            list.serialize_element(&WireMessage {
-                message,
-                dialect,
-                is_of_turn: place >= turn,
-            })?;
+            list.serialize_element(&WireMessage { message, dialect, is_of_turn: place >= turn })?;
             if !dialect.is_blind() {
                 shown.note(message);
             }
@@ -206,13 +197,7 @@ impl Serialize for WireMessage<'_> {
                 }
             }
             Message::Assistant(said) => self.serialize_assistant(&mut map, said)?,
-            Message::Tool {
-                call_id,
-                name,
-                content,
-                image,
-                ..
-            } => {
+            Message::Tool { call_id, name, content, image, .. } => {
                 map.serialize_entry("role", "tool")?;
                 map.serialize_entry("tool_call_id", call_id)?;
                 if self.dialect.names_tools() {
@@ -250,14 +235,8 @@ impl WireMessage<'_> {
             }
         }
         if !said.calls.is_empty() {
-            let calls: Vec<WireCall<'_>> = said
-                .calls
-                .iter()
-                .map(|call| WireCall {
-                    call,
-                    dialect: self.dialect,
-                })
-                .collect();
+            let calls: Vec<WireCall<'_>> =
+                said.calls.iter().map(|call| WireCall { call, dialect: self.dialect }).collect();
             map.serialize_entry("tool_calls", &calls)?;
         }
         Ok(())
@@ -282,10 +261,7 @@ impl Serialize for WireCall<'_> {
         map.serialize_entry("type", "function")?;
         map.serialize_entry(
             "function",
-            &Function {
-                name: &call.name,
-                arguments: &call.arguments,
-            },
+            &Function { name: &call.name, arguments: &call.arguments },
         )?;
         let opaque = call.opaque.iter();
         for (name, value) in opaque.filter(|(name, _)| self.dialect.takes(name)) {
@@ -358,15 +334,7 @@ mod tests {
         extra: &'b Map<String, Value>,
         dialect: &'b Dialect,
     ) -> Body<'b> {
-        Body {
-            model: "m",
-            messages,
-            aside: &[],
-            tools: &[],
-            stream,
-            extra,
-            dialect,
-        }
+        Body { model: "m", messages, aside: &[], tools: &[], stream, extra, dialect }
     }
 
     #[test]
@@ -393,19 +361,11 @@ mod tests {
         let mut dialect = Dialect::default();
         let value = serde_json::to_value(body(&messages, true, extra, &dialect)).unwrap();
         assert_eq!(value["stream_options"], json!({"include_usage": true}));
-        assert_eq!(
-            (&value["temperature"], &value["max_tokens"]),
-            (&json!(0), &json!(5))
-        );
+        assert_eq!((&value["temperature"], &value["max_tokens"]), (&json!(0), &json!(5)));
         let fields = body(&messages, true, extra, &dialect);
         assert_eq!(
             fields.optional_fields(),
-            [
-                "max_tokens",
-                "reasoning_content",
-                "stream_options",
-                "temperature"
-            ]
+            ["max_tokens", "reasoning_content", "stream_options", "temperature"]
         );
         for words in [
             r#"{"error":{"message":"unsupported","param":"temperature"}}"#,
@@ -435,9 +395,7 @@ mod tests {
         let learned = |words: &str| {
             let dialect = Dialect::default();
             let fields = body(&messages, false, extra, &dialect);
-            Dialect::default()
-                .learn(words.as_bytes(), &fields.sent())
-                .map(|(_, change)| change)
+            Dialect::default().learn(words.as_bytes(), &fields.sent()).map(|(_, change)| change)
         };
         for words in [
             r#"{"error":{"message":"Invalid 'temperature': decimal above maximum value.","param":"temperature"}}"#,

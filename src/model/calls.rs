@@ -35,10 +35,7 @@ impl Calls {
     /// Ids that are missing will be made from this number on: some endpoints
     /// want them unique in the whole conversation.
     pub fn numbered_from(first_number: usize) -> Calls {
-        Calls {
-            first_number,
-            ..Calls::default()
-        }
+        Calls { first_number, ..Calls::default() }
     }
 
     /// Takes a piece of a call: the one at `position` in a list of `together`.
@@ -57,10 +54,7 @@ impl Calls {
                 return Err(Fault::TooMany("calls"));
             }
             None => {
-                self.slots.push(Slot {
-                    index,
-                    ..Slot::default()
-                });
+                self.slots.push(Slot { index, ..Slot::default() });
                 self.slots.len() - 1
             }
         };
@@ -76,9 +70,7 @@ impl Calls {
             if self.extra_values > limits::JSON_VALUES {
                 return Err(Fault::TooMany("values"));
             }
-            slot.call
-                .opaque
-                .insert("extra_content".into(), extra.clone());
+            slot.call.opaque.insert("extra_content".into(), extra.clone());
         }
         self.arguments_bytes += arguments.len();
         if self.arguments_bytes > limits::ALL_ARGUMENTS_BYTES {
@@ -123,10 +115,7 @@ impl Calls {
             other_id || (has_names && is_over)
         };
         let candidate = match index {
-            Some(index) => self
-                .slots
-                .iter()
-                .rposition(|slot| slot.index == Some(index)),
+            Some(index) => self.slots.iter().rposition(|slot| slot.index == Some(index)),
             // Without an index the list's order tells, where it has several; else the last one goes on.
             None if together > 1 && position < self.slots.len() => Some(position),
             None if together > 1 => None,
@@ -282,11 +271,7 @@ fn sendable_name(name: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     let plain = name.chars().map(|c| if is_plain(c) { c } else { '-' });
     let plain: String = plain.take(limits::TOOL_NAME_CHARS).collect();
-    if plain.is_empty() {
-        "unnamed".into()
-    } else {
-        plain
-    }
+    if plain.is_empty() { "unnamed".into() } else { plain }
 }
 
 /// Gives calls without an id one of nine letters and digits, which every
@@ -322,9 +307,7 @@ mod tests {
             }
         }
         let calls = calls.finish().unwrap().into_iter();
-        calls
-            .map(|call| (call.id, call.name, call.arguments))
-            .collect()
+        calls.map(|call| (call.id, call.name, call.arguments)).collect()
     }
 
     fn call(id: &str, name: &str, arguments: &str) -> (String, String, String) {
@@ -387,9 +370,7 @@ mod tests {
             let arguments = serde_json::to_string(arguments).unwrap();
             let delta =
                 format!(r#"[{{"id":"a","function":{{"name":"f","arguments":{arguments}}}}}]"#);
-            let calls = calls(&[&delta])
-                .into_iter()
-                .map(|(_, _, arguments)| arguments);
+            let calls = calls(&[&delta]).into_iter().map(|(_, _, arguments)| arguments);
             calls.collect::<Vec<String>>()
         };
         let table: &[(&str, &[&str])] = &[
@@ -413,10 +394,7 @@ mod tests {
             r#"[{"index":0,"function":{"name":"f","arguments":"{}"}}]"#,
             r#"[{"index":0,"function":{"name":"g","arguments":"{}"}}]"#,
         ]);
-        assert_eq!(
-            made,
-            [call("call00000", "f", "{}"), call("call00001", "g", "{}")]
-        );
+        assert_eq!(made, [call("call00000", "f", "{}"), call("call00001", "g", "{}")]);
     }
 
     #[test]
@@ -427,12 +405,7 @@ mod tests {
         for (position, delta) in deltas.iter().enumerate() {
             calls.take(delta, position, deltas.len()).unwrap();
         }
-        let ids: Vec<String> = calls
-            .finish()
-            .unwrap()
-            .into_iter()
-            .map(|call| call.id)
-            .collect();
+        let ids: Vec<String> = calls.finish().unwrap().into_iter().map(|call| call.id).collect();
         assert_eq!(ids, ["call00004", "call00005"]);
     }
 
@@ -444,13 +417,9 @@ mod tests {
             let delta =
                 json!({"function": {"name": "f", "arguments": arguments.collect::<String>()}});
             let delta = delta.to_string();
-            calls
-                .take(&serde_json::from_str(&delta).unwrap(), 0, 1)
-                .unwrap();
+            calls.take(&serde_json::from_str(&delta).unwrap(), 0, 1).unwrap();
             let one = json!({"index": 1, "id": "b", "function": {"name": "f"}}).to_string();
-            calls
-                .take(&serde_json::from_str(&one).unwrap(), 0, 1)
-                .unwrap();
+            calls.take(&serde_json::from_str(&one).unwrap(), 0, 1).unwrap();
             calls.finish().map(|calls| calls.len())
         };
         let most = limits::CALLS_ANSWERED;
@@ -463,10 +432,7 @@ mod tests {
         let f = r#""id":"a","function":{"name":"f","arguments":"{}"}"#;
         let g = r#""id":"a","function":{"name":"g","arguments":"{}"}"#;
         let expected = [call("a", "f", "{}"), call("call00001", "g", "{}")];
-        let by_index = [
-            format!(r#"[{{"index":0,{f}}}]"#),
-            format!(r#"[{{"index":1,{g}}}]"#),
-        ];
+        let by_index = [format!(r#"[{{"index":0,{f}}}]"#), format!(r#"[{{"index":1,{g}}}]"#)];
         assert_eq!(calls(&[&by_index[0], &by_index[1]]), expected);
         assert_eq!(calls(&[&format!("[{{{f}}},{{{g}}}]")]), expected);
     }
@@ -482,9 +448,6 @@ mod tests {
         for (name, expected) in table {
             assert_eq!(sendable_name(name), expected);
         }
-        assert_eq!(
-            sendable_name(&"x".repeat(5000)).len(),
-            limits::TOOL_NAME_CHARS
-        );
+        assert_eq!(sendable_name(&"x".repeat(5000)).len(), limits::TOOL_NAME_CHARS);
     }
 }

@@ -45,10 +45,8 @@ pub struct Dialect {
 }
 
 /// Two names for the same thing: reasoning models take only the other one.
-const SYNONYMS: [(&str, &str); 2] = [
-    ("max_tokens", "max_completion_tokens"),
-    ("max_completion_tokens", "max_tokens"),
-];
+const SYNONYMS: [(&str, &str); 2] =
+    [("max_tokens", "max_completion_tokens"), ("max_completion_tokens", "max_tokens")];
 
 /// Names so short or so common that they count only in quotes or as `param`.
 const PLAIN_NAME_BYTES: usize = 6;
@@ -90,9 +88,8 @@ const WRONG_VALUE: [&str; 12] = [
 ];
 
 /// How they say that a content has the wrong form.
-const WRONG_FORM: [&str; 9] = [
-    "null", "nil", "none", "string", "type", "required", "empty", "missing", "expected",
-];
+const WRONG_FORM: [&str; 9] =
+    ["null", "nil", "none", "string", "type", "required", "empty", "missing", "expected"];
 
 /// How they say that its words are wrong, which no other form will change.
 const WRONG_WORDS: [&str; 4] = ["management", "policy", "filter", "safety"];
@@ -110,16 +107,12 @@ impl Dialect {
     /// The name under which the field is sent; `None`: it is not.
     pub fn name_of<'n>(&self, name: &'n str) -> Option<&'n str> {
         let renamed = self.renamed.iter().find(|(from, _)| from == name);
-        self.takes(name)
-            .then(|| renamed.map_or(name, |(_, to)| *to))
+        self.takes(name).then(|| renamed.map_or(name, |(_, to)| *to))
     }
 
     /// Nothing is known but whether pictures are to be shown at all.
     pub fn new(shows_pictures: bool) -> Dialect {
-        Dialect {
-            is_blind: !shows_pictures,
-            ..Dialect::default()
-        }
+        Dialect { is_blind: !shows_pictures, ..Dialect::default() }
     }
 
     /// How an empty content is written.
@@ -209,9 +202,7 @@ fn params(refusal: &[u8]) -> Vec<String> {
     let error = value.get(0).unwrap_or(&value);
     let param = [&error["error"]["param"], &error["param"]];
     let locations = error["detail"].as_array().into_iter().flatten();
-    let locations = locations
-        .filter_map(|item| item["loc"].as_array())
-        .flatten();
+    let locations = locations.filter_map(|item| item["loc"].as_array()).flatten();
     param
         .into_iter()
         .chain(locations)
@@ -245,14 +236,7 @@ fn mention(text: &str, params: &[String], name: &str) -> Option<usize> {
 }
 
 /// What stands before a field's name in a refusal of it.
-const LABELS: [&str; 6] = [
-    "parameter",
-    "field",
-    "argument",
-    "property",
-    "supplied",
-    "key",
-];
+const LABELS: [&str; 6] = ["parameter", "field", "argument", "property", "supplied", "key"];
 
 #[cfg(test)]
 mod tests {
@@ -262,22 +246,10 @@ mod tests {
     fn a_field_is_found_where_a_refusal_names_it() {
         let table = [
             (r#"{"error":{"message":"no","param":"seed"}}"#, "seed", true),
-            (
-                r#"{"detail":[{"loc":["body","seed"],"msg":"extra"}]}"#,
-                "seed",
-                true,
-            ),
-            (
-                r#"{"error":{"param":"messages[1].reasoning_content"}}"#,
-                "reasoning_content",
-                true,
-            ),
+            (r#"{"detail":[{"loc":["body","seed"],"msg":"extra"}]}"#, "seed", true),
+            (r#"{"error":{"param":"messages[1].reasoning_content"}}"#, "reasoning_content", true),
             ("Unknown name \\\"seed\\\": Cannot find field", "seed", true),
-            (
-                "property 'messages.2.reasoning' is unsupported",
-                "reasoning",
-                true,
-            ),
+            ("property 'messages.2.reasoning' is unsupported", "reasoning", true),
             ("the user said something", "user", false),
             ("stream_options is unknown", "stream", false),
             ("temperature is not supported", "temperature", true),

@@ -36,20 +36,12 @@ pub struct Answer {
 impl Failure {
     /// A failure that another try will not change.
     pub fn lasting(error: Error) -> Failure {
-        Failure {
-            error,
-            retryable: false,
-            retry_after: None,
-            answer: None,
-        }
+        Failure { error, retryable: false, retry_after: None, answer: None }
     }
 
     /// A failure that may be over soon.
     pub fn passing(error: Error) -> Failure {
-        Failure {
-            retryable: true,
-            ..Failure::lasting(error)
-        }
+        Failure { retryable: true, ..Failure::lasting(error) }
     }
 
     /// Whether the request had too many bytes, and not too many tokens.
@@ -93,10 +85,7 @@ pub struct Refusal<'r> {
 /// Makes the error of a refusal.
 pub fn interpret(refusal: &Refusal<'_>) -> Failure {
     let words = words(refusal.body, refusal.secrets);
-    let effective = Refusal {
-        status: effective_status(refusal),
-        ..*refusal
-    };
+    let effective = Refusal { status: effective_status(refusal), ..*refusal };
     let (kind, retryable, hint) = judge(&effective, &words.to_lowercase());
     let status = match refusal.status {
         200 => "the endpoint reports an error".to_string(),
@@ -119,10 +108,7 @@ pub fn interpret(refusal: &Refusal<'_>) -> Failure {
         error,
         retryable,
         retry_after: refusal.retry_after,
-        answer: Some(Answer {
-            status: effective.status,
-            body: refusal.body.to_vec(),
-        }),
+        answer: Some(Answer { status: effective.status, body: refusal.body.to_vec() }),
     }
 }
 
@@ -288,12 +274,8 @@ const USED_UP: [&str; 5] = [
 const BILLING: [&str; 2] = ["check your plan", "billing"];
 
 /// How a gateway says that it has no such model.
-const UNKNOWN_MODEL: [&str; 4] = [
-    "invalid model",
-    "unknown model",
-    "model_not_found",
-    "model not found",
-];
+const UNKNOWN_MODEL: [&str; 4] =
+    ["invalid model", "unknown model", "model_not_found", "model not found"];
 
 /// How some refuse a key with 400.
 const BAD_KEY: [&str; 5] = [
@@ -315,12 +297,8 @@ const THROTTLED: [&str; 6] = [
 ];
 
 /// What passes, whatever the status.
-const OVERLOADED: [&str; 4] = [
-    "overloaded",
-    "over capacity",
-    "temporarily unavailable",
-    "server is busy",
-];
+const OVERLOADED: [&str; 4] =
+    ["overloaded", "over capacity", "temporarily unavailable", "server is busy"];
 
 /// What helps when a server or a model cannot call tools.
 fn tools_hint(words: &str) -> Option<&'static str> {
@@ -445,12 +423,7 @@ mod tests {
         let table = [
             (401, r#"{"error":{"message":"bad key"}}"#, Kind::Auth, false),
             (403, "", Kind::Auth, false),
-            (
-                429,
-                r#"{"error":{"message":"slow down"}}"#,
-                Kind::Temporary,
-                true,
-            ),
+            (429, r#"{"error":{"message":"slow down"}}"#, Kind::Temporary, true),
             (
                 429,
                 r#"{"error":{"message":"x","code":"insufficient_quota"}}"#,
@@ -460,12 +433,7 @@ mod tests {
             (402, "", Kind::Endpoint, false),
             (503, "<html><title>Busy</title>", Kind::Temporary, true),
             (529, "", Kind::Temporary, true),
-            (
-                400,
-                r#"{"error":"overloaded_error"}"#,
-                Kind::Temporary,
-                true,
-            ),
+            (400, r#"{"error":"overloaded_error"}"#, Kind::Temporary, true),
             (
                 400,
                 r#"{"error":{"message":"maximum context length is 4096 tokens"}}"#,
@@ -473,45 +441,15 @@ mod tests {
                 false,
             ),
             (400, "{}", Kind::Endpoint, false),
-            (
-                404,
-                r#"{"error":{"message":"model 'x' not found"}}"#,
-                Kind::Endpoint,
-                false,
-            ),
+            (404, r#"{"error":{"message":"model 'x' not found"}}"#, Kind::Endpoint, false),
             (301, "", Kind::Endpoint, false),
-            (
-                200,
-                r#"{"error":{"message":"x","type":"rate_limit_error"}}"#,
-                Kind::Temporary,
-                true,
-            ),
+            (200, r#"{"error":{"message":"x","type":"rate_limit_error"}}"#, Kind::Temporary, true),
             (413, "", Kind::Context, false),
-            (
-                429,
-                "You exceeded your current quota, please check your plan",
-                Kind::Endpoint,
-                false,
-            ),
-            (
-                200,
-                r#"{"error":{"message":"x","code":503}}"#,
-                Kind::Temporary,
-                true,
-            ),
-            (
-                200,
-                r#"{"error":{"message":"x","code":"401"}}"#,
-                Kind::Auth,
-                false,
-            ),
+            (429, "You exceeded your current quota, please check your plan", Kind::Endpoint, false),
+            (200, r#"{"error":{"message":"x","code":503}}"#, Kind::Temporary, true),
+            (200, r#"{"error":{"message":"x","code":"401"}}"#, Kind::Auth, false),
             (200, r#"{"error":{"message":"x"}}"#, Kind::Endpoint, false),
-            (
-                404,
-                "No endpoints found that support tool use",
-                Kind::Endpoint,
-                false,
-            ),
+            (404, "No endpoints found that support tool use", Kind::Endpoint, false),
         ];
         for (status, body, kind, retryable) in table {
             let failure = refusal(status, body);
@@ -540,38 +478,20 @@ mod tests {
     #[test]
     fn a_redirect_names_the_right_base_address() {
         let error = refusal(308, "").error;
-        assert!(
-            error
-                .hint()
-                .unwrap()
-                .ends_with("LLM_API_BASE_URL to https://h/v1"),
-            "{error}"
-        );
+        assert!(error.hint().unwrap().ends_with("LLM_API_BASE_URL to https://h/v1"), "{error}");
     }
 
     #[test]
     fn a_throttle_is_no_full_context_and_a_bad_key_is_one_with_400_too() {
         for (status, words, kind) in [
-            (
-                429,
-                "Too many tokens, please wait before trying again.",
-                Kind::Temporary,
-            ),
+            (429, "Too many tokens, please wait before trying again.", Kind::Temporary),
             (
                 200,
                 r#"{"error":"Too many tokens, please wait before trying again."}"#,
                 Kind::Temporary,
             ),
-            (
-                413,
-                "Request too large: tokens per minute (TPM)",
-                Kind::Temporary,
-            ),
-            (
-                400,
-                "API key not valid. Please pass a valid API key.",
-                Kind::Auth,
-            ),
+            (413, "Request too large: tokens per minute (TPM)", Kind::Temporary),
+            (400, "API key not valid. Please pass a valid API key.", Kind::Auth),
             (400, "Incorrect API key provided: x", Kind::Auth),
         ] {
             assert_eq!(refusal(status, words).error.kind(), kind, "{words}");
@@ -603,9 +523,7 @@ mod tests {
             assert_eq!(failure.error.kind(), Kind::Context, "{words}");
         }
         assert_ne!(
-            refusal(400, "an image exceeds the limit of the server")
-                .error
-                .kind(),
+            refusal(400, "an image exceeds the limit of the server").error.kind(),
             Kind::Context
         );
     }
@@ -615,14 +533,8 @@ mod tests {
         for (url, hint) in [
             ("http://h/chat/completions", "did you mean http://h/v1?"),
             ("http://h/v1/chat/completions", "not the endpoint's"),
-            (
-                "http://h/v1/models/chat/completions",
-                "did you mean http://h/v1?",
-            ),
-            (
-                "http://h/api/chat/completions",
-                "did you mean http://h/api/v1, or http://h/v1?",
-            ),
+            ("http://h/v1/models/chat/completions", "did you mean http://h/v1?"),
+            ("http://h/api/chat/completions", "did you mean http://h/api/v1, or http://h/v1?"),
         ] {
             assert!(address_hint(url).contains(hint), "{url}");
         }

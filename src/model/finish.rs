@@ -18,13 +18,7 @@ pub fn judge(reason: &str) -> Finish {
         "incomplete",
     ]) {
         Finish::Cut
-    } else if has(&[
-        "length",
-        "max_tokens",
-        "max_output",
-        "token_limit",
-        "window_exceeded",
-    ]) {
+    } else if has(&["length", "max_tokens", "max_output", "token_limit", "window_exceeded"]) {
         Finish::Length
     } else if has(&[
         "filter",

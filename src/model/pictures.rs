@@ -109,10 +109,7 @@ impl<'m> Shown<'m> {
         list.serialize_element(&json!({"role": "assistant", "content": FOLLOWS}))?;
         let images = self.images.iter();
         let images = images.map(|(label, image)| (label.as_str(), *image));
-        list.serialize_element(&Wire {
-            role: "user",
-            content: Parts("", images.collect()),
-        })?;
+        list.serialize_element(&Wire { role: "user", content: Parts("", images.collect()) })?;
         self.images.clear();
         Ok(())
     }

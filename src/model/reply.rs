@@ -27,10 +27,7 @@ const ECHOED: [&str; 2] = ["reasoning_content", "reasoning"];
 
 /// In what form things came: a whole message after pieces only says them again.
 #[derive(Debug, Default)]
-#[allow(
-    clippy::struct_excessive_bools,
-    reason = "independent facts about what has come"
-)]
+#[allow(clippy::struct_excessive_bools, reason = "independent facts about what has come")]
 struct Pieces {
     text: bool,
     calls: bool,
@@ -393,26 +390,17 @@ impl Assembler {
                 message.calls = self.elsewhere.finish()?;
             }
             let extra = self.extra_content.take();
-            message
-                .opaque
-                .extend(extra.map(|extra| ("extra_content".into(), extra)));
+            message.opaque.extend(extra.map(|extra| ("extra_content".into(), extra)));
             if !message.calls.is_empty() {
                 let field = self.reasoning_field.filter(|field| ECHOED.contains(field));
-                message
-                    .opaque
-                    .extend(field.map(|field| (field.into(), self.reasoning.into())));
+                message.opaque.extend(field.map(|field| (field.into(), self.reasoning.into())));
                 let details = Some(self.details.list).filter(|details| !details.is_empty());
                 message
                     .opaque
                     .extend(details.map(|details| ("reasoning_details".into(), details.into())));
             }
         }
-        Ok(Reply {
-            message,
-            finish,
-            cause: None,
-            usage: self.usage,
-        })
+        Ok(Reply { message, finish, cause: None, usage: self.usage })
     }
 
     /// A whole reply that came without a stream has no end marker: the end of
@@ -455,18 +443,9 @@ mod tests {
             (&[text, "[DONE]"], Finish::Complete),
             (&[text, length, "[DONE]"], Finish::Length),
             (&[text, length, stop, "[DONE]"], Finish::Length),
-            (
-                &[text, r#"{"choices":[{"finish_reason":"MAX_TOKENS"}]}"#],
-                Finish::Length,
-            ),
-            (
-                &[text, r#"{"choices":[{"finish_reason":"error"}]}"#, "[DONE]"],
-                Finish::Cut,
-            ),
-            (
-                &[text, r#"{"choices":[{"finish_reason":"eos"}]}"#],
-                Finish::Complete,
-            ),
+            (&[text, r#"{"choices":[{"finish_reason":"MAX_TOKENS"}]}"#], Finish::Length),
+            (&[text, r#"{"choices":[{"finish_reason":"error"}]}"#, "[DONE]"], Finish::Cut),
+            (&[text, r#"{"choices":[{"finish_reason":"eos"}]}"#], Finish::Complete),
         ];
         for (chunks, finish) in table {
             let reply = assemble(chunks).unwrap();
@@ -497,23 +476,9 @@ mod tests {
             (&[&empty, stop, &text], Finish::Cut, "b"),
             (&[&empty, stop, &empty], Finish::Complete, ""),
             (&[&empty, "[DONE]", &text], Finish::Complete, ""),
-            (
-                &[&empty, &text, &piece("bc"), &piece("bcd")],
-                Finish::Cut,
-                "bcd",
-            ),
+            (&[&empty, &text, &piece("bc"), &piece("bcd")], Finish::Cut, "bcd"),
             // Another choice than the one that is read has no form.
-            (
-                &[
-                    &of(0, "a"),
-                    &of(1, "X"),
-                    &of(1, "Y"),
-                    &of(0, "b"),
-                    &of(1, "Z"),
-                ],
-                Finish::Cut,
-                "ab",
-            ),
+            (&[&of(0, "a"), &of(1, "X"), &of(1, "Y"), &of(0, "b"), &of(1, "Z")], Finish::Cut, "ab"),
         ];
         for (chunks, finish, content) in table {
             let reply = assemble(chunks).unwrap();
@@ -529,9 +494,7 @@ mod tests {
             r#"{"error":"no"}"#,
             r#"{"object":"error","message":"no"}"#,
         ] {
-            let Err(Fault::Refused(value)) = assemble(&[body]) else {
-                panic!("{body}")
-            };
+            let Err(Fault::Refused(value)) = assemble(&[body]) else { panic!("{body}") };
             assert!(value.to_string().contains("no"));
         }
     }
@@ -561,10 +524,7 @@ mod tests {
         assert_eq!(reply.message.opaque["reasoning_content"], "ab");
         // A whole message behind pieces says them again.
         let pieces = piece("a").replace("message", "delta");
-        let again = end.replace(
-            "{\"tool_calls\"",
-            "{\"reasoning_content\":\"a\",\"tool_calls\"",
-        );
+        let again = end.replace("{\"tool_calls\"", "{\"reasoning_content\":\"a\",\"tool_calls\"");
         let reply = assemble(&[&pieces, &again]).unwrap();
         assert_eq!(reply.message.opaque["reasoning_content"], "a");
     }
@@ -580,20 +540,8 @@ mod tests {
             serde_json::json!({"reasoning_content": "r", "reasoning_details": [{"text": "r", "index": 0}]})
         );
         let other = format!(r#"{{"choices":[{{"message":{{"reasoning_text":"r",{call}}}}}]}}"#);
-        assert!(
-            assemble(&[&other, "[DONE]"])
-                .unwrap()
-                .message
-                .opaque
-                .is_empty()
-        );
+        assert!(assemble(&[&other, "[DONE]"]).unwrap().message.opaque.is_empty());
         let without = format!(r#"{{"choices":[{{"message":{{{thought},"content":"x"}}}}]}}"#);
-        assert!(
-            assemble(&[&without, "[DONE]"])
-                .unwrap()
-                .message
-                .opaque
-                .is_empty()
-        );
+        assert!(assemble(&[&without, "[DONE]"]).unwrap().message.opaque.is_empty());
     }
 }

@@ -84,10 +84,7 @@ impl Resent {
 /// Whether a text is another one several times over: `ha `, `ha ha ha `.
 fn is_repeated(text: &str, part: &str) -> bool {
     text.len().is_multiple_of(part.len())
-        && text
-            .as_bytes()
-            .chunks(part.len())
-            .all(|piece| piece == part.as_bytes())
+        && text.as_bytes().chunks(part.len()).all(|piece| piece == part.as_bytes())
 }
 
 #[cfg(test)]
@@ -105,10 +102,7 @@ mod tests {
                 "hello world\nhello world\nhello world\n",
             ),
             (&["ha ", "ha ha ", "ha ha ha ha "], "ha ha ha ha ha ha ha "),
-            (
-                &["The", "The answer", "The answer", "The answer"],
-                "The answer",
-            ),
+            (&["The", "The answer", "The answer", "The answer"], "The answer"),
             (&["a", "ab", "abc", "", "abc", "!"], "abc!"),
             (&["1", "10"], "110"),
             (&["1", "1,", "2"], "11,2"),

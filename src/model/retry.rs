@@ -61,13 +61,7 @@ fn in_body(body: &[u8], now: SystemTime) -> Option<Duration> {
         parse(value, now)
     };
     let fields = ["\"retrydelay\"", "\"retry_after\"", "\"x-ratelimit-reset\""];
-    let phrases = [
-        "try again in ",
-        "retry in ",
-        "retry after ",
-        "please wait ",
-        "wait for ",
-    ];
+    let phrases = ["try again in ", "retry in ", "retry after ", "please wait ", "wait for "];
     let phrase = |words: &&str| in_words(&text[text.find(words)? + words.len()..]);
     let found = fields.iter().find_map(|name| field(name));
     found.or_else(|| phrases.iter().find_map(phrase))
@@ -84,16 +78,12 @@ fn units(text: &str) -> Option<(Duration, &str)> {
     let mut rest = text;
     let (mut sum, mut is_any) = (Duration::ZERO, false);
     loop {
-        let end = rest
-            .find(|c: char| !c.is_ascii_digit() && c != '.')
-            .unwrap_or(rest.len());
+        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
         let Ok(number) = rest[..end].trim_end_matches('.').parse::<f64>() else {
             break;
         };
         let after = rest[end..].trim_start();
-        let unit_end = after
-            .find(|c: char| !c.is_ascii_alphabetic())
-            .unwrap_or(after.len());
+        let unit_end = after.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(after.len());
         let factor = match &after[..unit_end] {
             "ms" | "millisecond" | "milliseconds" => 1e-3,
             "s" | "sec" | "secs" | "second" | "seconds" => 1.0,
@@ -145,16 +135,9 @@ fn parse_http_date(text: &str) -> Option<u64> {
     let day: u64 = words.next()?.parse().ok()?;
     let month = words.next()?;
     let months = "JanFebMarAprMayJunJulAugSepOctNovDec";
-    let month = months
-        .find(month)
-        .filter(|at| month.len() == 3 && at % 3 == 0)? as u64
-        / 3
-        + 1;
+    let month = months.find(month).filter(|at| month.len() == 3 && at % 3 == 0)? as u64 / 3 + 1;
     let year: u64 = words.next()?.parse().ok()?;
-    let mut clock = words
-        .next()?
-        .split(':')
-        .map(|part| part.parse::<u64>().ok());
+    let mut clock = words.next()?.split(':').map(|part| part.parse::<u64>().ok());
     let (hour, minute, second) = (clock.next()??, clock.next()??, clock.next()??);
     let in_range = (1970..=9999).contains(&year) // not a bound
         && (1..=31).contains(&day)
@@ -165,11 +148,7 @@ fn parse_http_date(text: &str) -> Option<u64> {
         return None;
     }
     // Days since 1970 by the calendar's arithmetic, with March as the first month.
-    let (year, month) = if month > 2 {
-        (year, month - 3)
-    } else {
-        (year - 1, month + 9)
-    };
+    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let days = year * 365 + year / 4 - year / 100 + year / 400 + (month * 153 + 2) / 5 + day - 1;
     let days = days.checked_sub(719_468)?; // not a bound
     Some(days * 86_400 + hour * 3_600 + minute * 60 + second) // not a bound
@@ -177,9 +156,7 @@ fn parse_http_date(text: &str) -> Option<u64> {
 
 /// A number from 0 to 1 that differs from run to run; nothing depends on its quality.
 fn chance() -> f64 {
-    let nanoseconds = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |d| d.subsec_nanos());
+    let nanoseconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.subsec_nanos());
     f64::from(nanoseconds % 1000) / 1000.0
 }
 
@@ -189,19 +166,13 @@ mod tests {
 
     #[test]
     fn pauses_double_and_stay_within_bounds() {
-        for (attempt, least, most) in [
-            (2, 500, 625),
-            (3, 1000, 1250),
-            (4, 2000, 2500),
-            (40, 8000, 10000),
-        ] {
+        for (attempt, least, most) in
+            [(2, 500, 625), (3, 1000, 1250), (4, 2000, 2500), (40, 8000, 10000)]
+        {
             let pause = pause(attempt, None).as_millis();
             assert!((least..=most).contains(&pause), "{attempt}: {pause}");
         }
-        assert_eq!(
-            pause(2, Some(Duration::from_secs(7))),
-            Duration::from_secs(7)
-        );
+        assert_eq!(pause(2, Some(Duration::from_secs(7))), Duration::from_secs(7));
     }
 
     #[test]
@@ -220,10 +191,7 @@ mod tests {
             ("1799999999", Some(0)),
             ("Fri, 15 Jan 2027 08:00:10 GMT", Some(10_000)),
             ("Fri, 15 Jan 2027 07:59:59 GMT", Some(0)),
-            (
-                "Tue, 29 Feb 2028 00:00:00 GMT",
-                Some((1_835_395_200 - 1_800_000_000) * 1000),
-            ),
+            ("Tue, 29 Feb 2028 00:00:00 GMT", Some((1_835_395_200 - 1_800_000_000) * 1000)),
             ("-1", None),
             ("nan", None),
             ("soon", None),
@@ -241,23 +209,11 @@ mod tests {
 
     #[test]
     fn what_the_server_asks_for_is_found_wherever_it_stands() {
-        type Row = (
-            &'static [(&'static str, &'static str)],
-            &'static str,
-            Option<u64>,
-        );
+        type Row = (&'static [(&'static str, &'static str)], &'static str, Option<u64>);
         let now = UNIX_EPOCH + Duration::from_secs(1_800_000_000);
         let table: &[Row] = &[
-            (
-                &[("retry-after-ms", "250"), ("retry-after", "9")],
-                "",
-                Some(250),
-            ),
-            (
-                &[("retry-after", "9"), ("x-ratelimit-reset", "99")],
-                "",
-                Some(9_000),
-            ),
+            (&[("retry-after-ms", "250"), ("retry-after", "9")], "", Some(250)),
+            (&[("retry-after", "9"), ("x-ratelimit-reset", "99")], "", Some(9_000)),
             (&[("x-ratelimit-reset", "1800000012")], "", Some(12_000)),
             (
                 &[
@@ -271,10 +227,7 @@ mod tests {
             ),
             (&[("x-ratelimit-reset-tokens", "1m30s")], "", Some(90_000)),
             (
-                &[
-                    ("x-ratelimit-remaining-tokens", "5"),
-                    ("x-ratelimit-reset-tokens", "1m"),
-                ],
+                &[("x-ratelimit-remaining-tokens", "5"), ("x-ratelimit-reset-tokens", "1m")],
                 "",
                 None,
             ),
@@ -302,21 +255,13 @@ mod tests {
             (&[], "Please wait 25 seconds", Some(25_000)),
             (&[], "try again in about 20 seconds", Some(20_000)),
             (&[], r#"{"retry_after": 30}"#, Some(30_000)),
-            (
-                &[],
-                r#"{"headers":{"X-RateLimit-Reset": 1800000003000}}"#,
-                Some(3_000),
-            ),
+            (&[], r#"{"headers":{"X-RateLimit-Reset": 1800000003000}}"#, Some(3_000)),
             (&[], "no", None),
         ];
         for (headers, body, milliseconds) in table {
             let header = |name: &str| headers.iter().find(|(n, _)| *n == name).map(|(_, v)| *v);
             let expected = milliseconds.map(Duration::from_millis);
-            assert_eq!(
-                asked(&header, body.as_bytes(), now),
-                expected,
-                "{headers:?} {body}"
-            );
+            assert_eq!(asked(&header, body.as_bytes(), now), expected, "{headers:?} {body}");
         }
     }
 }

@@ -24,12 +24,7 @@ pub struct ScriptedModel {
 impl ScriptedModel {
     /// A model of this name that will say this.
     pub fn new(name: &'static str, steps: &'static [Step]) -> ScriptedModel {
-        ScriptedModel {
-            name,
-            steps,
-            next: Cell::new(0),
-            calls: Cell::new(0),
-        }
+        ScriptedModel { name, steps, next: Cell::new(0), calls: Cell::new(0) }
     }
 }
 
@@ -51,11 +46,6 @@ impl Model for ScriptedModel {
         if !message.content.is_empty() {
             listener(Event::Text(&message.content));
         }
-        Ok(Reply {
-            message,
-            finish: Finish::Complete,
-            cause: None,
-            usage: None,
-        })
+        Ok(Reply { message, finish: Finish::Complete, cause: None, usage: None })
     }
 }

@@ -129,10 +129,7 @@ pub fn split_unopened(text: String) -> String {
 
 /// How many bytes at the end may be the beginning of the closing tag.
 fn tag_prefix_at_end(text: &str) -> usize {
-    (1..CLOSE.len())
-        .rev()
-        .find(|&length| text.ends_with(&CLOSE[..length]))
-        .unwrap_or(0)
+    (1..CLOSE.len()).rev().find(|&length| text.ends_with(&CLOSE[..length])).unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -170,10 +167,8 @@ mod tests {
             let expected = (said.to_string(), thought.to_string());
             assert_eq!(filter(&[text]), expected, "{text:?}");
             let mut buffer = [0; 4];
-            let pieces: Vec<String> = text
-                .chars()
-                .map(|c| c.encode_utf8(&mut buffer).to_string())
-                .collect();
+            let pieces: Vec<String> =
+                text.chars().map(|c| c.encode_utf8(&mut buffer).to_string()).collect();
             let pieces: Vec<&str> = pieces.iter().map(String::as_str).collect();
             assert_eq!(filter(&pieces), expected, "{text:?} by character");
         }
@@ -184,10 +179,7 @@ mod tests {
         for (text, said) in [
             ("thought\n</think>\n\nanswer", "answer"),
             ("</think>\r\nanswer", "answer"),
-            (
-                "the tag `</think>` ends thoughts",
-                "the tag `</think>` ends thoughts",
-            ),
+            ("the tag `</think>` ends thoughts", "the tag `</think>` ends thoughts"),
             ("so:\n<think>\n</think>\n", "so:\n<think>\n</think>\n"),
             ("answer", "answer"),
             ("thought\n</think>", ""),

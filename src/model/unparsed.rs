@@ -26,13 +26,8 @@ const MARKS: [&str; 13] = [
 ];
 
 /// What such a call ends with, where it has an end.
-const MARK_ENDS: [&str; 5] = [
-    "</tool_call>",
-    "</function>",
-    "</function_call>",
-    "</function_calls>",
-    "<|call|>",
-];
+const MARK_ENDS: [&str; 5] =
+    ["</tool_call>", "</function>", "</function_call>", "</function_calls>", "<|call|>"];
 
 /// Whether the text is a call of one of these tools in disguise: a line outside
 /// of code that begins as one, or nothing but its JSON.
@@ -82,10 +77,7 @@ fn is_bare_call(text: &str, tools: &[ToolDefinition]) -> bool {
         return false;
     };
     let call = value.get(0).unwrap_or(&value);
-    let call = call
-        .get("function")
-        .filter(|f| f.is_object())
-        .unwrap_or(call);
+    let call = call.get("function").filter(|f| f.is_object()).unwrap_or(call);
     let is_tool = |name: &str| tools.iter().any(|tool| tool.name == name);
     let has_arguments = call.get("arguments").or(call.get("parameters")).is_some();
     has_arguments && call["name"].as_str().is_some_and(is_tool)

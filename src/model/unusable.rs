@@ -55,9 +55,5 @@ pub fn refused<const N: usize>(fields: [(&str, Loose<'_>); N]) -> Fault {
 
 /// JSON that is no reply: an error in some form, if it has words or a status.
 pub fn not_a_reply(value: Value) -> Fault {
-    if states_error(&value) {
-        Fault::Refused(value)
-    } else {
-        Fault::NoChoices
-    }
+    if states_error(&value) { Fault::Refused(value) } else { Fault::NoChoices }
 }

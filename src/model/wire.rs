@@ -111,13 +111,9 @@ pub struct Delta<'c> {
 impl Delta<'_> {
     /// Whether a thought is among it, under whatever name.
     pub fn has_thought(&self) -> bool {
-        [
-            &self.reasoning_content,
-            &self.reasoning,
-            &self.reasoning_text,
-        ]
-        .iter()
-        .any(|thought| !thought.text().is_empty())
+        [&self.reasoning_content, &self.reasoning, &self.reasoning_text]
+            .iter()
+            .any(|thought| !thought.text().is_empty())
     }
 }
 
@@ -152,10 +148,7 @@ pub struct Few<T, const MOST: usize> {
 
 impl<T, const MOST: usize> Default for Few<T, MOST> {
     fn default() -> Self {
-        Few {
-            items: Vec::new(),
-            is_cut: false,
-        }
+        Few { items: Vec::new(), is_cut: false }
     }
 }
 
@@ -299,10 +292,7 @@ fn block_text(block: &Value) -> Option<&str> {
         Value::Object(fields) => {
             let kind = fields.get("type").and_then(Value::as_str);
             let is_text = matches!(kind, None | Some("text" | "output_text"));
-            fields
-                .get("text")
-                .and_then(Value::as_str)
-                .filter(|_| is_text)
+            fields.get("text").and_then(Value::as_str).filter(|_| is_text)
         }
         _ => None,
     }
@@ -360,11 +350,7 @@ mod tests {
             ("null", "", ""),
             ("3", "", "3"),
             (r#"{"a":1}"#, "", r#"{"a":1}"#),
-            (
-                r#"["a",{"type":"text","text":"b"},{"type":"thinking","text":"c"}]"#,
-                "ab",
-                "",
-            ),
+            (r#"["a",{"type":"text","text":"b"},{"type":"thinking","text":"c"}]"#, "ab", ""),
         ];
         for (json, text, json_text) in table {
             let loose: Loose<'_> = serde_json::from_str(json).unwrap();

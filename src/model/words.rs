@@ -40,34 +40,24 @@ fn find_message(value: &Value, depth: usize, secrets: &Secrets) -> Option<String
     }
     match value {
         Value::String(text) if !text.is_empty() => Some(text.clone()),
-        Value::Array(items) => items
-            .iter()
-            .find_map(|item| find_message(item, depth + 1, secrets)),
-        Value::Object(fields) => [
-            "error",
-            "message",
-            "detail",
-            "msg",
-            "errors",
-            "error_description",
-        ]
-        .iter()
-        .filter_map(|key| fields.get(*key))
-        .find_map(|inner| find_message(inner, depth + 1, secrets))
-        .map(|message| match raw_words(fields, secrets) {
-            Some(raw) if !message.contains(&raw) => format!("{message}: {raw}"),
-            _ => message,
-        })
-        .map(|message| {
-            match fields
-                .get("code")
-                .or_else(|| fields.get("type"))
-                .and_then(Value::as_str)
-            {
-                Some(code) if !message.contains(code) => format!("{message} ({code})"),
-                _ => message,
-            }
-        }),
+        Value::Array(items) => items.iter().find_map(|item| find_message(item, depth + 1, secrets)),
+        Value::Object(fields) => {
+            ["error", "message", "detail", "msg", "errors", "error_description"]
+                .iter()
+                .filter_map(|key| fields.get(*key))
+                .find_map(|inner| find_message(inner, depth + 1, secrets))
+                .map(|message| match raw_words(fields, secrets) {
+                    Some(raw) if !message.contains(&raw) => format!("{message}: {raw}"),
+                    _ => message,
+                })
+                .map(|message| {
+                    match fields.get("code").or_else(|| fields.get("type")).and_then(Value::as_str)
+                    {
+                        Some(code) if !message.contains(code) => format!("{message} ({code})"),
+                        _ => message,
+                    }
+                })
+        }
         _ => None,
     }
 }
@@ -119,19 +109,13 @@ mod tests {
             (r#"{"detail":[{"loc":["body"],"msg":"m"}]}"#, "m"),
             (r#"{"object":"error","message":"m"}"#, "m"),
             (r#"{"errors":["m"]}"#, "m"),
-            (
-                r#"{"object":"error","message":{"detail":[{"msg":"m"}]}}"#,
-                "m",
-            ),
+            (r#"{"object":"error","message":{"detail":[{"msg":"m"}]}}"#, "m"),
             (
                 r#"{"error":{"message":"Provider returned error","code":429,"metadata":{"raw":"{\"error\":\"m\"}"}}}"#,
                 "Provider returned error: m",
             ),
             ("plain\n words ", "plain words"),
-            (
-                "<html><head><title> Sign in </title>",
-                "an HTML page, “Sign in”",
-            ),
+            ("<html><head><title> Sign in </title>", "an HTML page, “Sign in”"),
             ("<html>", "an HTML page"),
             (
                 "<?xml version=\"1.0\"?><Error><Code>NoSuchBucket</Code><Message>m</Message></Error>",

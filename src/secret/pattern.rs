@@ -92,10 +92,7 @@ impl Step {
 
 /// All the ways to write it.
 pub(super) fn patterns(value: &str) -> Vec<Pattern> {
-    let plain = Pattern {
-        units: value.chars().map(Unit::Char).collect(),
-        more: Vec::new(),
-    };
+    let plain = Pattern { units: value.chars().map(Unit::Char).collect(), more: Vec::new() };
     let places = (0..3).map(|place| Pattern::base64(value.as_bytes(), place));
     std::iter::once(plain).chain(places).collect()
 }
@@ -237,11 +234,7 @@ impl Unit {
         match self {
             Unit::Char(c) => char_ends(text, start, c, ends),
             Unit::Six(value, known) => {
-                let lines = if is_within {
-                    behind_line_end(text, start)
-                } else {
-                    Step::No
-                };
+                let lines = if is_within { behind_line_end(text, start) } else { Step::No };
                 ends.is_cut |= matches!(lines, Step::Cut);
                 for start in [Step::To(start), lines] {
                     let Step::To(start) = start else { continue };
@@ -282,9 +275,7 @@ fn letters(value: u8) -> impl Iterator<Item = char> {
         63 => Some('_'),
         _ => None,
     };
-    [char::from(SIXES[usize::from(value)])]
-        .into_iter()
-        .chain(other)
+    [char::from(SIXES[usize::from(value)])].into_iter().chain(other)
 }
 
 /// Behind a line's end within base64, and what the next line is indented by.
@@ -324,9 +315,7 @@ fn char_ends(text: &[u8], start: usize, c: char, ends: &mut Ends) {
     let plain = c.encode_utf8(&mut plain).as_bytes();
     let coded = |escape: &dyn Fn(usize, u8) -> Step| {
         let bytes = plain.iter();
-        bytes.fold(Step::To(start), |step, byte| {
-            step.then(|at| escape(at, *byte))
-        })
+        bytes.fold(Step::To(start), |step, byte| step.then(|at| escape(at, *byte)))
     };
     match text.get(start) {
         None => ends.is_cut = true,
@@ -383,9 +372,7 @@ fn one_escape(text: &[u8], start: usize, c: char) -> Step {
     match text.get(behind) {
         Some(b'U') => digits(text, behind + 1, 8, 16, code),
         Some(b'u') if text.get(behind + 1) == Some(&b'{') => {
-            let hex = text[behind + 2..]
-                .iter()
-                .take_while(|byte| byte.is_ascii_hexdigit());
+            let hex = text[behind + 2..].iter().take_while(|byte| byte.is_ascii_hexdigit());
             let count = hex.take(8).count();
             digits(text, behind + 2, count, 16, code).then(|at| literal(text, at, b"}"))
         }
@@ -431,10 +418,7 @@ fn digits(text: &[u8], start: usize, count: usize, radix: u32, value: u32) -> St
         number = number.wrapping_mul(radix).wrapping_add(digit);
         // Whatever follows, it is another.
         let left = u32::try_from(count - place - 1).unwrap_or_default();
-        if radix
-            .checked_pow(left)
-            .is_some_and(|rest| value / rest != number)
-        {
+        if radix.checked_pow(left).is_some_and(|rest| value / rest != number) {
             return Step::No;
         }
     }

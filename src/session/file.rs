@@ -44,10 +44,7 @@ impl Journal for Shared {
         // Nobody holds it across a change.
         match self.try_borrow_mut() {
             Ok(mut session) => session.note(change),
-            Err(_) => Err(Error::new(
-                Kind::Io,
-                "failed to write the session: it is in use",
-            )),
+            Err(_) => Err(Error::new(Kind::Io, "failed to write the session: it is in use")),
         }
     }
 
@@ -78,8 +75,7 @@ impl Session {
     }
 
     fn note(&mut self, change: Change<'_>) -> Result<()> {
-        self.write(change)
-            .map_err(|error| failure("write", &self.name, &error))
+        self.write(change).map_err(|error| failure("write", &self.name, &error))
     }
 
     fn write(&mut self, change: Change<'_>) -> io::Result<()> {
@@ -101,10 +97,7 @@ impl Session {
     /// Makes the file, which must not be there.
     pub(super) fn begin(&mut self) -> io::Result<()> {
         let folder = self.path.parent().unwrap_or(Path::new("."));
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(folder)?;
+        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         let file = create(&self.path)?;
         if lock::hold(&file)?.is_err() {
             return Err(io::Error::other("somebody else has just locked it"));
@@ -125,11 +118,7 @@ impl Session {
         let Some(file) = &mut self.file else {
             return Ok("");
         };
-        let change = if length < self.length {
-            "shortened"
-        } else {
-            "written in"
-        };
+        let change = if length < self.length { "shortened" } else { "written in" };
         file.seek(SeekFrom::Start(0))?;
         if header_of(file).map(|header| header.id).as_ref() != Ok(&self.header.id) {
             let fault =
@@ -168,9 +157,7 @@ impl Session {
         let length = self.length + lines.len() as u64;
         if length > limits::SESSION_BYTES {
             let most = limits::SESSION_BYTES >> 20;
-            return Err(io::Error::other(format!(
-                "it would be larger than {most} MiB"
-            )));
+            return Err(io::Error::other(format!("it would be larger than {most} MiB")));
         }
         if let Err(error) = file.write_all(&lines) {
             // Rather no line than a part of one.

@@ -53,10 +53,7 @@ pub struct Opened {
 impl Sessions {
     /// The sessions of this folder, into which no secret is written.
     pub fn new(folder: &Path, secrets: &Secrets) -> Sessions {
-        Sessions {
-            folder: folder.to_path_buf(),
-            secrets: secrets.clone(),
-        }
+        Sessions { folder: folder.to_path_buf(), secrets: secrets.clone() }
     }
 
     /// Where they are.
@@ -68,10 +65,7 @@ impl Sessions {
     pub fn all(&self) -> Result<Vec<Found>> {
         folder::found(&self.folder).map_err(|error| {
             let folder = self.folder.display();
-            Error::new(
-                Kind::Io,
-                format!("failed to list the sessions in `{folder}`: {error}"),
-            )
+            Error::new(Kind::Io, format!("failed to list the sessions in `{folder}`: {error}"))
         })
     }
 
@@ -95,10 +89,7 @@ impl Sessions {
     pub fn read(&self, name: &str) -> Result<Option<Restored>> {
         check_name(name)?;
         let failure = |cause: &dyn std::fmt::Display| {
-            Error::new(
-                Kind::Io,
-                format!("failed to read the session `{name}`: {cause}"),
-            )
+            Error::new(Kind::Io, format!("failed to read the session `{name}`: {cause}"))
         };
         let file = match folder::open(&self.path(name), false) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Err(self.unknown(name)),
@@ -148,10 +139,7 @@ impl Sessions {
                         Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
                         Err(error) => return Ok(self.useless(name, &error)),
                         Ok(()) => {
-                            return Ok(Opened {
-                                session: Some(session),
-                                ..Opened::default()
-                            });
+                            return Ok(Opened { session: Some(session), ..Opened::default() });
                         }
                     }
                 }
@@ -182,9 +170,7 @@ impl Sessions {
             Ok(restored) => restored,
             Err(cause) => return self.useless(name, &cause),
         };
-        let torn = restored
-            .as_ref()
-            .map_or(bytes.len(), |restored| restored.torn_bytes);
+        let torn = restored.as_ref().map_or(bytes.len(), |restored| restored.torn_bytes);
         let mut opened = Opened::default();
         let whole = bytes.len() - torn;
         if torn > 0 {
@@ -205,12 +191,8 @@ impl Sessions {
                 }
             }
         }
-        opened
-            .warnings
-            .extend(restored.as_ref().and_then(|restored| restored.told(name)));
-        let header = restored
-            .as_ref()
-            .map_or(fresh, |restored| restored.header.clone());
+        opened.warnings.extend(restored.as_ref().and_then(|restored| restored.told(name)));
+        let header = restored.as_ref().map_or(fresh, |restored| restored.header.clone());
         let mut session = self.session(name, header, Some(file));
         session.length = whole as u64;
         session.is_of_use = restored.is_some() || torn > 0;
@@ -227,10 +209,8 @@ impl Sessions {
     /// A session that cannot be written may still be read.
     fn only_read(&self, name: &str, error: &io::Error) -> Opened {
         let mut opened = self.useless(name, error);
-        if matches!(
-            error.kind(),
-            ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem
-        ) && let Ok(Some(restored)) = self.read(name)
+        if matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem)
+            && let Ok(Some(restored)) = self.read(name)
         {
             opened.warnings.extend(restored.told(name));
             opened.restored = Some(restored);
@@ -250,10 +230,7 @@ impl Sessions {
                 file.display()
             );
         }
-        Opened {
-            warnings: vec![warning],
-            ..Opened::default()
-        }
+        Opened { warnings: vec![warning], ..Opened::default() }
     }
 
     /// Gives a session that saved itself the name that a person chose.
@@ -266,19 +243,15 @@ impl Sessions {
         };
         done.map_err(|error| match error.kind() {
             ErrorKind::AlreadyExists => self.taken(name),
-            _ => Error::new(
-                Kind::Io,
-                format!("failed to save the session as `{name}`: {error}"),
-            ),
+            _ => Error::new(Kind::Io, format!("failed to save the session as `{name}`: {error}")),
         })
     }
 
     /// That another session has this name.
     pub fn taken(&self, name: &str) -> Error {
         let message = format!("failed to save the session as `{name}`: there is one of this name");
-        Error::new(Kind::Io, message).with_hint(format!(
-            "another name, or `skills-runner sessions delete {name}` first"
-        ))
+        Error::new(Kind::Io, message)
+            .with_hint(format!("another name, or `skills-runner sessions delete {name}` first"))
     }
 
     /// Deletes a session that nobody uses.
@@ -286,10 +259,7 @@ impl Sessions {
         check_name(name)?;
         let path = self.path(name);
         let failure = |cause: &dyn std::fmt::Display| {
-            Error::new(
-                Kind::Io,
-                format!("failed to delete the session `{name}`: {cause}"),
-            )
+            Error::new(Kind::Io, format!("failed to delete the session `{name}`: {cause}"))
         };
         let file = match folder::open(&path, true) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Err(self.unknown(name)),
@@ -315,11 +285,8 @@ impl Sessions {
         if name.len() < NEAR_LETTERS {
             all.clear();
         }
-        let near = text::nearest(
-            name,
-            all.iter().map(|found| found.name.as_str()),
-            limits::NEAR_NAMES,
-        );
+        let near =
+            text::nearest(name, all.iter().map(|found| found.name.as_str()), limits::NEAR_NAMES);
         let error = Error::new(
             Kind::Io,
             format!(
@@ -387,10 +354,7 @@ fn set_aside(path: &Path, torn: &[u8], file: &File, whole: u64) -> io::Result<()
 
 /// How long ago something was, as short as people say it.
 pub fn age(since: SystemTime) -> String {
-    let seconds = SystemTime::now()
-        .duration_since(since)
-        .unwrap_or_default()
-        .as_secs();
+    let seconds = SystemTime::now().duration_since(since).unwrap_or_default().as_secs();
     let (hour, day) = (3600, 86_400); // not a bound
     match seconds {
         0..60 => format!("{seconds} s"),

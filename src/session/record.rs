@@ -89,10 +89,9 @@ pub fn line(change: Change<'_>, now: SystemTime, secrets: &Secrets) -> String {
     let (name, what) = match change {
         Change::Added(message) => ("add", value(message, secrets)),
         Change::Cut(length) => ("cut", length.into()),
-        Change::Replaced(messages) => (
-            "replace",
-            messages.iter().map(|said| value(said, secrets)).collect(),
-        ),
+        Change::Replaced(messages) => {
+            ("replace", messages.iter().map(|said| value(said, secrets)).collect())
+        }
     };
     let time = timestamp(now);
     format!("{{\"time\":\"{time}\",\"{name}\":{what}}}\n")
@@ -111,9 +110,9 @@ pub fn entry(line: &[u8]) -> Option<Entry> {
         return Some(Entry::Cut(usize::try_from(length.as_u64()?).ok()?));
     }
     match fields.remove("replace")? {
-        Value::Array(all) => Some(Entry::Replaced(
-            all.into_iter().map(message_of).collect::<Option<_>>()?,
-        )),
+        Value::Array(all) => {
+            Some(Entry::Replaced(all.into_iter().map(message_of).collect::<Option<_>>()?))
+        }
         _ => None,
     }
 }
@@ -141,13 +140,7 @@ pub fn value(message: &Message, secrets: &Secrets) -> Value {
             add_opaque(&mut fields, &said.opaque);
             fields
         }
-        Message::Tool {
-            call_id,
-            name,
-            content,
-            document_bytes,
-            image,
-        } => {
+        Message::Tool { call_id, name, content, document_bytes, image } => {
             let mut fields = json!({"role": "tool", "id": call_id, "name": name, "text": content});
             let document = document_bytes.and_then(|end| content.split_at_checked(end));
             if let Some((document, rest)) = document {
@@ -293,9 +286,7 @@ mod tests {
             Message::user("a\nb\u{2028}\u{1f}ü"),
             Message::User(User {
                 text: String::new(),
-                images: vec![Image {
-                    url: "data:image/png;base64,AA==".into(),
-                }],
+                images: vec![Image { url: "data:image/png;base64,AA==".into() }],
                 is_document: true,
             }),
             Message::assistant("x"),
@@ -309,9 +300,7 @@ mod tests {
                 name: "t".into(),
                 content: "doc and files".into(),
                 document_bytes: Some(3),
-                image: Some(Image {
-                    url: "https://x.test/".into(),
-                }),
+                image: Some(Image { url: "https://x.test/".into() }),
             },
         ];
         let none = Secrets::default();
@@ -319,10 +308,7 @@ mod tests {
             assert_eq!(back(message, &none), *message);
         }
         let line = line(Change::Replaced(&messages), SystemTime::now(), &none);
-        assert_eq!(
-            entry(line.as_bytes()),
-            Some(Entry::Replaced(messages.into()))
-        );
+        assert_eq!(entry(line.as_bytes()), Some(Entry::Replaced(messages.into())));
     }
 
     #[test]
@@ -336,12 +322,7 @@ mod tests {
             document_bytes: Some("doc sk-\"canary-key".len()),
             image: None,
         };
-        let Message::Tool {
-            content,
-            document_bytes,
-            ..
-        } = back(&message, &secrets)
-        else {
+        let Message::Tool { content, document_bytes, .. } = back(&message, &secrets) else {
             panic!()
         };
         assert_eq!(content, "doc [secret]|files [secret]");

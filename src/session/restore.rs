@@ -45,10 +45,7 @@ impl Restored {
 /// The conversation that these bytes tell of, or why they are no session.
 /// `None` for a file that was only about to become one.
 pub fn restore(bytes: &[u8]) -> Result<Option<Restored>, &'static str> {
-    let whole = bytes
-        .iter()
-        .rposition(|byte| *byte == b'\n')
-        .map_or(0, |at| at + 1);
+    let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
     let (lines, torn) = bytes.split_at(whole);
     if lines.is_empty() {
         let (mark, start) = (MARK.as_bytes(), torn.len().min(MARK.len()));
@@ -165,11 +162,7 @@ mod tests {
     }
 
     fn add(message: &Message) -> String {
-        line(
-            Change::Added(message),
-            SystemTime::now(),
-            &Secrets::default(),
-        )
+        line(Change::Added(message), SystemTime::now(), &Secrets::default())
     }
 
     #[test]

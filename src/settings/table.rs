@@ -55,25 +55,15 @@ const fn row(name: &'static str, default: &'static str, about: &'static str) -> 
 }
 
 const fn guard(name: &'static str, default: &'static str, about: &'static str) -> Setting {
-    Setting {
-        guards: true,
-        ..row(name, default, about)
-    }
+    Setting { guards: true, ..row(name, default, about) }
 }
 
 const fn secret(name: &'static str, about: &'static str) -> Setting {
-    Setting {
-        privacy: Privacy::Secret,
-        ..row(name, "", about)
-    }
+    Setting { privacy: Privacy::Secret, ..row(name, "", about) }
 }
 
 const fn proxy(name: &'static str, lower: &'static str, about: &'static str) -> Setting {
-    Setting {
-        first: Some(lower),
-        privacy: Privacy::Address,
-        ..row(name, "", about)
-    }
+    Setting { first: Some(lower), privacy: Privacy::Address, ..row(name, "", about) }
 }
 
 /// The value of `LLM_API_KEY` that sends none.
@@ -133,22 +123,11 @@ pub const NO_PROXY: &str = "NO_PROXY";
 
 /// Every variable that the program reads.
 pub static SETTINGS: &[Setting] = &[
-    secret(
-        LLM_API_KEY,
-        "the endpoint's key; a loopback endpoint needs none; `none` sends none",
-    ),
-    row(
-        LLM_API_KEY_FILE,
-        "",
-        "a file that holds the key, where LLM_API_KEY is not set",
-    ),
+    secret(LLM_API_KEY, "the endpoint's key; a loopback endpoint needs none; `none` sends none"),
+    row(LLM_API_KEY_FILE, "", "a file that holds the key, where LLM_API_KEY is not set"),
     Setting {
         privacy: Privacy::Address,
-        ..row(
-            LLM_API_BASE_URL,
-            "",
-            "the endpoint's address, such as https://api.openai.com/v1",
-        )
+        ..row(LLM_API_BASE_URL, "", "the endpoint's address, such as https://api.openai.com/v1")
     },
     row(LLM_MODEL_NAME, "", "the model, as the endpoint names it"),
     row(
@@ -156,10 +135,7 @@ pub static SETTINGS: &[Setting] = &[
         "",
         "JSON object of fields for every request, such as {\"temperature\": 0}",
     ),
-    secret(
-        LLM_EXTRA_HEADERS,
-        "JSON object of headers for every request; the values are secret",
-    ),
+    secret(LLM_EXTRA_HEADERS, "JSON object of headers for every request; the values are secret"),
     row(
         LLM_TIMEOUT_SECONDS,
         "120",
@@ -170,26 +146,14 @@ pub static SETTINGS: &[Setting] = &[
         "",
         "tokens that the model reads; when set, a conversation is summarized at 80 % of it",
     ),
-    row(
-        LLM_VISION,
-        "on",
-        "`off`: the model sees no images, and they are refused with a message",
-    ),
+    row(LLM_VISION, "on", "`off`: the model sees no images, and they are refused with a message"),
     row(
         SYSTEM_PROMPT_PATH,
         "",
         "a file of instructions instead of the built-in ones, with placeholders",
     ),
-    row(
-        MEMORY_PATH,
-        "",
-        "the file of facts that the model remembers; unset: no memory",
-    ),
-    row(
-        NOTES_FOLDER_PATH,
-        "",
-        "the folder of daily notes, YYYY-MM-DD.md; unset: none",
-    ),
+    row(MEMORY_PATH, "", "the file of facts that the model remembers; unset: no memory"),
+    row(NOTES_FOLDER_PATH, "", "the folder of daily notes, YYYY-MM-DD.md; unset: none"),
     row(
         SESSIONS_PATH,
         "$XDG_STATE_HOME/skills-runner/sessions",
@@ -200,11 +164,7 @@ pub static SETTINGS: &[Setting] = &[
         "./skills, then $XDG_DATA_HOME/skills-runner/skills, then those that came with the program",
         "the skills folder; several are separated as in PATH, the first wins a name",
     ),
-    row(
-        SCRIPT_TIMEOUT_SECONDS,
-        "30",
-        "longest run of a script, in seconds",
-    ),
+    row(SCRIPT_TIMEOUT_SECONDS, "30", "longest run of a script, in seconds"),
     row(
         SCRIPT_PYTHON,
         "python3 from PATH",
@@ -232,11 +192,7 @@ pub static SETTINGS: &[Setting] = &[
     ),
     Setting {
         aliases: &["REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"],
-        ..row(
-            SSL_CERT_FILE,
-            "",
-            "certificates (PEM) to trust instead of the built-in ones",
-        )
+        ..row(SSL_CERT_FILE, "", "certificates (PEM) to trust instead of the built-in ones")
     },
     proxy(
         HTTPS_PROXY,
@@ -244,11 +200,7 @@ pub static SETTINGS: &[Setting] = &[
         "proxy for https endpoints: http://, https://, socks5://, socks5h://",
     ),
     proxy(HTTP_PROXY, "http_proxy", "proxy for http endpoints"),
-    proxy(
-        ALL_PROXY,
-        "all_proxy",
-        "proxy where the one above for the endpoint is not set",
-    ),
+    proxy(ALL_PROXY, "all_proxy", "proxy where the one above for the endpoint is not set"),
     Setting {
         first: Some("no_proxy"),
         ..row(

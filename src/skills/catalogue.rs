@@ -108,9 +108,7 @@ impl Catalogue {
 
     /// The skill whose folder has this name.
     pub fn named(&self, name: &str) -> Option<&Summary> {
-        let at = self
-            .skills
-            .binary_search_by(|skill| skill.name.as_str().cmp(name));
+        let at = self.skills.binary_search_by(|skill| skill.name.as_str().cmp(name));
         at.ok().map(|at| &self.skills[at])
     }
 

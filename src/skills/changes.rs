@@ -67,15 +67,7 @@ enum State {
 /// Whether this name in the skill's folder is looked at closely.
 fn is_watched(name: &str) -> bool {
     // The last two make a repository of the folder itself.
-    let others = [
-        "venv",
-        ".venv",
-        SETUP_FOLDER,
-        "pyproject.toml",
-        ".git",
-        "HEAD",
-        "config",
-    ];
+    let others = ["venv", ".venv", SETUP_FOLDER, "pyproject.toml", ".git", "HEAD", "config"];
     is_document(name) || name.starts_with("requirements") || others.contains(&name)
 }
 
@@ -118,20 +110,18 @@ impl Before {
         let after = watched(own);
         let names: BTreeSet<&PathBuf> = self.watched.keys().chain(after.keys()).collect();
         let found =
-            names
-                .into_iter()
-                .filter_map(|name| match (self.watched.get(name), after.get(name)) {
-                    (Some(State::Other(Some(before))), Some(State::Other(Some(now))))
-                        if before == now =>
-                    {
-                        let inner = first_changed(now, self.moment, budget)?;
-                        match inner.strip_prefix(now) {
-                            Ok(rest) if !rest.as_os_str().is_empty() => Some(name.join(rest)),
-                            _ => Some(name.clone()),
-                        }
+            names.into_iter().filter_map(|name| match (self.watched.get(name), after.get(name)) {
+                (Some(State::Other(Some(before))), Some(State::Other(Some(now))))
+                    if before == now =>
+                {
+                    let inner = first_changed(now, self.moment, budget)?;
+                    match inner.strip_prefix(now) {
+                        Ok(rest) if !rest.as_os_str().is_empty() => Some(name.join(rest)),
+                        _ => Some(name.clone()),
                     }
-                    (before, now) => (before != now).then(|| name.clone()),
-                });
+                }
+                (before, now) => (before != now).then(|| name.clone()),
+            });
         found.collect()
     }
 }

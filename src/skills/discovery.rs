@@ -115,13 +115,8 @@ impl Reading {
             }
             fresh.push(found);
         }
-        let is_fresh = |name: &str| {
-            fresh
-                .binary_search_by(|found| found.name().cmp(name))
-                .is_ok()
-        };
-        self.skills
-            .retain(|found| found.state == State::Full || !is_fresh(found.name()));
+        let is_fresh = |name: &str| fresh.binary_search_by(|found| found.name().cmp(name)).is_ok();
+        self.skills.retain(|found| found.state == State::Full || !is_fresh(found.name()));
         fresh.append(&mut self.skills);
         self.skills = fresh;
         self.skills.sort_unstable_by(|a, b| a.name().cmp(b.name()));
@@ -229,11 +224,7 @@ impl Reading {
 
     /// What there is to tell of the skill `name` in a skills folder.
     fn summary(&mut self, folder: &Path, name: &str, file_name: &str, open: &OpenFile) -> Summary {
-        let Metadata {
-            matter,
-            description,
-            is_text,
-        } = match metadata::read(open, &mut self.head) {
+        let Metadata { matter, description, is_text } = match metadata::read(open, &mut self.head) {
             Ok(read) => read,
             Err(refusal) => {
                 let fault = format!("{file_name} cannot be read: {}", refusal.for_people());
@@ -253,9 +244,7 @@ impl Reading {
             is_for_users: invocation::is_for_users(&matter),
             no_skill: None,
             path: folder.join(name),
-            problems: metadata::problems(matter, file_name)
-                .chain(refused)
-                .collect(),
+            problems: metadata::problems(matter, file_name).chain(refused).collect(),
             fault: None,
         }
     }
@@ -289,11 +278,7 @@ impl Reading {
             self.problems.push(problem);
         }
         self.problems.extend(alias_clashes(&skills));
-        Catalogue {
-            skills,
-            faults: self.faults,
-            problems: self.problems,
-        }
+        Catalogue { skills, faults: self.faults, problems: self.problems }
     }
 }
 
@@ -312,10 +297,7 @@ impl Found {
         let (rule, message) = if has_document {
             ("link-above", message)
         } else {
-            (
-                "no-document",
-                format!("it has no {DOCUMENT}, and {message}"),
-            )
+            ("no-document", format!("it has no {DOCUMENT}, and {message}"))
         };
         let fix = "remove the link, or let it lead to the skill's own folder".to_owned();
         Found::no_skill(folder, name, State::Empty, rule, message, fix)
@@ -395,10 +377,7 @@ fn alias_clashes(skills: &[Summary]) -> Vec<Problem> {
 /// What to call a skill whose name is another's: as its folder, if that may be.
 fn own_name(skill: &Summary, skills: &[Summary]) -> String {
     if is_name(&skill.name) {
-        return format!(
-            "give it the name `{}` there, as its folder has it",
-            skill.name
-        );
+        return format!("give it the name `{}` there, as its folder has it", skill.name);
     }
     let is_free = |name: &String| !skills.iter().any(|other| other.name == *name);
     match valid_name(&skill.name).filter(is_free) {

@@ -110,10 +110,7 @@ pub fn first_line_of_text(body: &str) -> Option<&str> {
             is_comment = !line.contains("-->");
             continue;
         }
-        let text = line
-            .trim_start_matches(['#', '>'])
-            .trim_end_matches('#')
-            .trim();
+        let text = line.trim_start_matches(['#', '>']).trim_end_matches('#').trim();
         let is_mark = text.starts_with("```") || text.starts_with("~~~");
         if !is_mark && text.contains(|c| !"-=*_ ".contains(c)) {
             return Some(text);
@@ -200,12 +197,7 @@ impl Frontmatter {
     fn find(&mut self, line: usize, severity: Severity, rule: &'static str, message: &str) {
         // Not counted against what the YAML's reader found: these matter most,
         // and they are few.
-        self.diagnostics.push(Diagnostic {
-            line,
-            severity,
-            rule,
-            message: message.to_owned(),
-        });
+        self.diagnostics.push(Diagnostic { line, severity, rule, message: message.to_owned() });
     }
 
     /// The line of the field that counts: of equal keys, the last. Without it,
@@ -229,15 +221,7 @@ impl Frontmatter {
         self.body_start = document.len() - document.trim_start_matches('\u{feff}').len();
         let message = "no valid frontmatter".to_owned();
         let (line, severity, rule) = (1, Severity::Error, "no-frontmatter");
-        self.diagnostics.insert(
-            0,
-            Diagnostic {
-                line,
-                severity,
-                rule,
-                message,
-            },
-        );
+        self.diagnostics.insert(0, Diagnostic { line, severity, rule, message });
         order::sort_by_key(&mut self.diagnostics, |finding| finding.line);
         self
     }
@@ -270,24 +254,14 @@ impl Frontmatter {
                 Some(Value::Bool(_)) => format!("field '{key}' is a truth value, not text"),
                 _ => continue,
             };
-            self.find(
-                line_of(self, key),
-                Severity::Warning,
-                "field-type",
-                &message,
-            );
+            self.find(line_of(self, key), Severity::Warning, "field-type", &message);
         }
         if !matches!(
             self.fields.get("allowed-tools"),
             None | Some(Value::String(_) | Value::Array(_))
         ) {
             let message = "field 'allowed-tools' is neither a list nor a text";
-            self.find(
-                line_of(self, "allowed-tools"),
-                Severity::Warning,
-                "field-type",
-                message,
-            );
+            self.find(line_of(self, "allowed-tools"), Severity::Warning, "field-type", message);
         }
     }
 }
@@ -305,24 +279,13 @@ fn find_block(document: &str, front: &mut Frontmatter) -> Option<Block> {
     let line = line_number(document, start) - 1;
     if line > 1 {
         let (rule, message) = match in_code_fence(trim_start(document)) {
-            Some(_) => (
-                "fenced-frontmatter",
-                "the frontmatter stands in a code fence",
-            ),
-            None => (
-                "late-frontmatter",
-                "empty lines in front of the frontmatter",
-            ),
+            Some(_) => ("fenced-frontmatter", "the frontmatter stands in a code fence"),
+            None => ("late-frontmatter", "empty lines in front of the frontmatter"),
         };
         front.find(1, Severity::Warning, rule, message);
     }
     if let Some((end, body_start)) = find_fence(document, start, "---", true) {
-        return Some(Block {
-            start,
-            end,
-            body_start,
-            is_closed: true,
-        });
+        return Some(Block { start, end, body_start, is_closed: true });
     }
     if !begins_with_key(&document[start..]) {
         return None;
@@ -334,12 +297,7 @@ fn find_block(document: &str, front: &mut Frontmatter) -> Option<Block> {
     });
     let message = "the frontmatter is never closed by a line of `---`";
     front.find(line, Severity::Warning, "unclosed-frontmatter", message);
-    Some(Block {
-        start,
-        end,
-        body_start,
-        is_closed: false,
-    })
+    Some(Block { start, end, body_start, is_closed: false })
 }
 
 /// Reads the block strictly, or else as far as it can be mended.
@@ -347,15 +305,9 @@ fn read_block(document: &str, block: &mut Block, front: &mut Frontmatter) -> Rea
     let strict =
         |block: &Block| match yaml::parse(&yaml::normalize(&document[block.start..block.end])) {
             Ok(reading) if reading.value.is_object() => Some(reading),
-            Ok(Reading {
-                value: Value::Null,
-                written,
-                findings,
-            }) => Some(Reading {
-                value: Value::Object(Map::new()),
-                written,
-                findings,
-            }),
+            Ok(Reading { value: Value::Null, written, findings }) => {
+                Some(Reading { value: Value::Object(Map::new()), written, findings })
+            }
             _ => None,
         };
     let mut reading = strict(block);
@@ -378,12 +330,7 @@ fn read_block(document: &str, block: &mut Block, front: &mut Frontmatter) -> Rea
         let message =
             format!("character U+{code:04X}, which other readers refuse or take for a line end");
         let (severity, rule) = (Severity::Warning, "odd-character");
-        reading.findings.push(Diagnostic {
-            line,
-            severity,
-            rule,
-            message,
-        });
+        reading.findings.push(Diagnostic { line, severity, rule, message });
     }
     reading
 }
@@ -427,11 +374,7 @@ mod tests {
     #[test]
     fn names_what_is_missing() {
         let messages = |document: &str| -> Vec<String> {
-            parse(document)
-                .diagnostics
-                .into_iter()
-                .map(|finding| finding.message)
-                .collect()
+            parse(document).diagnostics.into_iter().map(|finding| finding.message).collect()
         };
         let missing = ["missing field 'name'", "missing field 'description'"];
         assert_eq!(messages("---\n---\n"), missing);
@@ -447,10 +390,7 @@ mod tests {
             "----\na: b\n----\n",
         ] {
             let front = parse(document);
-            assert_eq!(
-                front.diagnostics[0].message, "no valid frontmatter",
-                "{document:?}"
-            );
+            assert_eq!(front.diagnostics[0].message, "no valid frontmatter", "{document:?}");
             assert_eq!((front.fields.len(), front.body_start), (0, 0));
         }
     }
@@ -467,10 +407,7 @@ mod tests {
         assert_eq!(front.text("true").as_deref(), Some("yes"));
         assert_eq!(front.text("argument-hint"), None);
         assert_eq!(front.as_written("argument-hint").as_deref(), Some("[x]"));
-        assert_eq!(
-            findings(&front),
-            ["2 Warning field-type", "3 Warning field-type"]
-        );
+        assert_eq!(findings(&front), ["2 Warning field-type", "3 Warning field-type"]);
     }
 
     /// Nothing of what was written in brackets or as a list is lost.
@@ -486,10 +423,7 @@ mod tests {
             (" [\"a, b\", 'c.', d]", "a, b, c. d"),
             (" [one,\n  two]", "one, two"),
             (" [one, {two: 2}]", "one"),
-            (
-                "\n- Does this.\n- 'Use: now'\n- or then",
-                "Does this. Use: now, or then",
-            ),
+            ("\n- Does this.\n- 'Use: now'\n- or then", "Does this. Use: now, or then"),
         ] {
             let front = parse(&format!("---\nname: a\ndescription:{list}\n---\n"));
             assert_eq!(front.description().as_deref(), Some(expected), "{list}");
@@ -502,13 +436,9 @@ mod tests {
 
     #[test]
     fn judges_the_type_of_allowed_tools() {
-        for (value, expected) in [
-            ("[Read, Bash]", 0),
-            ("Read Bash", 0),
-            ("3", 1),
-            ("{a: b}", 1),
-            ("", 1),
-        ] {
+        for (value, expected) in
+            [("[Read, Bash]", 0), ("Read Bash", 0), ("3", 1), ("{a: b}", 1), ("", 1)]
+        {
             let document = format!("---\nname: a\ndescription: b\nallowed-tools: {value}\n---\n");
             let found = findings(&parse(&document));
             assert_eq!(found, vec!["4 Warning field-type"; expected], "{value}");
@@ -520,17 +450,11 @@ mod tests {
         let front = parse("---\nname: a\ndescription: Use when: x\nlicense: @y\n---\nBody");
         assert_eq!(front.description().as_deref(), Some("Use when: x"));
         assert_eq!(front.text("license").as_deref(), Some("@y"));
-        assert_eq!(
-            findings(&front),
-            ["3 Warning unquoted-colon", "4 Warning reserved-character"]
-        );
+        assert_eq!(findings(&front), ["3 Warning unquoted-colon", "4 Warning reserved-character"]);
         let lost = parse("---\nname: a\ndescription: b\ntags: ''x'\n stray\n...\n---\n");
         assert_eq!(lost.name().as_deref(), Some("a"));
         let none = parse("---\n{a}\n--\n\tdescription: b\n---\n");
-        assert!(
-            none.diagnostics.is_sorted_by_key(|finding| finding.line),
-            "{none:?}"
-        );
+        assert!(none.diagnostics.is_sorted_by_key(|finding| finding.line), "{none:?}");
         let odd = parse("---\nname: a\ndescription: b\u{2028}c\n---\n");
         assert_eq!(findings(&odd), ["3 Warning odd-character"]);
     }
@@ -542,11 +466,7 @@ mod tests {
         assert_eq!(findings(&front), ["1 Warning fenced-frontmatter"]);
         assert_eq!(front.description().as_deref(), Some("b"));
         assert_eq!(&document[front.body_start..], "Body\n```\n");
-        for document in [
-            "```\n---\nprose\n---\n",
-            "text\n---\nname: a\n---\n",
-            "```\n",
-        ] {
+        for document in ["```\n---\nprose\n---\n", "text\n---\nname: a\n---\n", "```\n"] {
             assert_eq!(parse(document).diagnostics[0].rule, "no-frontmatter");
         }
     }
@@ -554,19 +474,10 @@ mod tests {
     #[test]
     fn finds_an_end_that_was_left_out() {
         for (document, body) in [
-            (
-                "---\nname: a\ndescription: b\n\n# Title\n\nText",
-                "\n# Title\n\nText",
-            ),
+            ("---\nname: a\ndescription: b\n\n# Title\n\nText", "\n# Title\n\nText"),
             ("---\nname: a\ndescription: b\n", ""),
-            (
-                "---\nname: a\ndescription: b---\n# Title\nText",
-                "# Title\nText",
-            ),
-            (
-                "---\nname: a\ndescription: b---\n\nText\n\n---\nMore",
-                "\nText\n\n---\nMore",
-            ),
+            ("---\nname: a\ndescription: b---\n# Title\nText", "# Title\nText"),
+            ("---\nname: a\ndescription: b---\n\nText\n\n---\nMore", "\nText\n\n---\nMore"),
             (
                 "---\nname: a\ndescription: b\n\nText goes on\n\n---\nMore",
                 "\nText goes on\n\n---\nMore",
@@ -578,10 +489,7 @@ mod tests {
             assert_eq!(front.description().as_deref(), Some("b"), "{document:?}");
             assert_eq!(&document[front.body_start..], body);
             let found = findings(&front);
-            assert!(
-                found.len() == 1 && found[0].contains("Warning"),
-                "{document:?}: {found:?}"
-            );
+            assert!(found.len() == 1 && found[0].contains("Warning"), "{document:?}: {found:?}");
         }
     }
 
@@ -614,10 +522,7 @@ mod tests {
     fn gives_the_first_line_of_text() {
         for (body, expected) in [
             ("\n\n## Title ##\nText", Some("Title")),
-            (
-                "---\n\n<!-- note\nmore -->\n```sh\nText here  ",
-                Some("Text here"),
-            ),
+            ("---\n\n<!-- note\nmore -->\n```sh\nText here  ", Some("Text here")),
             ("#\n> quoted", Some("quoted")),
             ("- item", Some("- item")),
             (" \n---\n", None),
@@ -649,10 +554,7 @@ mod tests {
             let front = parse(&text);
             assert!(!front.diagnostics.is_empty());
             // A reader that is not linear would need minutes.
-            assert!(
-                thread_time().saturating_sub(start).as_secs() < 10,
-                "{piece:?}"
-            );
+            assert!(thread_time().saturating_sub(start).as_secs() < 10, "{piece:?}");
         }
     }
 }

@@ -32,16 +32,8 @@ use system::{NEVER, OF_MANAGERS, REST, SETTINGS, SYSTEM};
 const SHARED_MEMORY: &str = "/dev/shm";
 
 /// What belongs to a Python beside its program, in its prefix.
-const OF_PYTHON: [&str; 8] = [
-    "bin",
-    "etc",
-    "lib",
-    "lib64",
-    "libexec",
-    "share",
-    "ssl",
-    MARK_OF_VENVS,
-];
+const OF_PYTHON: [&str; 8] =
+    ["bin", "etc", "lib", "lib64", "libexec", "share", "ssl", MARK_OF_VENVS];
 
 /// Variables with folders of programs and of libraries.
 const SEARCHED: [&str; 3] = ["PATH", "LD_LIBRARY_PATH", "PYTHONPATH"];
@@ -73,13 +65,12 @@ impl Case<'_> {
             Sandbox::new(&grants, limit).map_err(|unavailable| unavailable.to_string())
         });
         match sandbox {
-            Ok(sandbox) => Ok(Confine {
-                enter: Arc::new(move || sandbox.enter()),
-                scopes_signals: true,
-            }),
-            Err(cause) => Err(format!(
-                "{SCRIPT_SANDBOX} is on, and there can be no sandbox: {cause}"
-            )),
+            Ok(sandbox) => {
+                Ok(Confine { enter: Arc::new(move || sandbox.enter()), scopes_signals: true })
+            }
+            Err(cause) => {
+                Err(format!("{SCRIPT_SANDBOX} is on, and there can be no sandbox: {cause}"))
+            }
         }
     }
 
@@ -177,9 +168,7 @@ impl Case<'_> {
         let base = variable(self.scripts, "PYTHONUSERBASE").map(PathBuf::from);
         let base = base.or_else(|| Some(self.home()?.join(".local")));
         let base = base.map(|base| base.join("lib"));
-        let lists = SEARCHED
-            .iter()
-            .filter_map(|name| variable(self.scripts, name));
+        let lists = SEARCHED.iter().filter_map(|name| variable(self.scripts, name));
         let searched = lists.flat_map(parts).map(PathBuf::from);
         let searched = searched.filter(|path| path.is_absolute()).chain(base);
         // A whole home in a search path is somebody's slip, and too much.
@@ -259,9 +248,7 @@ impl Case<'_> {
     fn holds_home(&self, path: &Path) -> bool {
         let home = self.home();
         home.is_some_and(|home| home.starts_with(path))
-            || home
-                .and_then(real)
-                .is_some_and(|home| home.starts_with(path))
+            || home.and_then(real).is_some_and(|home| home.starts_with(path))
     }
 
     /// What a script that was refused something should be told.
@@ -296,9 +283,7 @@ fn checked(folder: &Path, hidden: &[PathBuf], places: &[PathBuf]) -> Result<Path
         ));
     }
     if !folder.is_dir() {
-        return Err(format!(
-            "{SCRIPT_SANDBOX_WRITE} names {shown}, which is no folder: name one"
-        ));
+        return Err(format!("{SCRIPT_SANDBOX_WRITE} names {shown}, which is no folder: name one"));
     }
     let found = steady(folder, places);
     let found = found.ok_or_else(|| unsteady(SCRIPT_SANDBOX_WRITE, folder))?;
@@ -362,10 +347,7 @@ fn base_of_venv(venv: &Path) -> Option<PathBuf> {
 /// Whether a Python has its modules in this prefix: in `lib/python3.11` or the like.
 fn has_library(prefix: &Path) -> bool {
     ["lib", "lib64"].iter().any(|lib| {
-        let versions = fs::read_dir(prefix.join(lib))
-            .into_iter()
-            .flatten()
-            .flatten();
+        let versions = fs::read_dir(prefix.join(lib)).into_iter().flatten().flatten();
         versions
             .filter(|version| version.file_name().as_bytes().starts_with(b"py"))
             .any(|version| version.path().join("os.py").is_file())

@@ -96,18 +96,11 @@ struct Piece<'p> {
 
 impl<'p> Piece<'p> {
     fn of(bytes: usize, value: &'p str) -> Piece<'p> {
-        Piece {
-            bytes,
-            value,
-            is_argument: false,
-        }
+        Piece { bytes, value, is_argument: false }
     }
 
     fn argument(bytes: usize, value: &'p str) -> Piece<'p> {
-        Piece {
-            is_argument: true,
-            ..Piece::of(bytes, value)
-        }
+        Piece { is_argument: true, ..Piece::of(bytes, value) }
     }
 }
 
@@ -198,10 +191,7 @@ impl Values<'_> {
             return None;
         }
         let most = text.len().min(limits::ARGUMENT_NAME_BYTES);
-        let length = text.as_bytes()[..most]
-            .iter()
-            .take_while(|byte| is_of_name(**byte))
-            .count();
+        let length = text.as_bytes()[..most].iter().take_while(|byte| is_of_name(**byte)).count();
         let ends_at = |end: &usize| {
             let next = text.as_bytes().get(*end);
             !next.is_some_and(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'['))
@@ -363,11 +353,7 @@ mod tests {
                 ("Fix $ARGUMENTS.", "", "Fix ."),
                 ("分析$ARGUMENTS的代码", "main.rs", "分析main.rs的代码"),
                 ("$ARGUMENTS_test.go", "run", "run_test.go"),
-                (
-                    "$ARGUMENTSX $ARGUMENTS2",
-                    "x",
-                    "$ARGUMENTSX $ARGUMENTS2\n\nARGUMENTS: x",
-                ),
+                ("$ARGUMENTSX $ARGUMENTS2", "x", "$ARGUMENTSX $ARGUMENTS2\n\nARGUMENTS: x"),
                 ("$arguments", "x", "$arguments\n\nARGUMENTS: x"),
                 ("a\r\n$ARGUMENTS\r\n", "x\ny", "a\r\nx\ny\r\n"),
             ],
@@ -382,16 +368,8 @@ mod tests {
                 ("$ARGUMENTS[0]-$ARGUMENTS[1]", "'a b' c", "a b-c"),
                 ("$ARGUMENTS[2] $ARGUMENTS[0]", "a", "$ARGUMENTS[2] a"),
                 ("$ARGUMENTS[7]", "a b", "$ARGUMENTS[7]\n\nARGUMENTS: a b"),
-                (
-                    "$ARGUMENTS[x] $ARGUMENTS[] $ARGUMENTS[0",
-                    "a",
-                    "a[x] a[] a[0",
-                ),
-                (
-                    "$ARGUMENTS[99999999999999999999999]",
-                    "",
-                    "$ARGUMENTS[99999999999999999999999]",
-                ),
+                ("$ARGUMENTS[x] $ARGUMENTS[] $ARGUMENTS[0", "a", "a[x] a[] a[0"),
+                ("$ARGUMENTS[99999999999999999999999]", "", "$ARGUMENTS[99999999999999999999999]"),
             ],
         );
         check(
@@ -412,18 +390,8 @@ mod tests {
     #[test]
     fn numbers_are_left_alone_where_none_are_declared() {
         let awk = "awk '{print $1}' \"$0\" $9.99";
-        check(
-            PLAIN,
-            &[
-                (awk, "", awk),
-                (awk, "x y", &format!("{awk}\n\nARGUMENTS: x y")),
-            ],
-        );
-        for key in [
-            "arguments: [a]",
-            "arguments: file",
-            "argument-hint: '[file]'",
-        ] {
+        check(PLAIN, &[(awk, "", awk), (awk, "x y", &format!("{awk}\n\nARGUMENTS: x y"))]);
+        for key in ["arguments: [a]", "arguments: file", "argument-hint: '[file]'"] {
             check(&format!("---\nname: s\n{key}\n---\n"), &[("$0", "v", "v")]);
         }
     }
@@ -440,11 +408,7 @@ mod tests {
                 &[
                     ("$issue on $branch-name", "7 main", "7 on main"),
                     ("$issue_id|$issue-x|$issues", "7 m 9", "9|7-x|$issues"),
-                    (
-                        "$issue[0] $branch",
-                        "7",
-                        "$issue[0] $branch\n\nARGUMENTS: 7",
-                    ),
+                    ("$issue[0] $branch", "7", "$issue[0] $branch\n\nARGUMENTS: 7"),
                     ("<$branch-name>", "7", "<>"),
                     ("$0 $other", "7", "7 $other"),
                 ],
@@ -470,18 +434,11 @@ mod tests {
                 (r"\$9 $0", "a", "$9 a"),
                 (r"\$HOME \$ \n \", "", r"\$HOME \$ \n \"),
                 (r"\\$0 \\\$0", "a", r"\\a \\\a"),
-                (
-                    r"\${CLAUDE_SKILL_DIR} \$ARGUMENTSX",
-                    "",
-                    r"${CLAUDE_SKILL_DIR} \$ARGUMENTSX",
-                ),
+                (r"\${CLAUDE_SKILL_DIR} \$ARGUMENTSX", "", r"${CLAUDE_SKILL_DIR} \$ARGUMENTSX"),
             ],
         );
         check(PLAIN, &[(r"costs \$1.50", "", "costs $1.50")]);
-        check(
-            "---\narguments: [a]\n---\n",
-            &[(r"\$a \$b $a", "x", r"$a \$b x")],
-        );
+        check("---\narguments: [a]\n---\n", &[(r"\$a \$b $a", "x", r"$a \$b x")]);
     }
 
     #[test]
@@ -531,10 +488,7 @@ mod tests {
                 ("x", " \n", "x"),
             ],
         );
-        check(
-            "---\r\nname: s\r\n---\r\n",
-            &[("a\r\n", "b", "a\r\n\n\nARGUMENTS: b")],
-        );
+        check("---\r\nname: s\r\n---\r\n", &[("a\r\n", "b", "a\r\n\n\nARGUMENTS: b")]);
     }
 
     #[test]
@@ -569,10 +523,7 @@ mod tests {
             render(&format!("{front}{body}"), "/s", arguments).map(|text| text.len())
         };
         let many = limits::DOCUMENT_BYTES / 10;
-        assert_eq!(
-            fits(&"$ARGUMENTS".repeat(many), "ten bytes."),
-            Ok(many * 10)
-        );
+        assert_eq!(fits(&"$ARGUMENTS".repeat(many), "ten bytes."), Ok(many * 10));
         let million = "x".repeat(1 << 20);
         assert_eq!(fits("$ARGUMENTS", &million), Ok(1 << 20));
         let error = fits(&"$ARGUMENTS".repeat(many), &million).unwrap_err();
@@ -590,13 +541,9 @@ mod tests {
 
     #[test]
     fn some_skills_are_for_the_model_only() {
-        for (value, due) in [
-            ("false", false),
-            ("no", false),
-            ("'false'", false),
-            ("true", true),
-            ("", true),
-        ] {
+        for (value, due) in
+            [("false", false), ("no", false), ("'false'", false), ("true", true), ("", true)]
+        {
             let matter = frontmatter::parse(&format!("---\nuser-invocable: {value}\n---\n"));
             assert_eq!(is_for_users(&matter), due, "{value:?}");
         }

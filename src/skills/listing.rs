@@ -122,12 +122,7 @@ pub(super) fn unreadable(folder: &Path, error: &Error) -> Problem {
     };
     Problem {
         severity: Severity::Error,
-        ..problem(
-            folder.to_path_buf(),
-            "unreadable-folder",
-            describe(folder, error),
-            fix,
-        )
+        ..problem(folder.to_path_buf(), "unreadable-folder", describe(folder, error), fix)
     }
 }
 
@@ -181,11 +176,8 @@ fn is_document_name(name: &std::ffi::OsStr) -> bool {
 /// `--skills a:b`: the options that were meant, if these folders exist.
 fn several(folder: &Path) -> Option<String> {
     let text = folder.to_str()?;
-    let parts: Vec<&Path> = text
-        .split(':')
-        .filter(|part| !part.is_empty())
-        .map(Path::new)
-        .collect();
+    let parts: Vec<&Path> =
+        text.split(':').filter(|part| !part.is_empty()).map(Path::new).collect();
     let is_list = parts.len() > 1 && parts.iter().all(|part| part.is_dir());
     is_list.then(|| options(parts.iter().copied()))
 }
@@ -195,11 +187,8 @@ fn several(folder: &Path) -> Option<String> {
 fn of_other_programs(folder: &Path) -> Option<String> {
     let beside = folder.parent()?;
     let theirs = [".agents/skills", ".claude/skills"].map(|name| beside.join(name));
-    let found: Vec<&Path> = theirs
-        .iter()
-        .map(PathBuf::as_path)
-        .filter(|path| path.is_dir())
-        .collect();
+    let found: Vec<&Path> =
+        theirs.iter().map(PathBuf::as_path).filter(|path| path.is_dir()).collect();
     (!found.is_empty()).then(|| options(found.into_iter()))
 }
 
@@ -214,10 +203,7 @@ pub(super) fn too_many(folder: &Path, left_out: usize) -> Problem {
     problem(
         folder.to_path_buf(),
         "too-many-skills",
-        format!(
-            "more than {} skills: the last {left_out} by name are left out",
-            limits::SKILLS
-        ),
+        format!("more than {} skills: the last {left_out} by name are left out", limits::SKILLS),
         "spread them over several folders, and name those that are needed",
     )
 }
@@ -238,10 +224,7 @@ fn broken_link(path: PathBuf, fault: String) -> Problem {
 
 fn is_itself_a_skill(folder: &Path) -> Problem {
     let fix = match folder.parent() {
-        Some(parent) => format!(
-            "name the folder above it: {}",
-            options([parent].into_iter())
-        ),
+        Some(parent) => format!("name the folder above it: {}", options([parent].into_iter())),
         None => "name the folder above it".into(),
     };
     let message = "this is a skill, not a folder of skills";
@@ -249,12 +232,5 @@ fn is_itself_a_skill(folder: &Path) -> Problem {
 }
 
 fn problem(file: PathBuf, rule: &'static str, message: String, fix: impl Into<String>) -> Problem {
-    Problem {
-        file,
-        line: None,
-        rule,
-        severity: Severity::Warning,
-        message,
-        fix: Some(fix.into()),
-    }
+    Problem { file, line: None, rule, severity: Severity::Warning, message, fix: Some(fix.into()) }
 }

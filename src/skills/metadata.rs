@@ -14,10 +14,8 @@ use crate::world::confined::{self, OpenFile, Refusal};
 
 /// The faults of a frontmatter; what was repaired is no fault.
 pub(super) fn problems(matter: Frontmatter, file_name: &str) -> impl Iterator<Item = Problem> {
-    let faults = matter
-        .diagnostics
-        .into_iter()
-        .filter(|finding| finding.severity == Severity::Error);
+    let faults =
+        matter.diagnostics.into_iter().filter(|finding| finding.severity == Severity::Error);
     faults.map(move |fault| Problem::of_document(file_name, fault))
 }
 
@@ -35,12 +33,7 @@ pub(super) fn refused(
             "it is larger than 1 MiB, so that get_skill refuses it",
             "move parts of it into files of their own",
         )
-    } else if !is_text
-        && !matter
-            .diagnostics
-            .iter()
-            .any(|found| found.rule == "not-utf8")
-    {
+    } else if !is_text && !matter.diagnostics.iter().any(|found| found.rule == "not-utf8") {
         (
             "not-utf8",
             "bytes that are not UTF-8, so that get_skill refuses it",
@@ -110,9 +103,5 @@ fn described(mut matter: Frontmatter, document: &[u8], is_whole: bool) -> Metada
         let cut = text::cut_words(&description, limits::DESCRIPTION_KEPT_BYTES);
         description = cut.into_owned();
     }
-    Metadata {
-        matter,
-        description,
-        is_text: is_text(document, is_whole),
-    }
+    Metadata { matter, description, is_text: is_text(document, is_whole) }
 }

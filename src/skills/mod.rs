@@ -117,20 +117,14 @@ impl Skills {
     /// The skills of other folders, for the same user.
     #[must_use]
     pub fn elsewhere(&self, folders: Vec<PathBuf>) -> Skills {
-        Skills {
-            boundary: self.boundary.clone(),
-            ..Skills::new(folders)
-        }
+        Skills { boundary: self.boundary.clone(), ..Skills::new(folders) }
     }
 
     /// The same folders, given for this command only, so that a skill's mere
     /// name would not be found by the next one.
     #[must_use]
     pub fn named_by_path(self) -> Skills {
-        Skills {
-            by_path: true,
-            ..self
-        }
+        Skills { by_path: true, ..self }
     }
 
     /// The folders, for messages.
@@ -205,11 +199,8 @@ impl Skills {
                 names[..names.len().min(limits::NAMES)].join("`, `")
             ));
         }
-        if let Some(skill) = meant
-            .first()
-            .map(|skill| self.open(&skill.name))
-            .transpose()?
-            .flatten()
+        if let Some(skill) =
+            meant.first().map(|skill| self.open(&skill.name)).transpose()?.flatten()
         {
             return Ok(skill);
         }
@@ -225,11 +216,7 @@ impl Skills {
 
     /// What a command takes for the skill in this folder.
     pub fn address(&self, name: &str, folder: &Path) -> String {
-        if self.by_path {
-            folder.to_string_lossy().into_owned()
-        } else {
-            name.to_string()
-        }
+        if self.by_path { folder.to_string_lossy().into_owned() } else { name.to_string() }
     }
 
     fn open(&self, name: &str) -> Result<Option<Skill>, String> {

@@ -71,9 +71,5 @@ pub(super) fn search(folder: &Root, path: &Path) -> Option<Below> {
     if homes.len() > shown.len() {
         options.push_str(" …");
     }
-    Some(Below {
-        lie,
-        options,
-        is_one,
-    })
+    Some(Below { lie, options, is_one })
 }

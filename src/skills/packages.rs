@@ -169,9 +169,7 @@ mod tests {
             let ends_well = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
             ends_well(name.chars().next())
                 && ends_well(name.chars().last())
-                && name
-                    .chars()
-                    .all(|c| c.is_ascii_alphanumeric() || "._-".contains(c))
+                && name.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c))
         };
         for (module, package) in rows {
             assert!(is_plain(module) && is_plain(package), "{module} {package}");
@@ -185,22 +183,14 @@ mod tests {
             ("PIL.Image", "PIL", Some("pillow")),
             ("openpyxl", "openpyxl", Some("openpyxl")),
             ("google.genai.types", "google.genai", Some("google-genai")),
-            (
-                "google.cloud.storage.Client",
-                "google.cloud.storage",
-                Some("google-cloud-storage"),
-            ),
+            ("google.cloud.storage.Client", "google.cloud.storage", Some("google-cloud-storage")),
             ("google.cloud", "google", None),
             ("google", "google", None),
             ("pil", "pil", None),
             ("nobody_knows", "nobody_knows", None),
             ("", "", None),
         ] {
-            assert_eq!(
-                (known_part(module), package_of(module)),
-                (known, package),
-                "{module}"
-            );
+            assert_eq!((known_part(module), package_of(module)), (known, package), "{module}");
         }
     }
 }

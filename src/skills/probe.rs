@@ -111,10 +111,7 @@ pub fn group_by_interpreter<'s>(skills: &[&'s Skill], scripts: &Scripts) -> Grou
                 let mut groups = found.groups.iter_mut();
                 match groups.find(|group| group.interpreter == interpreter) {
                     Some(group) => group.skills.push(skill),
-                    None => found.groups.push(Group {
-                        interpreter,
-                        skills: vec![skill],
-                    }),
+                    None => found.groups.push(Group { interpreter, skills: vec![skill] }),
                 }
             }
             Err(reason) => found.refused.push((skill, reason)),
@@ -235,10 +232,7 @@ fn give_up(left: VecDeque<usize>, skills: &[&Skill], probed: &mut [Probed], caus
 /// How an interpreter ended that did not answer.
 fn end_of(outcome: &Outcome) -> String {
     let stderr = outcome.stderr.text();
-    let last = one_line(
-        stderr.trim_end().lines().last().unwrap_or_default(),
-        limits::QUOTED_BYTES,
-    );
+    let last = one_line(stderr.trim_end().lines().last().unwrap_or_default(), limits::QUOTED_BYTES);
     match outcome.ending {
         _ if outcome.timed_out => "Python did not get through them in time".into(),
         _ if outcome.stdout.truncated() => "there is too much to tell of them".into(),
@@ -252,10 +246,7 @@ fn end_of(outcome: &Outcome) -> String {
 
 impl Probed {
     fn new(skill: &Skill) -> Probed {
-        Probed {
-            skill: skill.name.clone(),
-            ..Probed::default()
-        }
+        Probed { skill: skill.name.clone(), ..Probed::default() }
     }
 
     fn fault(&mut self, file: &Path, line: Option<usize>, rule: &'static str, message: String) {

@@ -79,11 +79,7 @@ impl Interpreter {
                 })?
             }
         };
-        Ok(Interpreter {
-            program,
-            venv: None,
-            search_path: None,
-        })
+        Ok(Interpreter { program, venv: None, search_path: None })
     }
 }
 
@@ -250,11 +246,7 @@ fn in_venv(skill: &Skill, venv: PathBuf) -> Result<Interpreter, String> {
     let programs = ["bin/python", "bin/python3", "Scripts/python.exe"];
     let programs = programs.map(|program| venv.join(program));
     if let Some(program) = programs.iter().find(|program| is_executable(program)) {
-        return Ok(Interpreter {
-            program: program.clone(),
-            venv: Some(venv),
-            search_path: None,
-        });
+        return Ok(Interpreter { program: program.clone(), venv: Some(venv), search_path: None });
     }
     if let Some(program) = programs.iter().find(|program| is_closed(program)) {
         return Err(closed(skill, &venv, program));
@@ -304,9 +296,7 @@ pub fn remedy(skill: &Skill, venv: &Path) -> Option<String> {
         return None;
     }
     let venv = quoted(venv);
-    Some(format!(
-        "`rm -r {venv}`, as no setup made it, and then {command}"
-    ))
+    Some(format!("`rm -r {venv}`, as no setup made it, and then {command}"))
 }
 
 fn broken(skill: &Skill, venv: &Path, cause: &str) -> String {
@@ -336,6 +326,5 @@ pub fn setup_command(address: &str, packages: &[&str]) -> String {
 
 /// Whether it is a file that somebody may run.
 pub fn is_executable(path: &Path) -> bool {
-    path.metadata()
-        .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+    path.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
 }

@@ -34,11 +34,7 @@ fn utf_16(bytes: &[u8], order: Order) -> String {
         _ => u16::MAX,
     });
     char::decode_utf16(units)
-        .map(|c| {
-            c.ok()
-                .filter(|c| *c != '\u{ffff}')
-                .unwrap_or(char::REPLACEMENT_CHARACTER)
-        })
+        .map(|c| c.ok().filter(|c| *c != '\u{ffff}').unwrap_or(char::REPLACEMENT_CHARACTER))
         .collect()
 }
 
@@ -52,11 +48,7 @@ fn utf_32(bytes: &[u8], order: Order) -> String {
     };
     bytes
         .chunks(4)
-        .map(|four| {
-            number(four)
-                .and_then(char::from_u32)
-                .unwrap_or(char::REPLACEMENT_CHARACTER)
-        })
+        .map(|four| number(four).and_then(char::from_u32).unwrap_or(char::REPLACEMENT_CHARACTER))
         .collect()
 }
 
@@ -70,11 +62,7 @@ fn is_latin(bytes: &[u8]) -> bool {
         let (_, rest) = line.split_once("coding")?;
         let name = rest.strip_prefix([':', '='])?.trim_start();
         let end = name.find(|c: char| !(c.is_ascii_alphanumeric() || "-_.".contains(c)));
-        Some(
-            name[..end.unwrap_or(name.len())]
-                .to_ascii_lowercase()
-                .replace('_', "-"),
-        )
+        Some(name[..end.unwrap_or(name.len())].to_ascii_lowercase().replace('_', "-"))
     });
     let name = names.next();
     name.is_some_and(|name| {
@@ -127,10 +115,7 @@ fn physical(text: &str) -> impl Iterator<Item = &str> {
 
 /// What ends a line in Python, beside a line feed.
 pub fn ends_line(c: char) -> bool {
-    matches!(
-        c,
-        '\r' | '\u{b}' | '\u{c}' | '\u{1c}'..='\u{1e}' | '\u{85}' | '\u{2028}' | '\u{2029}'
-    )
+    matches!(c, '\r' | '\u{b}' | '\u{c}' | '\u{1c}'..='\u{1e}' | '\u{85}' | '\u{2028}' | '\u{2029}')
 }
 
 /// A comment begins with `#` at the start or behind a blank.
@@ -155,10 +140,7 @@ mod tests {
         let little: Vec<u8> = utf_16.iter().flat_map(|unit| unit.to_le_bytes()).collect();
         let big: Vec<u8> = utf_16.iter().flat_map(|unit| unit.to_be_bytes()).collect();
         let wide = |bytes: fn(u32) -> [u8; 4]| -> Vec<u8> {
-            "six # \u{1f40d}\n"
-                .chars()
-                .flat_map(|c| bytes(c.into()))
-                .collect()
+            "six # \u{1f40d}\n".chars().flat_map(|c| bytes(c.into())).collect()
         };
         for (mark, text) in [
             (&b"\xff\xfe"[..], little),
@@ -166,28 +148,15 @@ mod tests {
             (b"\xff\xfe\0\0", wide(u32::to_le_bytes)),
             (b"\0\0\xfe\xff", wide(u32::to_be_bytes)),
         ] {
-            assert_eq!(
-                decoded(&[mark, &text].concat()),
-                "six # \u{1f40d}\n",
-                "{mark:?}"
-            );
+            assert_eq!(decoded(&[mark, &text].concat()), "six # \u{1f40d}\n", "{mark:?}");
         }
         for (bytes, text) in [
             (&b"\xef\xbb\xbfsix"[..], "\u{feff}six"),
             (b"six # \xc3\xbc", "six # \u{fc}"),
             (b"six # \xfc", "six # \u{fffd}"),
-            (
-                b"# -*- coding: latin-1 -*-\n./\xfc.whl",
-                "# -*- coding: latin-1 -*-\n./\u{fc}.whl",
-            ),
-            (
-                b"six\n# coding=ISO_8859-1\n# \xfc",
-                "six\n# coding=ISO_8859-1\n# \u{fc}",
-            ),
-            (
-                b"six\n\n# coding=latin-1\n# \xfc",
-                "six\n\n# coding=latin-1\n# \u{fffd}",
-            ),
+            (b"# -*- coding: latin-1 -*-\n./\xfc.whl", "# -*- coding: latin-1 -*-\n./\u{fc}.whl"),
+            (b"six\n# coding=ISO_8859-1\n# \xfc", "six\n# coding=ISO_8859-1\n# \u{fc}"),
+            (b"six\n\n# coding=latin-1\n# \xfc", "six\n\n# coding=latin-1\n# \u{fffd}"),
             (b"# coding: utf-8\n# \xc3\xbc", "# coding: utf-8\n# \u{fc}"),
             (b"# my coding\n# \xfc", "# my coding\n# \u{fffd}"),
             (b"\xff\xfea\0b", "a\u{fffd}"),

@@ -73,9 +73,8 @@ const MARK: &str = "Max realtime timeout";
 /// nobody types to changes; and the search path, which is handed on.
 const OF_SHELLS: [&str; 8] = ["PATH", "_", "SHLVL", "PWD", "OLDPWD", "PS1", "PS2", "PS4"];
 /// How the names of version managers' own variables begin.
-const OF_MANAGERS: [&str; 8] = [
-    "PYENV_", "_PYENV_", "ASDF_", "MISE_", "__MISE_", "RTX_", "RYE_", "PROTO_",
-];
+const OF_MANAGERS: [&str; 8] =
+    ["PYENV_", "_PYENV_", "ASDF_", "MISE_", "__MISE_", "RTX_", "RYE_", "PROTO_"];
 
 /// What shims have answered in this run.
 #[derive(Debug, Default)]
@@ -107,14 +106,7 @@ impl Shims {
         let known = self.answers.borrow().get(&key).cloned();
         let answer = known.unwrap_or_else(|| {
             let limit = patience.at_most(limit.min(limits::PYTHON_SHIM));
-            let answer = ask(
-                &python,
-                skill,
-                scripts,
-                &patience.interrupt,
-                attendant,
-                limit,
-            );
+            let answer = ask(&python, skill, scripts, &patience.interrupt, attendant, limit);
             // Who was interrupted has not answered.
             if patience.check().is_ok() && answer != Err(Dismissed) {
                 let answer = answer.clone().unwrap_or_default();
@@ -123,9 +115,7 @@ impl Shims {
             answer.unwrap_or_default()
         });
         // It may have been removed meanwhile.
-        answer
-            .filter(|found| is_executable(&found.program))
-            .unwrap_or(python)
+        answer.filter(|found| is_executable(&found.program)).unwrap_or(python)
     }
 }
 
@@ -164,10 +154,7 @@ fn ask(
         stdin: b"",
         limit,
         leftovers: Leftovers::Kill,
-        caps: Caps {
-            head_bytes: limits::PYTHON_SHIM_ANSWER_BYTES,
-            tail_bytes: 0,
-        },
+        caps: Caps { head_bytes: limits::PYTHON_SHIM_ANSWER_BYTES, tail_bytes: 0 },
         interrupt,
         scratch: None,
         confine: None,
@@ -247,15 +234,7 @@ impl<'o> Told<'o> {
             return None;
         }
         let parts = parts(outcome.stdout.head())?;
-        let [
-            executable,
-            leads,
-            exe,
-            cwd,
-            words,
-            variables,
-            inherited @ ..,
-        ] = parts.as_slice()
+        let [executable, leads, exe, cwd, words, variables, inherited @ ..] = parts.as_slice()
         else {
             return None;
         };

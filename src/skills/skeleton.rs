@@ -134,14 +134,9 @@ fn fill(path: &Path, name: &str) -> io::Result<()> {
     if let Some(first) = title.get_mut(..1) {
         first.make_ascii_uppercase();
     }
-    let document = DOCUMENT
-        .replace("NAME", &scalar(name))
-        .replace("TITLE", &title);
+    let document = DOCUMENT.replace("NAME", &scalar(name)).replace("TITLE", &title);
     for (file, text) in [("SKILL.md", document.as_str()), ("scripts/main.py", SCRIPT)] {
-        let mut file = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .open(path.join(file))?;
+        let mut file = OpenOptions::new().write(true).create_new(true).open(path.join(file))?;
         file.write_all(text.as_bytes())?;
     }
     Ok(())

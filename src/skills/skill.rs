@@ -53,17 +53,10 @@ impl Skill {
             return message;
         }
         let tree = self.files();
-        let names: Vec<_> = tree
-            .files
-            .iter()
-            .map(|path| path.to_string_lossy())
-            .collect();
+        let names: Vec<_> = tree.files.iter().map(|path| path.to_string_lossy()).collect();
         let base = |name: &str| name.rsplit('/').next().unwrap_or(name).to_lowercase();
         // The right name in a wrong folder is the usual slip.
-        let same = names
-            .iter()
-            .filter(|name| base(name) == base(path))
-            .map(AsRef::as_ref);
+        let same = names.iter().filter(|name| base(name) == base(path)).map(AsRef::as_ref);
         let mut near: Vec<&str> = same.take(limits::NEAR_NAMES).collect();
         if near.is_empty() {
             near = text::nearest(path, names.iter().map(AsRef::as_ref), limits::NEAR_NAMES);
@@ -91,9 +84,7 @@ impl Skill {
         let piece = confined::read_whole(&file, limits::DOCUMENT_BYTES)
             .map_err(|refusal| fault(&format!("cannot be read: {refusal}")))?;
         if piece.more {
-            return Err(fault(
-                "is larger than 1 MiB: read parts of it with read_file_in_skill",
-            ));
+            return Err(fault("is larger than 1 MiB: read parts of it with read_file_in_skill"));
         }
         let text = String::from_utf8(piece.bytes)
             .map_err(|_| fault("is not UTF-8 text: its owner has to save it as UTF-8"))?;
@@ -110,10 +101,7 @@ impl Skill {
     fn document_fault(&self, refusal: &Refusal) -> String {
         match refusal {
             Refusal::NotFound => format!("the skill `{}` has no SKILL.md", self.name),
-            other => format!(
-                "SKILL.md of the skill `{}` cannot be read: {other}",
-                self.name
-            ),
+            other => format!("SKILL.md of the skill `{}` cannot be read: {other}", self.name),
         }
     }
 }

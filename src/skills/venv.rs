@@ -55,10 +55,7 @@ impl Record {
 
     /// Packages that somebody has installed in the venv since.
     pub fn packages_since(&self, venv: &Path) -> BTreeSet<String> {
-        installed(venv)
-            .difference(&self.packages)
-            .cloned()
-            .collect()
+        installed(venv).difference(&self.packages).cloned().collect()
     }
 
     /// Writes it into the venv, whole or not at all.

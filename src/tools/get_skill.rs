@@ -98,10 +98,7 @@ fn load(skill: &Skill, arguments: Option<&str>) -> Result<ToolResult, Fault> {
     let mut content = format!("Base directory for this skill: {folder}\n\n{text}");
     let document_bytes = Some(content.len());
     content.push_str(&other_files(skill, &document.file_name));
-    Ok(ToolResult {
-        document_bytes,
-        ..ToolResult::success(content, summary)
-    })
+    Ok(ToolResult { document_bytes, ..ToolResult::success(content, summary) })
 }
 
 /// The list of the skill's other files, or nothing where there are none.

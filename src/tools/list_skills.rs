@@ -171,9 +171,7 @@ fn note(shown: usize, found: usize, is_loose: bool, catalogue: &Catalogue) -> Op
         notes.push("no skill mentions all of these words; these mention some of them".into());
     }
     if shown < found {
-        notes.push(format!(
-            "{shown} of {found} skills are shown; narrow the list with `query`"
-        ));
+        notes.push(format!("{shown} of {found} skills are shown; narrow the list with `query`"));
     } else if all > 0 && found == 0 {
         notes.push(format!(
             "none of the {all} skills mentions any of these words; leave `query` out to see them"

@@ -168,10 +168,7 @@ impl<'w> Tools<'w> {
 
     /// All of ours can be called, and none is offered: for calls by hand.
     pub fn by_hand(bench: Workbench<'w>) -> Tools<'w> {
-        Tools {
-            has_ours: true,
-            ..Tools::new(bench)
-        }
+        Tools { has_ours: true, ..Tools::new(bench) }
     }
 
     /// The model is told of the tools that can work here, and of these skills.
@@ -249,11 +246,7 @@ impl<'w> Tools<'w> {
         self.bench.patience.check()?;
         let start = Instant::now();
         let result = self.call(call);
-        listener(Event::ToolResult {
-            call,
-            result: &result,
-            duration: start.elapsed(),
-        });
+        listener(Event::ToolResult { call, result: &result, duration: start.elapsed() });
         if let Some(warning) = &result.warning {
             listener(Event::Warning(warning));
         }
@@ -310,10 +303,7 @@ pub fn not_among<'n>(name: &str, names: impl Iterator<Item = &'n str> + Clone) -
 
 /// A text argument; empty where it is missing.
 fn text_of<'a>(arguments: &'a Arguments, name: &str) -> &'a str {
-    arguments
-        .get(name)
-        .and_then(Value::as_str)
-        .unwrap_or_default()
+    arguments.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -328,24 +318,15 @@ mod tests {
         names.dedup();
         assert_eq!(names.len(), TABLE.len(), "names are unique");
         for tool in TABLE {
-            let starts_well = tool
-                .name()
-                .starts_with(|c: char| c.is_ascii_lowercase() || c == '_');
+            let starts_well = tool.name().starts_with(|c: char| c.is_ascii_lowercase() || c == '_');
             let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
-            assert!(
-                starts_well && tool.name().chars().all(is_plain),
-                "{}",
-                tool.name()
-            );
+            assert!(starts_well && tool.name().chars().all(is_plain), "{}", tool.name());
             assert!(!tool.description().is_empty());
             let mut schema = tool.parameters();
             assert_eq!(schema::validate(&schema), Ok(()));
             assert!(!schema.to_string().contains("enum"));
             let properties = schema["properties"].as_object().unwrap();
-            assert!(
-                !properties.is_empty(),
-                "some endpoints refuse empty properties"
-            );
+            assert!(!properties.is_empty(), "some endpoints refuse empty properties");
             let has_skill = properties.contains_key("skill_name");
             assert_eq!(schema::advise(&mut schema, &["a"]), has_skill);
             let advised = &schema["properties"]["skill_name"]["enum"];

@@ -59,11 +59,7 @@ impl Tool for ReadFile {
     }
 
     fn summary(&self, arguments: &Arguments) -> String {
-        format!(
-            "{}: {}",
-            text_of(arguments, "skill_name"),
-            text_of(arguments, "file_path")
-        )
+        format!("{}: {}", text_of(arguments, "skill_name"), text_of(arguments, "file_path"))
     }
 
     fn run(&self, arguments: &Arguments, bench: &Workbench<'_>) -> ToolResult {
@@ -106,10 +102,7 @@ impl Page {
                 _ => Err(format!("`{name}` must be 1 or more, not {value}")),
             },
         };
-        Ok(Page {
-            first: positive("offset", 1)?,
-            lines: positive("limit", limits::PAGE_LINES)?,
-        })
+        Ok(Page { first: positive("offset", 1)?, lines: positive("limit", limits::PAGE_LINES)? })
     }
 }
 
@@ -190,18 +183,13 @@ fn read(file: File, size: u64, page: &Page, bench: &Workbench<'_>) -> io::Result
         return Ok(ToolResult::failure(message));
     }
     if bytes.contains(&0) {
-        let text = format!(
-            "[binary data from line {} on: a script can work with it]\n",
-            page.first
-        );
+        let text =
+            format!("[binary data from line {} on: a script can work with it]\n", page.first);
         return Ok(ToolResult::success(text, "binary data"));
     }
     let text = String::from_utf8_lossy(&bytes);
     let is_replaced = matches!(text, Cow::Owned(_));
-    let mut text = bench
-        .secrets
-        .mask_cut(&text, Cut { before, behind })
-        .into_owned();
+    let mut text = bench.secrets.mask_cut(&text, Cut { before, behind }).into_owned();
     if is_replaced {
         let note = "[some bytes are no UTF-8 and shown as \u{fffd}: a script can read them in their encoding]";
         text = format!("{}\n{note}\n", text.trim_end_matches('\n'));
@@ -342,10 +330,7 @@ mod tests {
         ] {
             let pages = pages(&text, limits::PAGE_LINES);
             assert!(
-                pages.len() > 1
-                    && pages
-                        .iter()
-                        .all(|page| page.len() <= limits::PAGE_BYTES + 3)
+                pages.len() > 1 && pages.iter().all(|page| page.len() <= limits::PAGE_BYTES + 3)
             );
             assert_eq!(pages.concat(), text);
         }

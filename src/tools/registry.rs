@@ -20,10 +20,7 @@ impl<'w> Tools<'w> {
         let parameters = tool.parameters();
         self.examine(&*tool, &parameters).map_err(|cause| {
             let name = text::one_line(tool.name(), limits::SUMMARY_CHARS);
-            Error::new(
-                Kind::Usage,
-                format!("failed to add the tool `{name}`: {cause}"),
-            )
+            Error::new(Kind::Usage, format!("failed to add the tool `{name}`: {cause}"))
         })?;
         if tool.is_offered(&self.bench, self.has_skills) {
             self.offer(&*tool, complete(parameters));
@@ -37,9 +34,7 @@ impl<'w> Tools<'w> {
         let is_first = |c: char| c.is_ascii_lowercase() || c == '_';
         let is_next = |c: char| is_first(c) || c.is_ascii_digit();
         if !name.starts_with(is_first) || !name.chars().all(is_next) {
-            return Err(
-                "a name is of a to z, 0 to 9 and _, and does not begin with a digit".into(),
-            );
+            return Err("a name is of a to z, 0 to 9 and _, and does not begin with a digit".into());
         }
         if name.len() > limits::TOOL_NAME_CHARS {
             let most = limits::TOOL_NAME_CHARS;
@@ -164,11 +159,7 @@ mod tests {
     }
 
     fn call(name: &str, arguments: &str) -> ToolCall {
-        ToolCall {
-            name: name.into(),
-            arguments: arguments.into(),
-            ..ToolCall::default()
-        }
+        ToolCall { name: name.into(), arguments: arguments.into(), ..ToolCall::default() }
     }
 
     /// R-REG-1.
@@ -179,12 +170,7 @@ mod tests {
         let add = |name, description, parameters| {
             let tool = |name, description, parameters| {
                 let told = &told;
-                Box::new(Own {
-                    name,
-                    description,
-                    parameters,
-                    told,
-                })
+                Box::new(Own { name, description, parameters, told })
             };
             let good = json!({"type": "object", "properties": {}});
             let tools = Tools::new(Workbench::new(&config, &skills, &patience));
@@ -236,12 +222,7 @@ mod tests {
             },
             "required": ["how"],
         });
-        let own = Own {
-            name: "roll",
-            description: "Rolls a die.",
-            parameters,
-            told: &told,
-        };
+        let own = Own { name: "roll", description: "Rolls a die.", parameters, told: &told };
         let tools = tools.with(Box::new(own)).unwrap();
         assert_eq!(tools.definitions()[0].name, "roll");
         assert_eq!(
@@ -257,9 +238,6 @@ mod tests {
         assert!(tools.call(&good).ok);
         assert_eq!(*told.borrow(), [json!({"how": "fair", "sides": 6})]);
         let unknown = tools.call(&call("rol", "{}")).content;
-        assert!(
-            unknown.contains("did you mean `roll`? The tools are: roll\"}"),
-            "{unknown}"
-        );
+        assert!(unknown.contains("did you mean `roll`? The tools are: roll\"}"), "{unknown}");
     }
 }

@@ -55,11 +55,7 @@ impl Tool for RememberFact {
 
     fn effects(&self, _bench: &Workbench<'_>) -> Effects {
         // An older version of the fact goes.
-        Effects {
-            reads_only: false,
-            destroys: true,
-            ..Effects::NONE
-        }
+        Effects { reads_only: false, destroys: true, ..Effects::NONE }
     }
 
     fn is_offered(&self, bench: &Workbench<'_>, _has_skills: bool) -> bool {
@@ -76,10 +72,7 @@ impl Tool for RememberFact {
                 "there is no memory: the user can name a file for it with MEMORY_PATH",
             );
         };
-        let memory = Memory {
-            path,
-            patience: bench.patience,
-        };
+        let memory = Memory { path, patience: bench.patience };
         let text = bench.secrets.mask(text_of(arguments, "content"));
         let important = arguments.get("important").and_then(Value::as_bool);
         let replaces = bench.secrets.mask(text_of(arguments, "replaces"));

@@ -98,11 +98,7 @@ fn check_object(
     let required = names(schema, "required");
     if let Some(properties) = schema["properties"].as_object() {
         for (name, property) in properties {
-            let place = if path.is_empty() {
-                name.clone()
-            } else {
-                format!("{path}.{name}")
-            };
+            let place = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
             match fields.remove(name) {
                 // Null is how some models leave an optional argument out.
                 Some(value) if !value.is_null() || takes_null(property) => {
@@ -150,11 +146,9 @@ fn check_plain(value: Value, schema: &Value, path: &str) -> Result<Value, String
         value => value,
     };
     match schema["enum"].as_array() {
-        Some(choices) if !choices.iter().any(|choice| is_same(choice, &value)) => Err(format!(
-            "`{path}` must be {}, not {}",
-            shown_choices(choices),
-            shown(&value)
-        )),
+        Some(choices) if !choices.iter().any(|choice| is_same(choice, &value)) => {
+            Err(format!("`{path}` must be {}, not {}", shown_choices(choices), shown(&value)))
+        }
         _ => Ok(value),
     }
 }
@@ -258,10 +252,7 @@ fn shown(value: &Value) -> String {
 }
 
 /// A value of another type that can only mean the wanted one.
-#[allow(
-    clippy::cast_possible_truncation,
-    reason = "checked to be whole and below 2^53"
-)]
+#[allow(clippy::cast_possible_truncation, reason = "checked to be whole and below 2^53")]
 fn unwrap(value: Value, wanted: &str) -> Value {
     match (&value, wanted) {
         (Value::String(text), "integer" | "number" | "boolean" | "array" | "object" | "null") => {
@@ -278,12 +269,7 @@ fn unwrap(value: Value, wanted: &str) -> Value {
 }
 
 fn names<'s>(schema: &'s Value, list: &str) -> Vec<&'s str> {
-    schema[list]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
-        .collect()
+    schema[list].as_array().into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
 fn article(kind: &str) -> String {
@@ -326,9 +312,7 @@ mod tests {
             },
             "required": ["name"],
         });
-        let Value::Object(arguments) = arguments else {
-            panic!()
-        };
+        let Value::Object(arguments) = arguments else { panic!() };
         check(arguments, &schema).map(Value::Object)
     }
 
@@ -338,31 +322,16 @@ mod tests {
         let table = [
             (json!({}), "`name` is missing"),
             (json!({"name": null}), "`name` is missing"),
-            (
-                json!({"name": ["a"]}),
-                "`name` must be a string, not an array",
-            ),
-            (
-                json!({"name": "a", "count": "many"}),
-                "`count` must be an integer, not a string",
-            ),
-            (
-                json!({"name": "a", "count": 1.5}),
-                "`count` must be an integer, not a number",
-            ),
-            (
-                json!({"name": "a", "list": ["x", {}]}),
-                "`list[1]` must be a string, not an object",
-            ),
+            (json!({"name": ["a"]}), "`name` must be a string, not an array"),
+            (json!({"name": "a", "count": "many"}), "`count` must be an integer, not a string"),
+            (json!({"name": "a", "count": 1.5}), "`count` must be an integer, not a number"),
+            (json!({"name": "a", "list": ["x", {}]}), "`list[1]` must be a string, not an object"),
             (json!({"name": "a", "inner": {}}), "`inner.deep` is missing"),
             (
                 json!({"name": "a", "inner": {"deep": 3}}),
                 "`inner.deep` must be a boolean, not a number",
             ),
-            (
-                json!({"name": "c"}),
-                r#"`name` must be one of "a", "b", not "c""#,
-            ),
+            (json!({"name": "c"}), r#"`name` must be one of "a", "b", not "c""#),
             (
                 json!({"name": "a", "maybe": [1]}),
                 "`maybe` must be an integer or null, not an array",
@@ -371,17 +340,10 @@ mod tests {
                 json!({"name": "a", "either": {"x": true}}),
                 "`either` must be an integer, not an object; or `either.x` must be a string, not a boolean",
             ),
-            (
-                json!({"name": "a", "digit": 1.5}),
-                "`digit` must be one of 1, 2, not 1.5",
-            ),
+            (json!({"name": "a", "digit": 1.5}), "`digit` must be one of 1, 2, not 1.5"),
         ];
         for (arguments, fault) in table {
-            assert_eq!(
-                checked(arguments.clone()),
-                Err(fault.to_string()),
-                "{arguments}"
-            );
+            assert_eq!(checked(arguments.clone()), Err(fault.to_string()), "{arguments}");
         }
     }
 
@@ -410,9 +372,7 @@ mod tests {
         let either = json!({"anyOf": [{"type": "integer"}, {"type": "string"}]});
         let schema = json!({"properties": {"a": either}});
         for value in [json!("5"), json!(5)] {
-            let Value::Object(arguments) = json!({"a": value}) else {
-                panic!()
-            };
+            let Value::Object(arguments) = json!({"a": value}) else { panic!() };
             assert_eq!(check(arguments.clone(), &schema), Ok(arguments));
         }
     }

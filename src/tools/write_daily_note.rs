@@ -42,11 +42,7 @@ impl Tool for WriteDailyNote {
     }
 
     fn effects(&self, _bench: &Workbench<'_>) -> Effects {
-        Effects {
-            reads_only: false,
-            is_idempotent: false,
-            ..Effects::NONE
-        }
+        Effects { reads_only: false, is_idempotent: false, ..Effects::NONE }
     }
 
     fn is_offered(&self, bench: &Workbench<'_>, _has_skills: bool) -> bool {

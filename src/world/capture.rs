@@ -21,10 +21,7 @@ pub struct Caps {
 impl Caps {
     /// Half of `bytes` for the beginning, half for the end.
     pub const fn halves(bytes: usize) -> Caps {
-        Caps {
-            head_bytes: bytes - bytes / 2,
-            tail_bytes: bytes / 2,
-        }
+        Caps { head_bytes: bytes - bytes / 2, tail_bytes: bytes / 2 }
     }
 }
 
@@ -42,13 +39,7 @@ pub struct Capture {
 impl Capture {
     /// An empty capture.
     pub const fn new(caps: Caps) -> Capture {
-        Capture {
-            caps,
-            head: Vec::new(),
-            tail: Vec::new(),
-            oldest: 0,
-            total_bytes: 0,
-        }
+        Capture { caps, head: Vec::new(), tail: Vec::new(), oldest: 0, total_bytes: 0 }
     }
 
     /// Takes the next bytes of the stream.
@@ -107,11 +98,7 @@ impl Capture {
             return masked([self.head.as_slice(), &tail].concat(), Cut::default());
         }
         let head = &self.head[..whole_characters(&self.head)];
-        let tail = &tail[tail
-            .iter()
-            .take(3)
-            .take_while(|byte| is_continuation(**byte))
-            .count()..];
+        let tail = &tail[tail.iter().take(3).take_while(|byte| is_continuation(**byte)).count()..];
         let missing = self.total_bytes - (head.len() + tail.len()) as u64;
         let mut text = masked(head.to_vec(), Cut::BEHIND);
         if !text.is_empty() && !text.ends_with('\n') {
@@ -151,10 +138,7 @@ mod tests {
     use super::*;
 
     fn captured(head_bytes: usize, tail_bytes: usize, chunks: &[&[u8]]) -> Capture {
-        let mut capture = Capture::new(Caps {
-            head_bytes,
-            tail_bytes,
-        });
+        let mut capture = Capture::new(Caps { head_bytes, tail_bytes });
         for chunk in chunks {
             capture.push(chunk);
         }
@@ -172,11 +156,7 @@ mod tests {
                 assert_eq!(kept.truncated(), head + tail < 100);
                 assert_eq!(kept.head(), &all[..head.min(100)]);
                 let rest = 100 - head.min(100);
-                assert_eq!(
-                    kept.tail(),
-                    &all[100 - tail.min(rest)..],
-                    "{head} {tail} {size}"
-                );
+                assert_eq!(kept.tail(), &all[100 - tail.min(rest)..], "{head} {tail} {size}");
             }
         }
     }
@@ -189,28 +169,16 @@ mod tests {
             (&[b"abcd"], "abcd"),
             (&[b"abcde"], "ab\n[… 1 bytes left out …]\nde"),
             (&[b"a\nbcd"], "a\n[… 1 bytes left out …]\ncd"),
-            (
-                &[b"ab", &long, b"yz"],
-                "ab\n[… 1,234,571 bytes left out …]\nyz",
-            ),
+            (&[b"ab", &long, b"yz"], "ab\n[… 1,234,571 bytes left out …]\nyz"),
             (&["aé".as_bytes(), b"b"], "aéb"),
-            (
-                &["aéb".as_bytes(), "cdé".as_bytes()],
-                "a\n[… 5 bytes left out …]\né",
-            ),
+            (&["aéb".as_bytes(), "cdé".as_bytes()], "a\n[… 5 bytes left out …]\né"),
             (&["a€€".as_bytes()], "a\n[… 6 bytes left out …]\n"),
             (&[b"a\xffb\xff"], "a\u{fffd}b\u{fffd}"),
-            (
-                &[b"a\xff---b\xff"],
-                "a\u{fffd}\n[… 3 bytes left out …]\nb\u{fffd}",
-            ),
+            (&[b"a\xff---b\xff"], "a\u{fffd}\n[… 3 bytes left out …]\nb\u{fffd}"),
         ];
         for (chunks, text) in table {
             assert_eq!(captured(2, 2, chunks).text(), *text);
         }
-        assert_eq!(
-            captured(0, 2, &[b"abc"]).text(),
-            "[… 1 bytes left out …]\nbc"
-        );
+        assert_eq!(captured(0, 2, &[b"abc"]).text(), "[… 1 bytes left out …]\nbc");
     }
 }

@@ -63,10 +63,7 @@ impl Local {
         let sign = if parts.tm_gmtoff < 0 { '-' } else { '+' };
         let minutes = parts.tm_gmtoff.abs() / 60;
         let (hours, minutes) = (minutes / 60, minutes % 60);
-        let stamp = format!(
-            "{date}T{time}:{:02}{sign}{hours:02}:{minutes:02}",
-            parts.tm_sec
-        );
+        let stamp = format!("{date}T{time}:{:02}{sign}{hours:02}:{minutes:02}", parts.tm_sec);
         Local { date, time, stamp }
     }
 
@@ -108,10 +105,7 @@ pub(crate) fn thread_time() -> Duration {
         libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time);
         time
     };
-    Duration::new(
-        time.tv_sec.unsigned_abs(),
-        u32::try_from(time.tv_nsec).unwrap_or(0),
-    )
+    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
 #[cfg(test)]

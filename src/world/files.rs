@@ -18,17 +18,11 @@ use crate::world::patience::{Patience, Readiness, Stop};
 /// reason, in words.
 pub fn read_whole(path: &Path, most: usize) -> Result<Vec<u8>, String> {
     let file = open(path).map_err(|error| error.to_string())?;
-    if !file
-        .metadata()
-        .map_err(|error| error.to_string())?
-        .is_file()
-    {
+    if !file.metadata().map_err(|error| error.to_string())?.is_file() {
         return Err("it is not a regular file".into());
     }
     let mut bytes = Vec::new();
-    file.take(most as u64 + 1)
-        .read_to_end(&mut bytes)
-        .map_err(|error| error.to_string())?;
+    file.take(most as u64 + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
     if bytes.len() > most {
         return Err(too_large(most));
     }
@@ -43,9 +37,7 @@ pub fn read_whole(path: &Path, most: usize) -> Result<Vec<u8>, String> {
 /// [`Stop`]: crate::world::patience::Stop
 pub fn read_given(path: &Path, most: usize, patience: &Patience) -> io::Result<Vec<u8>> {
     let mut file = open(path)?;
-    let (kind, device) = file
-        .metadata()
-        .map(|meta| (meta.file_type(), meta.rdev()))?;
+    let (kind, device) = file.metadata().map(|meta| (meta.file_type(), meta.rdev()))?;
     let is_null = kind.is_char_device() && device == libc::makedev(1, 3);
     if !kind.is_file() && !kind.is_fifo() && !is_null {
         return Err(io::Error::other("it is neither a file nor a pipe"));
@@ -90,8 +82,7 @@ fn too_large(most: usize) -> String {
 /// given its key, and a group with one member is nobody else.
 pub fn is_open_to_others(path: &Path) -> bool {
     let allows = |path: &Path, bits: u32| {
-        path.metadata()
-            .is_ok_and(|meta| meta.permissions().mode() & bits != 0)
+        path.metadata().is_ok_and(|meta| meta.permissions().mode() & bits != 0)
     };
     path.canonicalize().is_ok_and(|path| {
         path.is_file()

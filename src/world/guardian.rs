@@ -69,9 +69,7 @@ impl Report {
 
     fn to_bytes(self) -> [u8; Self::BYTES] {
         // No wait status is negative or fills 32 bits.
-        let status = self
-            .status
-            .map_or(u32::MAX, |raw| u32::try_from(raw).unwrap_or(u32::MAX));
+        let status = self.status.map_or(u32::MAX, |raw| u32::try_from(raw).unwrap_or(u32::MAX));
         let timed_out = if self.timed_out { Self::TIMED_OUT } else { 0 };
         let count = self.left_behind.min(Self::TIMED_OUT - 1);
         (u64::from(status) << 32 | u64::from(count | timed_out)).to_ne_bytes()
@@ -175,12 +173,7 @@ fn guard(post: Post, script: pid_t, alone: bool) -> ! {
     let scratch = post.scratch.map(|scratch| scratch.keep_as(1, 2));
     close_from(if scratch.is_some() { 3 } else { 1 });
     set_priority(libc::SCHED_FIFO, 1);
-    let guard = Guard {
-        post,
-        script,
-        alone,
-        waker: Waker::new(),
-    };
+    let guard = Guard { post, script, alone, waker: Waker::new() };
     let report = guard.watch();
     let bytes = report.to_bytes();
     // SAFETY: sends from a local array.
@@ -254,24 +247,12 @@ impl Guard {
         if others && (told || !self.post.keep) {
             self.stop_all();
         }
-        let left_behind = if told || !others {
-            0
-        } else {
-            self.count_living()
-        };
+        let left_behind = if told || !others { 0 } else { self.count_living() };
         if told || !self.post.keep {
-            let limit = if told {
-                limits::LAST_SWEEP
-            } else {
-                limits::SWEEP
-            };
+            let limit = if told { limits::LAST_SWEEP } else { limits::SWEEP };
             self.sweep(others, &mut status, limit);
         }
-        Report {
-            status,
-            left_behind,
-            timed_out,
-        }
+        Report { status, left_behind, timed_out }
     }
 
     /// Whether the runner is gone.
@@ -292,10 +273,7 @@ impl Guard {
             let struck = now();
             round = struck;
             while others && round.saturating_sub(struck) < pause {
-                wait_for_signal(
-                    &mut [],
-                    Some(pause.saturating_sub(round.saturating_sub(struck))),
-                );
+                wait_for_signal(&mut [], Some(pause.saturating_sub(round.saturating_sub(struck))));
                 others = self.reap(status);
                 round = now();
             }
@@ -366,11 +344,7 @@ impl Guard {
     /// Waits for a signal, the socket, or so long. Returns whether it is time to kill.
     fn wait_for_news(&self, limit: Duration) -> bool {
         self.waker.start(limits::GUARDIAN_LOOK);
-        let mut channel = [libc::pollfd {
-            fd: 0,
-            events: libc::POLLIN,
-            revents: 0,
-        }];
+        let mut channel = [libc::pollfd { fd: 0, events: libc::POLLIN, revents: 0 }];
         let since = now();
         wait_for_signal(&mut channel, Some(limit));
         let is_called = channel.iter().any(|fd| fd.revents != 0) || self.has_lost();
@@ -388,12 +362,7 @@ fn set_priority(class: c_int, priority: c_int) {
         parameters.sched_priority = priority;
         // Not the C library's function, which musl does not have.
         let class = class | libc::SCHED_RESET_ON_FORK;
-        libc::syscall(
-            libc::SYS_sched_setscheduler,
-            0,
-            class,
-            &raw const parameters,
-        );
+        libc::syscall(libc::SYS_sched_setscheduler, 0, class, &raw const parameters);
     }
 }
 
@@ -408,12 +377,7 @@ fn wait_for_signal(fds: &mut [libc::pollfd], limit: Option<Duration>) {
         libc::sigfillset(&raw mut mask);
         libc::sigdelset(&raw mut mask, libc::SIGCHLD);
         libc::sigdelset(&raw mut mask, libc::SIGCONT);
-        libc::ppoll(
-            fds.as_mut_ptr(),
-            fds.len() as libc::nfds_t,
-            limit,
-            &raw const mask,
-        );
+        libc::ppoll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, limit, &raw const mask);
     }
 }
 
@@ -436,9 +400,7 @@ unsafe fn answer_signals() {
 fn most_descriptors() -> c_int {
     // SAFETY: always succeeds for this name.
     let most = unsafe { libc::sysconf(libc::_SC_OPEN_MAX) };
-    c_int::try_from(most).map_or(limits::DESCRIPTORS, |most| {
-        most.clamp(0, limits::DESCRIPTORS)
-    })
+    c_int::try_from(most).map_or(limits::DESCRIPTORS, |most| most.clamp(0, limits::DESCRIPTORS))
 }
 
 /// The time since some fixed moment.
@@ -469,11 +431,7 @@ mod tests {
     #[test]
     fn a_report_survives_the_wire() {
         for (status, left_behind) in [(None, 0), (Some(0), 1), (Some(0xff00), u32::MAX >> 1)] {
-            let report = Report {
-                status,
-                left_behind,
-                timed_out: left_behind == 1,
-            };
+            let report = Report { status, left_behind, timed_out: left_behind == 1 };
             assert_eq!(Report::from_bytes(report.to_bytes()), report);
         }
     }

@@ -102,11 +102,7 @@ fn secret_part(entry: &[u8], is_secret: IsSecret<'_>) -> Range<usize> {
     let equals = entry.iter().skip(1).position(|&byte| byte == b'=');
     let (name, value) = equals.map_or((0, 0), |at| (at + 1, at + 2));
     let part = |range: Range<usize>| OsStr::from_bytes(&entry[range]);
-    if is_secret(part(0..name), part(value..entry.len())) {
-        value..entry.len()
-    } else {
-        0..0
-    }
+    if is_secret(part(0..name), part(value..entry.len())) { value..entry.len() } else { 0..0 }
 }
 
 /// Each thread has a folder there. The folder's links tell how many: one for

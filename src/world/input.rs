@@ -83,12 +83,7 @@ impl Input {
         } else {
             Source::Nothing
         };
-        Ok(Input {
-            file,
-            source,
-            lines: Lines::default(),
-            at_end: false,
-        })
+        Ok(Input { file, source, lines: Lines::default(), at_end: false })
     }
 
     /// What it is.
@@ -221,10 +216,7 @@ impl AsFd for Input {
 
 /// Somebody else may have made the shared descriptor non-blocking.
 fn is_passing(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock
-    )
+    matches!(error.kind(), io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock)
 }
 
 /// Why reading ended before its end.

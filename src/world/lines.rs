@@ -159,14 +159,7 @@ mod tests {
     fn lines_come_whole_however_the_bytes_do() {
         let text = b"one\n\ntwo\r\n123456\n1234567\nlast";
         let line = |text: &str| Some(text.as_bytes().to_vec());
-        let expected = [
-            line("one"),
-            line(""),
-            line("two"),
-            line("123456"),
-            None,
-            line("last"),
-        ];
+        let expected = [line("one"), line(""), line("two"), line("123456"), None, line("last")];
         for size in 1..=text.len() {
             assert_eq!(lines(text, size, 6), expected, "{size}");
         }

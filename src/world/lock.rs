@@ -61,16 +61,9 @@ impl FolderLock {
         let enter = Arc::new(move || {
             // SAFETY: an open descriptor and plain numbers; safe after a fork.
             let done = unsafe { libc::fcntl(folder.as_raw_fd(), libc::F_SETFD, 0) };
-            if done < 0 {
-                Err(io::Error::last_os_error())
-            } else {
-                Ok(())
-            }
+            if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
         });
-        Confine {
-            enter,
-            scopes_signals: false,
-        }
+        Confine { enter, scopes_signals: false }
     }
 }
 
@@ -160,11 +153,7 @@ mod tests {
         let error = FolderLock::take(path, &patience, &mut || waits += 1).unwrap_err();
         assert_eq!(Stop::within(&error), Some(Stop::Deadline));
         drop(first);
-        assert!(
-            FolderLock::take(path, &Patience::endless(), &mut || waits += 1)
-                .unwrap()
-                .held
-        );
+        assert!(FolderLock::take(path, &Patience::endless(), &mut || waits += 1).unwrap().held);
         assert_eq!(waits, 1);
     }
 

@@ -28,13 +28,8 @@ pub fn resolve(
         return Ok(vec![SocketAddr::new(address, port)]);
     }
     if crate::address::is_loopback(bare) {
-        let addresses = [
-            IpAddr::V4(Ipv4Addr::LOCALHOST),
-            IpAddr::V6(Ipv6Addr::LOCALHOST),
-        ];
-        return Ok(addresses
-            .map(|address| SocketAddr::new(address, port))
-            .to_vec());
+        let addresses = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
+        return Ok(addresses.map(|address| SocketAddr::new(address, port)).to_vec());
     }
     look_up(bare, port, limit, patience)
 }
@@ -133,15 +128,9 @@ fn parse_answer(answer: &str) -> io::Result<Vec<SocketAddr>> {
         let reason = reason.trim_start_matches("failed to lookup address information: ");
         return Err(io::Error::new(io::ErrorKind::NotFound, reason.to_string()));
     }
-    let addresses: Vec<SocketAddr> = answer
-        .lines()
-        .filter_map(|line| line.parse().ok())
-        .collect();
+    let addresses: Vec<SocketAddr> = answer.lines().filter_map(|line| line.parse().ok()).collect();
     if addresses.is_empty() {
-        return Err(io::Error::new(
-            io::ErrorKind::NotFound,
-            "the name has no address",
-        ));
+        return Err(io::Error::new(io::ErrorKind::NotFound, "the name has no address"));
     }
     Ok(addresses)
 }
@@ -165,11 +154,7 @@ impl Connection {
         for (index, address) in addresses.iter().enumerate() {
             // Each address may take half of what is left, the last one all of it.
             let left = limit.saturating_sub(start.elapsed());
-            let share = if index + 1 == addresses.len() {
-                left
-            } else {
-                left / 2
-            };
+            let share = if index + 1 == addresses.len() { left } else { left / 2 };
             match connect(*address, share, patience) {
                 Ok(stream) => return Ok(Connection { stream }),
                 Err(error)
@@ -303,18 +288,10 @@ pub fn system_certificates() -> Option<&'static str> {
 
 /// `connect(2)` on a socket that does not block; std has no such thing.
 fn connect(address: SocketAddr, limit: Duration, patience: &Patience) -> io::Result<TcpStream> {
-    let family = if address.is_ipv4() {
-        libc::AF_INET
-    } else {
-        libc::AF_INET6
-    };
+    let family = if address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
     // SAFETY: makes a socket, owned right after.
     let fd = unsafe {
-        libc::socket(
-            family,
-            libc::SOCK_STREAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK,
-            0,
-        )
+        libc::socket(family, libc::SOCK_STREAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK, 0)
     };
     if fd < 0 {
         return Err(io::Error::last_os_error());
@@ -347,10 +324,7 @@ fn connect(address: SocketAddr, limit: Duration, patience: &Patience) -> io::Res
 }
 
 /// The address in the kernel's form.
-#[allow(
-    clippy::cast_possible_truncation,
-    reason = "small numbers in the kernel's narrow types"
-)]
+#[allow(clippy::cast_possible_truncation, reason = "small numbers in the kernel's narrow types")]
 fn socket_address(address: SocketAddr) -> (MaybeUninit<libc::sockaddr_storage>, libc::socklen_t) {
     let mut storage = MaybeUninit::<libc::sockaddr_storage>::zeroed();
     let length = match address {
@@ -358,9 +332,7 @@ fn socket_address(address: SocketAddr) -> (MaybeUninit<libc::sockaddr_storage>, 
             let form = libc::sockaddr_in {
                 sin_family: libc::AF_INET as libc::sa_family_t,
                 sin_port: address.port().to_be(),
-                sin_addr: libc::in_addr {
-                    s_addr: u32::from_ne_bytes(address.ip().octets()),
-                },
+                sin_addr: libc::in_addr { s_addr: u32::from_ne_bytes(address.ip().octets()) },
                 sin_zero: [0; 8],
             };
             // SAFETY: the storage is larger than and aligned for every address form.
@@ -372,17 +344,12 @@ fn socket_address(address: SocketAddr) -> (MaybeUninit<libc::sockaddr_storage>, 
                 sin6_family: libc::AF_INET6 as libc::sa_family_t,
                 sin6_port: address.port().to_be(),
                 sin6_flowinfo: address.flowinfo(),
-                sin6_addr: libc::in6_addr {
-                    s6_addr: address.ip().octets(),
-                },
+                sin6_addr: libc::in6_addr { s6_addr: address.ip().octets() },
                 sin6_scope_id: address.scope_id(),
             };
             // SAFETY: as above.
             unsafe {
-                storage
-                    .as_mut_ptr()
-                    .cast::<libc::sockaddr_in6>()
-                    .write(form);
+                storage.as_mut_ptr().cast::<libc::sockaddr_in6>().write(form);
             };
             size_of::<libc::sockaddr_in6>()
         }
@@ -410,22 +377,14 @@ mod tests {
         let patience = Patience::endless();
         let resolve = |host| resolve(host, 80, limits::CONNECT, &patience).unwrap();
         assert_eq!(resolve("192.0.2.1"), ["192.0.2.1:80".parse().unwrap()]);
-        assert_eq!(
-            resolve("[2001:db8::1]"),
-            ["[2001:db8::1]:80".parse().unwrap()]
-        );
+        assert_eq!(resolve("[2001:db8::1]"), ["[2001:db8::1]:80".parse().unwrap()]);
         assert_eq!(resolve("localhost").len(), 2);
     }
 
     #[test]
     fn a_name_without_address_says_so() {
-        let error = resolve(
-            "no-such-host.invalid",
-            80,
-            limits::CONNECT,
-            &Patience::endless(),
-        )
-        .unwrap_err();
+        let error =
+            resolve("no-such-host.invalid", 80, limits::CONNECT, &Patience::endless()).unwrap_err();
         assert!(!error.to_string().is_empty());
     }
 
@@ -438,9 +397,7 @@ mod tests {
         let mut connection = Connection::open(&addresses, limits::CONNECT, &patience).unwrap();
         let (mut other, _) = listener.accept().unwrap();
         assert!(connection.is_idle());
-        connection
-            .write_all(b"ping", limits::CONNECT, &patience)
-            .unwrap();
+        connection.write_all(b"ping", limits::CONNECT, &patience).unwrap();
         let mut got = [0; 4];
         other.read_exact(&mut got).unwrap();
         assert_eq!(&got, b"ping");

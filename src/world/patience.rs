@@ -60,10 +60,7 @@ pub fn is_ready(what: (BorrowedFd<'_>, Readiness)) -> bool {
 impl Patience {
     /// No deadline and no signals: for library users and tests.
     pub const fn endless() -> Patience {
-        Patience {
-            interrupt: Interrupt::never(),
-            deadline: None,
-        }
+        Patience { interrupt: Interrupt::never(), deadline: None }
     }
 
     /// Whether the run may go on.
@@ -166,9 +163,8 @@ fn poll(
         revents: 0,
     });
     // Rounded up: a limit of 0.3 ms must not become a busy loop.
-    let milliseconds = limit.map_or(-1, |limit| {
-        i32::try_from(limit.as_micros().div_ceil(1000)).unwrap_or(i32::MAX)
-    });
+    let milliseconds = limit
+        .map_or(-1, |limit| i32::try_from(limit.as_micros().div_ceil(1000)).unwrap_or(i32::MAX));
     // SAFETY: `fds` is an array of three entries that outlives the call.
     let ready = unsafe { libc::poll(fds.as_mut_ptr(), 3, milliseconds) };
     if ready < 0 && io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
@@ -236,10 +232,7 @@ mod tests {
         let mut patience = Patience::endless();
         let limit = Duration::from_millis(20);
         let readable = Some((reader.as_fd(), Readiness::Read));
-        assert_eq!(
-            patience.wait(readable, Some(limit)),
-            Err(Stop::Silence(limit))
-        );
+        assert_eq!(patience.wait(readable, Some(limit)), Err(Stop::Silence(limit)));
         patience.deadline = Some(Instant::now() + Duration::from_millis(5));
         assert_eq!(patience.wait(readable, None), Err(Stop::Deadline));
         assert_eq!(patience.pause(limit), Err(Stop::Deadline));
@@ -275,10 +268,7 @@ mod tests {
     fn who_is_served_meanwhile_may_end_the_waiting() {
         let (silent, mut writer) = io::pipe().unwrap();
         let (pipe, mut theirs) = io::pipe().unwrap();
-        let once = Once {
-            pipe,
-            told: Cell::new(false),
-        };
+        let once = Once { pipe, told: Cell::new(false) };
         theirs.write_all(b"x").unwrap();
         let patience = Patience::endless();
         let what = (silent.as_fd(), Readiness::Read);

@@ -141,16 +141,10 @@ pub fn run(job: &Job<'_>) -> io::Result<Outcome> {
 /// The same, with somebody who hears the whole output, also what is not kept.
 pub fn run_heard(job: &Job<'_>, listener: &mut Listener<'_>) -> io::Result<Outcome> {
     if job.interrupt.pending().is_some() {
-        return Err(io::Error::new(
-            ErrorKind::Interrupted,
-            "a signal is pending",
-        ));
+        return Err(io::Error::new(ErrorKind::Interrupted, "a signal is pending"));
     }
     if !job.program.is_absolute() {
-        let text = format!(
-            "failed to start `{}`: not an absolute path",
-            job.program.display()
-        );
+        let text = format!("failed to start `{}`: not an absolute path", job.program.display());
         return Err(io::Error::new(ErrorKind::InvalidInput, text));
     }
     prepare_adoption(job.leftovers);
@@ -246,11 +240,7 @@ impl<'a> Watch<'a> {
         };
         let [stdout, stderr] = &self.outputs;
         let channel = (self.phase != Phase::Draining).then(|| self.guardian.channel.as_fd());
-        let interrupt = self
-            .job
-            .interrupt
-            .as_fd()
-            .filter(|_| self.phase == Phase::Running);
+        let interrupt = self.job.interrupt.as_fd().filter(|_| self.phase == Phase::Running);
         let attendant = self.attendant();
         let due = attendant.and_then(Attendant::due);
         let until = self.until.into_iter().chain(due).min();
@@ -264,13 +254,7 @@ impl<'a> Watch<'a> {
         ];
         poll(&mut fds, until)?;
         let [stdout, stderr, channel, stdin, interrupt, attendant] = fds.map(|fd| fd.revents != 0);
-        Ok(Ready {
-            outputs: [stdout, stderr],
-            channel,
-            stdin,
-            interrupt,
-            attendant,
-        })
+        Ok(Ready { outputs: [stdout, stderr], channel, stdin, interrupt, attendant })
     }
 
     /// Moves what can be moved, then looks at the clock.
@@ -383,10 +367,7 @@ impl<'a> Watch<'a> {
         let unread = self.outputs.iter().any(|output| output.is_broken);
         let [stdout, stderr] = self.outputs.map(|output| output.kept);
         Outcome {
-            ending: self
-                .report
-                .and_then(|report| report.status)
-                .map_or(Ending::Lost, ending),
+            ending: self.report.and_then(|report| report.status).map_or(Ending::Lost, ending),
             stdout,
             stderr,
             timed_out: self.timed_out,

@@ -78,12 +78,7 @@ impl Scratch {
         };
         let path = base.join(OsStr::from_bytes(text.to_bytes()));
         // Removes the folder even if there is no descriptor left for a duplicate.
-        let mut scratch = Scratch {
-            path,
-            name,
-            parent,
-            own,
-        };
+        let mut scratch = Scratch { path, name, parent, own };
         if scratch.own.as_raw_fd() < 3 {
             scratch.own = scratch.own.try_clone()?;
         }
@@ -105,22 +100,14 @@ impl Scratch {
     /// Writes a file that only this user can read, and gives its path.
     pub fn write(&self, name: &str, bytes: &[u8]) -> io::Result<PathBuf> {
         let path = self.path.join(name);
-        let mut file = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(&path)?;
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
         file.write_all(bytes)?;
         Ok(path)
     }
 
     /// The same for a process that is forked while this lives.
     pub(super) fn handle(&self) -> Folder {
-        Folder {
-            parent: self.parent.as_raw_fd(),
-            own: self.own.as_raw_fd(),
-            name: self.name,
-        }
+        Folder { parent: self.parent.as_raw_fd(), own: self.own.as_raw_fd(), name: self.name }
     }
 }
 
@@ -182,14 +169,8 @@ mod tests {
     fn a_scratch_folder_is_private_and_goes_away() {
         let scratch = Scratch::new(Path::new("/tmp")).unwrap();
         let file = scratch.write("script.py", b"x").unwrap();
-        assert_eq!(
-            fs::metadata(scratch.path()).unwrap().permissions().mode() & 0o777,
-            0o700
-        );
-        assert_eq!(
-            fs::metadata(&file).unwrap().permissions().mode() & 0o777,
-            0o600
-        );
+        assert_eq!(fs::metadata(scratch.path()).unwrap().permissions().mode() & 0o777, 0o700);
+        assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
         assert!(scratch.write("script.py", b"y").is_err());
         let path = scratch.path().to_path_buf();
         drop(scratch);

@@ -122,10 +122,7 @@ fn control(
     fd: BorrowedFd<'_>,
     events: libc::c_int,
 ) -> io::Result<()> {
-    let mut event = libc::epoll_event {
-        events: events.cast_unsigned(),
-        u64: 0,
-    };
+    let mut event = libc::epoll_event { events: events.cast_unsigned(), u64: 0 };
     // SAFETY: both descriptors are open, the event outlives the call.
     match unsafe { libc::epoll_ctl(all.as_raw_fd(), action, fd.as_raw_fd(), &raw mut event) } {
         0 => Ok(()),
@@ -153,11 +150,7 @@ impl Reader {
     }
 
     fn has_gone(&self) -> bool {
-        let mut fd = libc::pollfd {
-            fd: self.ours.as_raw_fd(),
-            events: 0,
-            revents: 0,
-        };
+        let mut fd = libc::pollfd { fd: self.ours.as_raw_fd(), events: 0, revents: 0 };
         // SAFETY: one entry that outlives the call.
         unsafe { libc::poll(&raw mut fd, 1, 0) > 0 }
     }
@@ -198,11 +191,7 @@ impl Interrupt {
                 // No SA_RESTART: a blocking read of the terminal has to return.
                 libc::sigaction(number, &raw const new, std::ptr::null_mut());
                 libc::sigaddset(&raw mut new.sa_mask, number);
-                libc::sigprocmask(
-                    libc::SIG_UNBLOCK,
-                    &raw const new.sa_mask,
-                    std::ptr::null_mut(),
-                );
+                libc::sigprocmask(libc::SIG_UNBLOCK, &raw const new.sa_mask, std::ptr::null_mut());
             }
         }
         // SAFETY: the descriptor was just made and nobody else owns it.
@@ -305,13 +294,8 @@ impl Interrupt {
         let taken = PENDING.swap(0, Ordering::Relaxed);
         let mut sink = [0u8; 64];
         // SAFETY: reads into `sink`, at most its length, from an owned descriptor.
-        while unsafe {
-            libc::read(
-                source.pipe.as_raw_fd(),
-                sink.as_mut_ptr().cast(),
-                sink.len(),
-            )
-        } > 0
+        while unsafe { libc::read(source.pipe.as_raw_fd(), sink.as_mut_ptr().cast(), sink.len()) }
+            > 0
         {}
         if PENDING.load(Ordering::Relaxed) != 0 {
             // Another one came meanwhile, and its byte may have gone with the others.

@@ -195,8 +195,5 @@ fn set(terminal: BorrowedFd<'_>, modes: &libc::termios) {
 }
 
 fn is_passing(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock
-    )
+    matches!(error.kind(), io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock)
 }

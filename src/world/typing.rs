@@ -35,12 +35,7 @@ pub(super) struct Typing {
 
 impl Typing {
     pub(super) fn new(terminal: File) -> Typing {
-        Typing {
-            terminal,
-            is_watched: false,
-            messages: VecDeque::new(),
-            at_end: false,
-        }
+        Typing { terminal, is_watched: false, messages: VecDeque::new(), at_end: false }
     }
 
     /// The next message.

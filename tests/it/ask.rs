@@ -8,30 +8,19 @@ use crate::harness::{CANARY, Reply, Server, Test, event, last_event, seconds};
 #[test]
 fn the_answer_alone_is_on_stdout() {
     let server = Server::start([Reply::text("The answer is 4.")]);
-    let run = Test::new()
-        .endpoint(&server)
-        .args(["what", "is", "2 + 2?"])
-        .run();
-    run.success()
-        .stdout("The answer is 4.\n")
-        .stderr_has("the model gets no tools");
+    let run = Test::new().endpoint(&server).args(["what", "is", "2 + 2?"]).run();
+    run.success().stdout("The answer is 4.\n").stderr_has("the model gets no tools");
     let requests = server.finish();
     assert_eq!(requests[0].path, "/v1/chat/completions");
     assert_eq!(requests[0].last_message()["content"], "what is 2 + 2?");
-    assert!(
-        requests[0].json.get("tools").is_none(),
-        "without skills no tool is offered"
-    );
+    assert!(requests[0].json.get("tools").is_none(), "without skills no tool is offered");
     assert!(requests[0].wants_stream());
 }
 
 #[test]
 fn whole_answers_on_request() {
     let server = Server::start([Reply::text("four")]);
-    let run = Test::new()
-        .endpoint(&server)
-        .args(["--no-stream", "2 + 2?"])
-        .run();
+    let run = Test::new().endpoint(&server).args(["--no-stream", "2 + 2?"]).run();
     run.success().stdout("four\n");
     assert!(!server.finish()[0].wants_stream());
 }
@@ -46,10 +35,7 @@ fn the_key_goes_into_its_header() {
         requests[0].header("authorization").unwrap(),
         format!("Bearer {}", crate::harness::CANARY)
     );
-    assert_eq!(
-        requests[0].header("content-type").unwrap(),
-        "application/json"
-    );
+    assert_eq!(requests[0].header("content-type").unwrap(), "application/json");
 }
 
 /// Between tool calls a model talks; a pipe gets the final answer only, a
@@ -57,34 +43,16 @@ fn the_key_goes_into_its_header() {
 #[test]
 fn a_pipe_gets_the_final_answer_and_a_terminal_all_of_it() {
     let skill = "---\nname: s\ndescription: d\n---\nbody\n";
-    let script = || {
-        [
-            Reply::calls([("list_skills", "{}")]).with_text("Let me look."),
-            Reply::text("Done."),
-        ]
-    };
+    let script =
+        || [Reply::calls([("list_skills", "{}")]).with_text("Let me look."), Reply::text("Done.")];
     let server = Server::start(script());
-    let run = Test::new()
-        .skill("s", skill)
-        .endpoint(&server)
-        .args(["go"])
-        .run();
-    run.success()
-        .stdout("Done.\n")
-        .stderr_has("→ list_skills")
-        .stderr_has("← 1 skill");
+    let run = Test::new().skill("s", skill).endpoint(&server).args(["go"]).run();
+    run.success().stdout("Done.\n").stderr_has("→ list_skills").stderr_has("← 1 skill");
     server.finish();
 
     let server = Server::start(script());
-    let mut terminal = Test::new()
-        .skill("s", skill)
-        .endpoint(&server)
-        .args(["go"])
-        .terminal();
-    terminal
-        .expect("Let me look.\n")
-        .expect("→ list_skills")
-        .expect("Done.\n");
+    let mut terminal = Test::new().skill("s", skill).endpoint(&server).args(["go"]).terminal();
+    terminal.expect("Let me look.\n").expect("→ list_skills").expect("Done.\n");
     terminal.wait_exit().success();
     server.finish();
 }
@@ -94,20 +62,11 @@ fn control_characters_never_reach_a_terminal() {
     let server = Server::start([Reply::text("a\u{1b}]0;title\u{7}b\r\nc")]);
     let mut terminal = Test::new().endpoint(&server).args(["go"]).terminal();
     terminal.expect("b\nc");
-    assert!(
-        !terminal.output().contains('\u{1b}'),
-        "{:?}",
-        terminal.output()
-    );
+    assert!(!terminal.output().contains('\u{1b}'), "{:?}", terminal.output());
     terminal.wait_exit().success();
     // A pipe gets the answer as it is.
     let server2 = Server::start([Reply::text("a\u{1b}[1mb")]);
-    Test::new()
-        .endpoint(&server2)
-        .args(["go"])
-        .run()
-        .success()
-        .stdout("a\u{1b}[1mb\n");
+    Test::new().endpoint(&server2).args(["go"]).run().success().stdout("a\u{1b}[1mb\n");
     server.finish();
     server2.finish();
 }
@@ -115,30 +74,13 @@ fn control_characters_never_reach_a_terminal() {
 #[test]
 fn quiet_says_nothing_and_verbose_says_more() {
     let skill = "---\nname: s\ndescription: d\n---\n";
-    let script = || {
-        [
-            Reply::calls([("list_skills", "{}")]),
-            Reply::text("Done.").with_usage(12, 3),
-        ]
-    };
+    let script = || [Reply::calls([("list_skills", "{}")]), Reply::text("Done.").with_usage(12, 3)];
     let server = Server::start(script());
-    Test::new()
-        .skill("s", skill)
-        .endpoint(&server)
-        .args(["-q", "go"])
-        .run()
-        .success()
-        .stderr("");
+    Test::new().skill("s", skill).endpoint(&server).args(["-q", "go"]).run().success().stderr("");
     server.finish();
     let server = Server::start(script());
-    let run = Test::new()
-        .skill("s", skill)
-        .endpoint(&server)
-        .args(["-v", "go"])
-        .run();
-    run.success()
-        .stderr_has("POST http://127.0.0.1")
-        .stderr_has("12 tokens read, 3 written");
+    let run = Test::new().skill("s", skill).endpoint(&server).args(["-v", "go"]).run();
+    run.success().stderr_has("POST http://127.0.0.1").stderr_has("12 tokens read, 3 written");
     server.finish();
 }
 
@@ -169,11 +111,7 @@ fn a_closed_stdout_is_a_quiet_end_and_a_full_one_is_told() {
         .stderr_lacks("failed");
     server.finish();
     let server = Server::start([Reply::text("x")]);
-    let run = Test::new()
-        .endpoint(&server)
-        .args(["go"])
-        .stdout_file("/dev/full")
-        .run();
+    let run = Test::new().endpoint(&server).args(["go"]).stdout_file("/dev/full").run();
     run.status(1).stderr_has("failed to write the answer");
     server.finish();
 }
@@ -185,11 +123,7 @@ fn instructions_of_ones_own() {
         .file("latin.txt", "Speak Latin.\n")
         .skill("s", "---\ndescription: Sums.\n---\n");
     let test = test.endpoint(&server);
-    test.again()
-        .endpoint(&server)
-        .args(["-s", "Be brief.", "hi"])
-        .run()
-        .success();
+    test.again().endpoint(&server).args(["-s", "Be brief.", "hi"]).run().success();
     test.args(["--system", "@latin.txt", "hi"]).run().success();
     let requests = server.finish();
     assert!(requests[0].system().starts_with("Be brief."));
@@ -215,10 +149,7 @@ fn wrong_usage_is_told() {
     for (args, expected) in table {
         let server = Server::start([]);
         let run = Test::new().endpoint(&server).args(args).run();
-        run.status(2)
-            .stdout_is_empty()
-            .stderr_has("skills-runner: failed to")
-            .stderr_has(expected);
+        run.status(2).stdout_is_empty().stderr_has("skills-runner: failed to").stderr_has(expected);
         server.finish();
     }
 }
@@ -226,18 +157,8 @@ fn wrong_usage_is_told() {
 #[test]
 fn no_prompt_is_wrong_usage() {
     let server = Server::start([]);
-    Test::new()
-        .endpoint(&server)
-        .stdin_null()
-        .run()
-        .status(2)
-        .stderr_has("there is no prompt");
-    Test::new()
-        .endpoint(&server)
-        .stdin(" \n")
-        .run()
-        .status(2)
-        .stderr_has("there is no prompt");
+    Test::new().endpoint(&server).stdin_null().run().status(2).stderr_has("there is no prompt");
+    Test::new().endpoint(&server).stdin(" \n").run().status(2).stderr_has("there is no prompt");
     Test::new()
         .endpoint(&server)
         .args(["-n"])
@@ -257,12 +178,11 @@ fn help_and_version_need_nothing() {
             run.demand(run.stdout.contains(word), format!("the help names {word}"));
         }
     }
-    Test::new()
-        .dotenv("\0")
-        .args(["-V"])
-        .run()
-        .success()
-        .stdout(concat!("skills-runner ", env!("CARGO_PKG_VERSION"), "\n"));
+    Test::new().dotenv("\0").args(["-V"]).run().success().stdout(concat!(
+        "skills-runner ",
+        env!("CARGO_PKG_VERSION"),
+        "\n"
+    ));
 }
 
 /// Words after `--` are the prompt, whatever they look like.
@@ -283,26 +203,14 @@ fn after_the_dashes_everything_is_prompt() {
 fn limits_end_a_run() {
     let skill = "---\nname: s\ndescription: d\n---\n";
     let server = Server::always(|_| Reply::calls([("list_skills", "{}")]));
-    let run = Test::new()
-        .skill("s", skill)
-        .endpoint(&server)
-        .args(["--max-steps", "3", "go"])
-        .run();
-    run.status(3)
-        .stdout_is_empty()
-        .stderr_has("no answer after 3 steps")
-        .stderr_has("--max-steps");
+    let run =
+        Test::new().skill("s", skill).endpoint(&server).args(["--max-steps", "3", "go"]).run();
+    run.status(3).stdout_is_empty().stderr_has("no answer after 3 steps").stderr_has("--max-steps");
     assert_eq!(server.finish().len(), 3);
 
     let server = Server::start([Reply::text("late").hang()]);
-    let run = Test::new()
-        .endpoint(&server)
-        .args(["--timeout", "0.5", "go"])
-        .run();
-    run.status(3)
-        .stderr_has("--timeout")
-        .took_at_least(seconds(0.5))
-        .took_at_most(seconds(1.5));
+    let run = Test::new().endpoint(&server).args(["--timeout", "0.5", "go"]).run();
+    run.status(3).stderr_has("--timeout").took_at_least(seconds(0.5)).took_at_most(seconds(1.5));
     server.finish();
 }
 
@@ -332,11 +240,7 @@ fn faults_of_a_frontmatter_are_told_with_their_line() {
 #[test]
 fn a_key_in_pieces_is_masked_on_a_terminal() {
     let (one, two) = crate::harness::CANARY.split_at(9);
-    let events = [
-        json!({"content": one}),
-        json!({"content": two}),
-        json!({"content": " end"}),
-    ];
+    let events = [json!({"content": one}), json!({"content": two}), json!({"content": " end"})];
     let mut stream: Vec<String> = events.iter().map(event).collect();
     stream.push(last_event("stop"));
     let server = Server::start([Reply::sse(stream)]);
@@ -358,11 +262,7 @@ fn a_dry_run_shows_the_request_and_sends_none() {
         .env("LLM_EXTRA_HEADERS", r#"{"X-Team": "a-secret-team"}"#)
         .args(["--dry-run", "what", "is", CANARY])
         .run();
-    let shown = run
-        .success()
-        .stdout_lacks(CANARY)
-        .stdout_lacks("a-secret-team")
-        .stdout_json();
+    let shown = run.success().stdout_lacks(CANARY).stdout_lacks("a-secret-team").stdout_json();
     assert_eq!(shown["headers"]["authorization"], "Bearer [secret]");
     assert_eq!(shown["headers"]["x-team"], "[secret]");
     assert_eq!(shown["body"]["temperature"], 0.5);

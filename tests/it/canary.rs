@@ -50,9 +50,7 @@ struct Hunt(BTreeSet<(&'static str, String)>);
 
 impl Hunt {
     fn new() -> Hunt {
-        let hex = KEY
-            .bytes()
-            .fold(String::new(), |hex, byte| format!("{hex}{byte:02x}"));
+        let hex = KEY.bytes().fold(String::new(), |hex, byte| format!("{hex}{byte:02x}"));
         let mut forms = vec![
             ("itself", KEY.to_owned()),
             ("a part of it", PART.to_owned()),
@@ -80,9 +78,7 @@ impl Hunt {
     fn find(&self, bytes: &[u8]) -> Option<&'static str> {
         let text = String::from_utf8_lossy(bytes);
         let mut forms = self.0.iter();
-        forms
-            .find(|(_, form)| text.contains(form))
-            .map(|(name, _)| *name)
+        forms.find(|(_, form)| text.contains(form)).map(|(name, _)| *name)
     }
 
     /// Fails where the key stands in a stream.
@@ -90,10 +86,7 @@ impl Hunt {
     fn streams(&self, run: &Outcome, what: &str) {
         for stream in [&run.stdout, &run.stderr, &run.terminal] {
             let found = self.find(stream.as_bytes());
-            run.demand(
-                found.is_none(),
-                format_args!("{what}: the key shows: {found:?}"),
-            );
+            run.demand(found.is_none(), format_args!("{what}: the key shows: {found:?}"));
         }
     }
 
@@ -123,23 +116,11 @@ impl Hunt {
     fn process(&self, pid: i32, what: &str) {
         let proc = PathBuf::from(format!("/proc/{pid}"));
         let name = fs::read_to_string(proc.join("comm")).unwrap_or_default();
-        for file in [
-            "environ",
-            "cmdline",
-            "comm",
-            "maps",
-            "status",
-            "auxv",
-            "stat",
-            "mountinfo",
-        ] {
+        for file in ["environ", "cmdline", "comm", "maps", "status", "auxv", "stat", "mountinfo"] {
             let found = self.find(&fs::read(proc.join(file)).unwrap_or_default());
             assert_eq!(found, None, "{what}: in {file} of {name}");
         }
-        let descriptors = fs::read_dir(proc.join("fd"))
-            .into_iter()
-            .flatten()
-            .flatten();
+        let descriptors = fs::read_dir(proc.join("fd")).into_iter().flatten().flatten();
         let links = descriptors.map(|entry| entry.path());
         for link in links.chain([proc.join("exe"), proc.join("cwd")]) {
             let target = fs::read_link(link).unwrap_or_default();
@@ -154,10 +135,7 @@ const KEEPERS: [&str; 4] = [".env", "home/.config/skills-runner/.env", "home/key
 
 /// A line of an environment file.
 fn line(name: &str, value: &str) -> String {
-    format!(
-        "{name}='{}'\n",
-        value.replace('\\', "\\\\").replace('\'', "\\'")
-    )
+    format!("{name}='{}'\n", value.replace('\\', "\\\\").replace('\'', "\\'"))
 }
 
 /// The header in which the key is due.
@@ -182,11 +160,7 @@ fn ways(server: &Server) -> Vec<(&'static str, Header, Test)> {
             "authorization",
             environment.env("SECOND_NAME", format!("x {KEY} y")),
         ),
-        (
-            ".env",
-            "authorization",
-            test(".env").dotenv(&line("LLM_API_KEY", KEY)),
-        ),
+        (".env", "authorization", test(".env").dotenv(&line("LLM_API_KEY", KEY))),
         (
             "the file at home",
             "authorization",
@@ -239,11 +213,7 @@ fn endpoint() -> Server {
         let asked = last["content"].as_str().unwrap_or_default();
         let sent = HEADERS.iter().filter_map(|name| request.header(name));
         let sent = sent.collect::<Vec<_>>().join(" ");
-        let quoted = format!(
-            "{sent} {KEY} {} {}",
-            percent(KEY),
-            percent(KEY).to_lowercase()
-        );
+        let quoted = format!("{sent} {KEY} {} {}", percent(KEY), percent(KEY).to_lowercase());
         let run = |arguments: Value| Reply::call("run_python_script", &arguments);
         match asked.split_once(' ').unwrap_or((asked, "")) {
             ("call", file) => run(json!({"skill_name": "s", "file_path": file})),
@@ -324,11 +294,7 @@ fn commands(test: &Test) -> Vec<(String, Test)> {
     ];
     for prompt in asked {
         // Those that are to be tried again need not wait for it.
-        let limit = if prompt.starts_with(['4', '5', 'p']) {
-            "0.4"
-        } else {
-            "9"
-        };
+        let limit = if prompt.starts_with(['4', '5', 'p']) { "0.4" } else { "9" };
         for format in ["text", "jsonl"] {
             let args = ["-v", "-o", format, "--timeout", limit, prompt];
             commands.push((format!("{prompt}, {format}"), test.again().args(args)));
@@ -357,11 +323,7 @@ fn commands(test: &Test) -> Vec<(String, Test)> {
         vec!["tool", "list_skills"],
         vec!["tool", "get_skill", r#"{"skill_name": "s"}"#],
         vec!["tool", "run_python_script", &script],
-        vec![
-            "tool",
-            "run_python_script",
-            r#"{"skill_name": "s", "file_path": "look.py"}"#,
-        ],
+        vec!["tool", "run_python_script", r#"{"skill_name": "s", "file_path": "look.py"}"#],
         vec!["--no-such-option"],
         vec!["--help"],
     ] {
@@ -406,20 +368,9 @@ fn the_key_is_in_its_header_and_nowhere_else() {
     for (way, due, test) in ways(&server) {
         let is_first = before == 0;
         for (command, run) in commands(&test) {
-            let is_said_differently = [
-                "call",
-                "read",
-                "401",
-                "plain",
-                "doctor -o",
-                "tool run",
-                "chat",
-            ];
-            if !is_first
-                && !is_said_differently
-                    .iter()
-                    .any(|word| command.starts_with(word))
-            {
+            let is_said_differently =
+                ["call", "read", "401", "plain", "doctor -o", "tool run", "chat"];
+            if !is_first && !is_said_differently.iter().any(|word| command.starts_with(word)) {
                 continue;
             }
             let what = format!("{way}: {command}");
@@ -436,9 +387,7 @@ fn the_key_is_in_its_header_and_nowhere_else() {
         }
         let all = server.requests();
         // Without its file there is no key to send.
-        let with_file = all[before..]
-            .iter()
-            .filter(|request| request.header(due).is_some());
+        let with_file = all[before..].iter().filter(|request| request.header(due).is_some());
         let with_file: Vec<Request> = with_file.cloned().collect();
         let without = all.len() - before - with_file.len();
         assert!(without <= 1, "{way}: {without} requests without a key");
@@ -484,10 +433,7 @@ fn nobody_who_looks_at_the_processes_sees_the_key() {
             hunt.files(&test, way);
         }
         for name in ["environ", "child-", "child-setsid", "child-sh"] {
-            assert!(
-                test.read(&format!("seen-{name}")).contains("SKILL_NAME"),
-                "{name}"
-            );
+            assert!(test.read(&format!("seen-{name}")).contains("SKILL_NAME"), "{name}");
         }
     }
 }
@@ -733,11 +679,7 @@ fn attack(server: &Server) -> (Value, Test) {
     let test = test.folder("loot").mode("loot", 0o777);
     let user = fs::metadata(test.path("")).unwrap().uid();
     // Others cannot get at a Python below root's home.
-    let python = if user == 0 {
-        Path::new("/usr/bin/python3")
-    } else {
-        interpreter()
-    };
+    let python = if user == 0 { Path::new("/usr/bin/python3") } else { interpreter() };
     let test = test.env("SCRIPT_PYTHON", python);
     let run = test.again().shell(as_an_ordinary_user(&test));
     let run = run.args(["-v", "call attack.py"]);
@@ -758,10 +700,7 @@ stat = open(f'/proc/{guardian}/stat').read()
 for pid in (int(stat.rsplit(')', 1)[1].split()[1]), guardian):
     os.kill(pid, signal.SIGABRT)
 ";
-    let test = Test::new()
-        .endpoint(&server)
-        .env("LLM_API_KEY", KEY)
-        .mode("", 0o777);
+    let test = Test::new().endpoint(&server).env("LLM_API_KEY", KEY).mode("", 0o777);
     let test = test.skill("s", SKILL).file("skills/s/kill.py", script);
     let shell = format!("ulimit -c unlimited; {}", as_an_ordinary_user(&test));
     let test = test.env("SCRIPT_PYTHON", "/usr/bin/python3");

@@ -21,9 +21,8 @@ fn ask(server: &Server, roots: &[&str], certificate: &str, host: &str) -> Outcom
 }
 
 fn trusting(server: &Server, roots: &[&str]) -> Test {
-    let pem = roots
-        .iter()
-        .map(|name| fs::read_to_string(tls_file(&format!("{name}.pem"))).unwrap());
+    let pem =
+        roots.iter().map(|name| fs::read_to_string(tls_file(&format!("{name}.pem"))).unwrap());
     let test = Test::new().endpoint(server);
     let test = test.file("roots.pem", pem.collect::<String>());
     let path = test.path("roots.pem");
@@ -65,9 +64,7 @@ fn authorities_may_sign_others_beside_any_certificate() {
     ];
     let server = Server::start(table.map(|_| Reply::text("4")));
     for (roots, certificate) in table {
-        ask(&server, roots, certificate, "llm.test")
-            .success()
-            .stdout("4\n");
+        ask(&server, roots, certificate, "llm.test").success().stdout("4\n");
     }
     server.finish();
 }
@@ -111,9 +108,7 @@ fn a_proxy_is_trusted_as_itself_too() {
     };
     run("self-leaf", "self-leaf").success().stdout("4\n");
     let refused = run("by-other-name", "other-name").status(1);
-    refused
-        .stderr_has("the certificate of the proxy localhost:")
-        .stderr_has(UNKNOWN);
+    refused.stderr_has("the certificate of the proxy localhost:").stderr_has(UNKNOWN);
     assert_eq!(proxy.asked(), ["CONNECT llm.test:443"]);
     server.finish();
 }

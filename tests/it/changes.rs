@@ -29,10 +29,7 @@ fn bench() -> Test {
 fn run(test: &Test, script: &str) -> (Value, Outcome) {
     let script = format!("import os, shutil\nT = '../t/'\n{script}\n");
     let call = json!({"skill_name": "s", "script": script}).to_string();
-    let run = test
-        .clone()
-        .args(["-q", "tool", "run_python_script", &call])
-        .run();
+    let run = test.clone().args(["-q", "tool", "run_python_script", &call]).run();
     let result = run.stdout_json();
     run.demand(result["returncode"] == 0, &script);
     (result, run)
@@ -41,67 +38,31 @@ fn run(test: &Test, script: &str) -> (Value, Outcome) {
 #[test]
 fn what_later_runs_or_is_read_is_reported() {
     let table = [
-        (
-            "open('scripts/a.py', 'a').write('#')",
-            "scripts/a.py of the skill",
-        ),
+        ("open('scripts/a.py', 'a').write('#')", "scripts/a.py of the skill"),
         ("open('new.py', 'w')", "new.py of the skill"),
         ("open('x.pth', 'w')", "x.pth of the skill"),
         ("open('.env', 'w')", ".env of the skill"),
-        (
-            "open('.python-version', 'w')",
-            ".python-version of the skill",
-        ),
+        ("open('.python-version', 'w')", ".python-version of the skill"),
         ("open('uv.toml', 'w')", "uv.toml of the skill"),
         ("open('references.MD', 'w')", "references.MD of the skill"),
         ("open('tool', 'w').write('#!/bin/sh')", "tool of the skill"),
-        (
-            "open('plain', 'w'); os.chmod('plain', 0o755)",
-            "plain of the skill",
-        ),
+        ("open('plain', 'w'); os.chmod('plain', 0o755)", "plain of the skill"),
         ("os.symlink('/tmp', 'tmp')", "tmp of the skill"),
         (
             "os.makedirs('__pycache__'); open('__pycache__/a.cpython-311.pyc', 'w')",
             "a.cpython-311.pyc of the skill",
         ),
-        (
-            "open(T + 'SKILL.md', 'a').write('x')",
-            "/t/SKILL.md changed",
-        ),
-        (
-            "open(T + 'scripts/a.py', 'a').write('x')",
-            "/t/scripts/a.py changed",
-        ),
-        (
-            "open(T + 'scripts/run', 'a').write('x')",
-            "/t/scripts/run changed",
-        ),
-        (
-            "open(T + 'requirements-dev.txt', 'w')",
-            "/t/requirements-dev.txt changed",
-        ),
+        ("open(T + 'SKILL.md', 'a').write('x')", "/t/SKILL.md changed"),
+        ("open(T + 'scripts/a.py', 'a').write('x')", "/t/scripts/a.py changed"),
+        ("open(T + 'scripts/run', 'a').write('x')", "/t/scripts/run changed"),
+        ("open(T + 'requirements-dev.txt', 'w')", "/t/requirements-dev.txt changed"),
         ("open(T + 'venv/bin/x', 'w')", "/t/venv/"),
         ("os.makedirs(T + '.git/hooks')", "/t/.git changed"),
-        (
-            "open('../../elsewhere/b.py', 'a').write('x')",
-            "/t/link.py changed",
-        ),
-        (
-            "os.mkdir('../u'); open('../u/skill.md', 'w')",
-            "/u/skill.md changed",
-        ),
-        (
-            "open('../skills-runner.lock', 'w')",
-            "/skills-runner.lock changed",
-        ),
-        (
-            "os.remove(T + 'scripts/run.sh')",
-            "/t/scripts/run.sh changed",
-        ),
-        (
-            "os.rename(T + 'SKILL.md', T + 'old')",
-            "/t/SKILL.md changed",
-        ),
+        ("open('../../elsewhere/b.py', 'a').write('x')", "/t/link.py changed"),
+        ("os.mkdir('../u'); open('../u/skill.md', 'w')", "/u/skill.md changed"),
+        ("open('../skills-runner.lock', 'w')", "/skills-runner.lock changed"),
+        ("os.remove(T + 'scripts/run.sh')", "/t/scripts/run.sh changed"),
+        ("os.rename(T + 'SKILL.md', T + 'old')", "/t/SKILL.md changed"),
         // A folder that was made ready before has files that are old.
         ("os.rename('../../elsewhere', T + 'lib')", "/t/lib/b.py"),
     ];
@@ -122,12 +83,7 @@ fn a_folder_that_was_closed_is_reported() {
         return skipped("no Python that every user may run");
     }
     let shell = as_an_ordinary_user(&test);
-    for path in [
-        "skills/s",
-        "skills/s/scripts",
-        "skills/t",
-        "skills/t/scripts",
-    ] {
+    for path in ["skills/s", "skills/s/scripts", "skills/t", "skills/t/scripts"] {
         let _ = std::os::unix::fs::chown(test.path(path), Some(65534), Some(65534));
     }
     let test = test.shell(shell);
@@ -143,10 +99,9 @@ fn a_folder_that_was_closed_is_reported() {
 #[test]
 fn times_that_were_set_back_hide_nothing() {
     let test = bench();
-    for (path, told) in [
-        ("scripts/a.py", "scripts/a.py of the skill"),
-        ("../t/scripts/a.py", "/t/scripts/a.py"),
-    ] {
+    for (path, told) in
+        [("scripts/a.py", "scripts/a.py of the skill"), ("../t/scripts/a.py", "/t/scripts/a.py")]
+    {
         let script = format!(
             "path = '{path}'\nold = os.stat(path)\nopen(path, 'w').write('print(2)\\n')\n\
              os.utime(path, ns=(old.st_atime_ns, old.st_mtime_ns))\n\
@@ -185,6 +140,5 @@ fn many_files_are_bounded_and_that_is_said() {
     run.stderr_has("not all were looked at for changes");
     // The skill's own come first, whatever lies in others.
     let (_, run) = self::run(&test, "open('late.py', 'w')");
-    run.stderr_has("late.py of the skill")
-        .stderr_has("not all were looked at");
+    run.stderr_has("late.py of the skill").stderr_has("not all were looked at");
 }

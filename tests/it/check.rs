@@ -64,10 +64,7 @@ fn every_rule_about_python_is_found() {
         .file("skills/optional/a.py", "def f():\n    import docxtpl\n")
         .file("skills/unknown/a.py", "import nobody_a\n")
         .file("skills/declared/a.py", "import docxtpl\n")
-        .file(
-            "skills/declared/requirements.txt",
-            "DocxTpl>=0.16 ; python_version > '3'\n",
-        )
+        .file("skills/declared/requirements.txt", "DocxTpl>=0.16 ; python_version > '3'\n")
         .file("skills/perhaps/a.py", "import nobody_a\n")
         .file("skills/perhaps/requirements.txt", "-r more.txt\n")
         .file("skills/own/a.py", "import docxtpl, nobody_b, yaml\n")
@@ -98,10 +95,7 @@ fn every_rule_about_python_is_found() {
         ("none", &[]),
         ("good", &[]),
         ("syntax", &["scripts/a.py:2 python-syntax"]),
-        (
-            "missing",
-            &[":- missing-venv", "scripts/a.py:1 missing-import"],
-        ),
+        ("missing", &[":- missing-venv", "scripts/a.py:1 missing-import"]),
         ("optional", &["a.py:2 optional-import"]),
         ("unknown", &[":- missing-venv", "a.py:1 missing-import"]),
         ("declared", &[":- missing-venv", "a.py:1 missing-import"]),
@@ -138,10 +132,7 @@ fn every_rule_about_python_is_found() {
     let mut rows = RULES.iter().skip_while(|rule| rule.name != "no-python");
     assert!(rows.all(|rule| seen.contains(rule.name)), "{seen:?}");
     for problem in found.iter().flatten() {
-        assert!(
-            RULES.iter().any(|rule| rule.name == problem.rule),
-            "{problem:?}"
-        );
+        assert!(RULES.iter().any(|rule| rule.name == problem.rule), "{problem:?}");
     }
 }
 
@@ -153,10 +144,7 @@ fn folders_without_a_document_are_told_once() {
         .file("usr/bin/x.zip", b"PK\x03\x04")
         .link("usr/bin/out", "/etc")
         .file("usr/lib/b.py", "import nobody_a\n");
-    let run = test
-        .args(["skills", "check", "--skills", "usr"])
-        .run()
-        .status(1);
+    let run = test.args(["skills", "check", "--skills", "usr"]).run().status(1);
     let problems = run.stdout.lines().filter(|line| !line.starts_with("  fix"));
     let problems: Vec<&str> = problems.collect();
     assert_eq!(
@@ -186,10 +174,7 @@ fn a_folder_that_denies_access_is_told_as_such() {
     let (fixes, told): (Vec<&str>, Vec<&str>) = told.into_iter().partition(is_fix);
     assert_eq!((told.len(), fixes.len()), (2, 2), "{told:?}");
     for (line, skill) in told.iter().zip(["blind", "closed"]) {
-        assert!(
-            line.starts_with(&format!("skills/{skill}: {due}")),
-            "{line}"
-        );
+        assert!(line.starts_with(&format!("skills/{skill}: {due}")), "{line}");
     }
 }
 
@@ -211,10 +196,7 @@ fn a_missing_import_names_its_remedy() {
         .file("skills/done/a.py", "import nobody_a\n")
         .file("skills/done/requirements.txt", "-r more.txt\n")
         .venv("done")
-        .file(
-            "skills/done/venv/.skills-runner.json",
-            "{\"declared\": [\"-r more.txt\"]}",
-        )
+        .file("skills/done/venv/.skills-runner.json", "{\"declared\": [\"-r more.txt\"]}")
         .file("skills/told/a.py", "import docxtpl\n")
         .file("skills/told/requirements.txt", "docxtpl\n");
     let found = problems(&test, real(), &["my skill", "told", "extra", "own", "done"]);
@@ -258,11 +240,8 @@ fn a_missing_import_names_its_remedy() {
     );
     // One command declares all.
     let all = "`skills-runner skills setup own EbookLib PyYAML docxtpl` writes that into requirements.txt";
-    let undeclared: Vec<_> = found[3]
-        .iter()
-        .filter(|problem| problem.rule == "undeclared-import")
-        .map(told)
-        .collect();
+    let undeclared: Vec<_> =
+        found[3].iter().filter(|problem| problem.rule == "undeclared-import").map(told).collect();
     let message = "`docxtpl` and `yaml` are installed here, and the skill declares their packages \
                    nowhere: others have to guess what to install";
     assert_eq!(undeclared, [format!("{message} | {all}")]);
@@ -287,9 +266,7 @@ fn a_venv_that_does_not_do_names_its_remedy() {
         test = test.skill(name, &document(name));
     }
     for name in ["less", "more", "same"] {
-        test = test
-            .venv(name)
-            .file(&format!("skills/{name}/venv/.skills-runner.json"), record);
+        test = test.venv(name).file(&format!("skills/{name}/venv/.skills-runner.json"), record);
     }
     let test = test
         .file("skills/unknown/a.py", "import foo_internal_zz\n")
@@ -299,10 +276,7 @@ fn a_venv_that_does_not_do_names_its_remedy() {
             "skills/more/pyproject.toml",
             "[project]\nname = \"x\"\nversion = \"1\"\ndependencies = [\"jinja2\"]\n",
         )
-        .file(
-            "skills/same/requirements.txt",
-            "lxml  # tables\ndocxtpl==1\n",
-        )
+        .file("skills/same/requirements.txt", "lxml  # tables\ndocxtpl==1\n")
         .folder("skills/gone/venv")
         .executable("skills/dead/venv/bin/python", "#!/bin/sh\nexit 3\n")
         .executable("skills/silent/venv/bin/python", "#!/nowhere/python\n");
@@ -348,19 +322,13 @@ fn a_venv_that_does_not_do_names_its_remedy() {
 /// A command that names a skill finds it, wherever it was found.
 #[test]
 fn a_skill_found_by_its_path_is_named_by_it() {
-    let test = Test::new()
-        .skill("my skill", "# Mine\n")
-        .file("skills/my skill/a.py", "import nobody_a\n");
+    let test =
+        Test::new().skill("my skill", "# Mine\n").file("skills/my skill/a.py", "import nobody_a\n");
     let skills = Skills::new(vec![test.path("skills")]).named_by_path();
     let skill = skills.find("my skill").expect("it is there");
     let path = test.path("skills/my skill").display().to_string();
     assert_eq!((skill.name.as_str(), &skill.address), ("my skill", &path));
-    let found = check::python(
-        &[&skill],
-        &scripts(&test, real()),
-        &[],
-        &Patience::endless(),
-    );
+    let found = check::python(&[&skill], &scripts(&test, real()), &[], &Patience::endless());
     let found = found.expect("it is looked at").remove(0);
     let fix = format!("`skills-runner skills setup '{path}'");
     assert!(found.iter().any(|problem| problem.rule == "missing-import"));
@@ -374,10 +342,7 @@ fn a_skill_found_by_its_path_is_named_by_it() {
 fn a_setup_under_way_is_not_looked_at() {
     let work = "skills/s/.skills-runner-setup";
     let test = Test::new()
-        .file(
-            "skills/s/SKILL.md",
-            "---\nname: s\ndescription: d\n---\nText.\n",
-        )
+        .file("skills/s/SKILL.md", "---\nname: s\ndescription: d\n---\nText.\n")
         .file(&format!("{work}/before/bad.py"), "def f(:\n")
         .file(&format!("{work}/before/lib/x.so"), "\x7fELF")
         .file(&format!("{work}/SKILL.md"), "x")
@@ -396,10 +361,7 @@ fn some_skills() -> Test {
                   allowed-tools: Read, Bash(git:*)\r\n---\r\nRead [it](references/x.md).\r\n";
     Test::new()
         .file("skills/table-maker/Skill.md", broken)
-        .skill(
-            "good",
-            "---\nname: good\ndescription: Is good.\n---\nDo it.\n",
-        )
+        .skill("good", "---\nname: good\ndescription: Is good.\n---\nDo it.\n")
 }
 
 const MENDED: &str = "---\r\nname: table-maker\r\ndescription: \"Use when: now\"\r\n\
@@ -430,9 +392,7 @@ fn problems_are_told_by_place_and_errors_fail() {
             at(":6: error[dangling-link"),
         ]
     );
-    let promised = run
-        .stdout
-        .matches("`skills-runner skills check --fix table-maker` does it");
+    let promised = run.stdout.matches("`skills-runner skills check --fix table-maker` does it");
     assert_eq!(promised.count(), 6);
     let good = test.args(["skills", "check", "good"]).run();
     good.success().stdout("");
@@ -444,10 +404,7 @@ fn programs_get_every_problem() {
     let run = test.run();
     let run = run.status(1);
     let report = run.stdout_json();
-    assert_eq!(
-        (&report["errors"], &report["warnings"]),
-        (&5.into(), &2.into())
-    );
+    assert_eq!((&report["errors"], &report["warnings"]), (&5.into(), &2.into()));
     let problem = &report["problems"][4];
     assert_eq!(problem["rule"], "unquoted-colon");
     assert_eq!(problem["severity"], "error");
@@ -535,14 +492,8 @@ fn fix_mends_what_is_safe() {
     assert_eq!(fs::read_dir(document.parent().unwrap()).unwrap().count(), 1);
 
     let test = test.file("skills/table-maker/references/x.md", "x");
-    let again = test
-        .clone()
-        .args(["skills", "check", "--fix", "--json"])
-        .run();
-    assert_eq!(
-        again.success().stdout_json()["fixed"],
-        serde_json::json!([])
-    );
+    let again = test.clone().args(["skills", "check", "--fix", "--json"]).run();
+    assert_eq!(again.success().stdout_json()["fixed"], serde_json::json!([]));
     assert_eq!(document.metadata().unwrap().modified().unwrap(), written);
 }
 
@@ -564,9 +515,7 @@ fn an_indented_field_is_told_and_mended() {
     assert_eq!(list["skills"][1]["description"], "Use when X", "{list}");
     let run = test.clone().args(["skills", "check"]).run().status(1);
     let problems = run.stdout.lines().filter(|line| line.starts_with("skills"));
-    let problems: Vec<&str> = problems
-        .map(|line| line.split("]: ").next().unwrap())
-        .collect();
+    let problems: Vec<&str> = problems.map(|line| line.split("]: ").next().unwrap()).collect();
     let expected = [
         "skills/note/SKILL.md:4: error[field-in-text",
         "skills/slip/SKILL.md:3: error[indented-field",
@@ -575,10 +524,7 @@ fn an_indented_field_is_told_and_mended() {
     assert_eq!(problems, expected, "{}", run.stdout);
     assert!(!run.stdout.contains("--fix note"), "{}", run.stdout);
     let note = test.read("skills/note/SKILL.md");
-    test.clone()
-        .args(["skills", "check", "--fix"])
-        .run()
-        .status(1);
+    test.clone().args(["skills", "check", "--fix"]).run().status(1);
     assert_eq!(
         test.read("skills/slip/SKILL.md"),
         "---\nname: slip\ndescription: Use when X\nlicense: MIT\n---\nDo it.\n"
@@ -595,10 +541,7 @@ fn fix_tells_what_it_could_not_write() {
     let run = test.clone().args(["skills", "check", "--fix", "--json"]);
     let report = run.run().status(1).stdout_json();
     let problems = report["problems"].as_array().unwrap();
-    let rules: Vec<_> = problems
-        .iter()
-        .map(|row| (&row["skill"], &row["rule"]))
-        .collect();
+    let rules: Vec<_> = problems.iter().map(|row| (&row["skill"], &row["rule"])).collect();
     let is_told = |(skill, rule): &(&serde_json::Value, &serde_json::Value)| {
         *skill == "linked" && *rule == "unwritable-document"
     };
@@ -636,27 +579,20 @@ fn a_folder_that_cannot_be_read_is_an_error() {
             let run = test.clone().args(args).run().status(78);
             run.stdout_is_empty().stderr_has(words).stderr_has("hint: ");
         }
-        let test = test
-            .clone()
-            .env("SKILLS_FOLDER_PATH", format!("skills:{folder}"));
+        let test = test.clone().env("SKILLS_FOLDER_PATH", format!("skills:{folder}"));
         let run = test.again().args(["skills", "check"]).run().status(1);
         let name = folder.trim_start_matches("./");
-        run.stdout_has(&format!(
-            "{name}: error[unreadable-folder]: the skills folder "
-        ))
-        .stdout_has(words)
-        .stdout_has("  fix: ")
-        .stderr_has("1 error, 0 warnings");
+        run.stdout_has(&format!("{name}: error[unreadable-folder]: the skills folder "))
+            .stdout_has(words)
+            .stdout_has("  fix: ")
+            .stderr_has("1 error, 0 warnings");
         let run = test.again().args(["skills", "check", "--json"]).run();
         let report = run.status(1).stdout_json();
         let problem = &report["problems"][0];
         assert_eq!(problem["rule"], "unreadable-folder");
         assert_eq!(problem["severity"], "error");
         assert_eq!(problem["path"], test.path(name).display().to_string());
-        assert_eq!(
-            (&report["status"], &report["exit_code"]),
-            (&"error".into(), &1.into())
-        );
+        assert_eq!((&report["status"], &report["exit_code"]), (&"error".into(), &1.into()));
     }
     let run = test.clone().args(["skills", "check", "./plain"]).run();
     run.status(1).stdout_has("plain: error[unreadable-folder]");
@@ -675,9 +611,7 @@ fn a_skill_is_found_by_its_document_and_from_within() {
     let run = test.clone().args(args).run().status(1);
     run.stdout_has("skills/table-maker/Skill.md:3: error[unquoted-colon]")
         .stderr_has("1 skill checked: 5 errors, 2 warnings");
-    let show = test
-        .clone()
-        .args(["skills", "show", "skills/good/SKILL.md"]);
+    let show = test.clone().args(["skills", "show", "skills/good/SKILL.md"]);
     show.run().success().stdout_has("name:         good\n");
     let inside = test.clone().cwd(test.path("skills/table-maker"));
     for word in [".", "Skill.md", "./Skill.md"] {
@@ -688,9 +622,7 @@ fn a_skill_is_found_by_its_document_and_from_within() {
     }
     // The folder itself, and a way to it by a link.
     let deep = "d/".repeat(40);
-    let test = test
-        .file(&format!("skills/good/{deep}x"), "x")
-        .link("way", "skills/good");
+    let test = test.file(&format!("skills/good/{deep}x"), "x").link("way", "skills/good");
     for folder in ["skills/good", "way"] {
         let inside = test.clone().cwd(test.path(folder));
         let run = inside.args(["skills", "check", "."]).run().success();

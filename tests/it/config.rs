@@ -32,26 +32,17 @@ fn all_problems_are_told_at_once() {
 /// file in the configuration folder; an empty value counts as unset.
 #[test]
 fn flags_win_over_environment_over_files() {
-    let server = Server::start([
-        Reply::text("ok"),
-        Reply::text("ok"),
-        Reply::text("ok"),
-        Reply::text("ok"),
-    ]);
-    let home = format!(
-        "LLM_MODEL_NAME=home\nLLM_API_BASE_URL={}\nLLM_API_KEY={CANARY}\n",
-        server.url()
-    );
+    let server =
+        Server::start([Reply::text("ok"), Reply::text("ok"), Reply::text("ok"), Reply::text("ok")]);
+    let home =
+        format!("LLM_MODEL_NAME=home\nLLM_API_BASE_URL={}\nLLM_API_KEY={CANARY}\n", server.url());
     let test = Test::new().file("home/.config/skills-runner/.env", home);
     test.again().args(["1"]).run().success();
     let test = test.dotenv("LLM_MODEL_NAME='dot env' # comment\n");
     test.again().args(["2"]).run().success();
     let test = test.env("LLM_MODEL_NAME", "environment");
     test.again().args(["3"]).run().success();
-    test.env("LLM_MODEL_NAME", "")
-        .args(["4", "-m", "flag"])
-        .run()
-        .success();
+    test.env("LLM_MODEL_NAME", "").args(["4", "-m", "flag"]).run().success();
     let models: Vec<String> = server
         .finish()
         .iter()
@@ -64,42 +55,29 @@ fn flags_win_over_environment_over_files() {
 fn another_env_file_or_none() {
     let server = Server::start([Reply::text("ok")]);
     let text = format!("LLM_MODEL_NAME=other\nLLM_API_BASE_URL={}\n", server.url());
-    let test = Test::new()
-        .dotenv("LLM_MODEL_NAME=usual\n")
-        .file("other.env", text);
-    test.again()
-        .args(["--env-file", "other.env", "hi"])
-        .run()
-        .success();
+    let test = Test::new().dotenv("LLM_MODEL_NAME=usual\n").file("other.env", text);
+    test.again().args(["--env-file", "other.env", "hi"]).run().success();
     assert_eq!(server.finish()[0].json["model"], "other");
     test.again()
         .args(["--no-env-file", "hi"])
         .run()
         .status(78)
         .stderr_has("LLM_MODEL_NAME is not set");
-    test.again()
-        .args(["--env-file", "none.env", "hi"])
-        .run()
-        .status(78)
-        .stderr_has("none.env");
+    test.again().args(["--env-file", "none.env", "hi"]).run().status(78).stderr_has("none.env");
 }
 
 /// A broken line is told with its number and skipped.
 #[test]
 fn a_broken_line_of_the_file_is_told_and_skipped() {
     let server = Server::start([Reply::text("ok")]);
-    let text = format!(
-        "LLM_API_KEY='{CANARY}\nLLM_MODEL_NAME=m\nLLM_API_BASE_URL={}\n",
-        server.url()
-    );
+    let text =
+        format!("LLM_API_KEY='{CANARY}\nLLM_MODEL_NAME=m\nLLM_API_BASE_URL={}\n", server.url());
     let run = Test::new().dotenv(&text).args(["hi"]).run();
     run.success().stderr_has(".env line 1");
     server.finish();
     // Also where something else is wrong.
-    let run = Test::new()
-        .dotenv("LLM_MODEL_NAME=\"a b\nthis = fine\nthis is not\n")
-        .args(["hi"])
-        .run();
+    let run =
+        Test::new().dotenv("LLM_MODEL_NAME=\"a b\nthis = fine\nthis is not\n").args(["hi"]).run();
     run.status(78)
         .stderr_has(".env line 1")
         .stderr_has(".env line 3")
@@ -115,22 +93,12 @@ fn a_broken_line_of_the_file_is_told_and_skipped() {
 /// A FIFO or a huge file in the place of `.env` holds nobody up.
 #[test]
 fn an_env_file_that_is_none_is_refused() {
-    let fifo = Test::new()
-        .shell("mkfifo .env && exec skills-runner hi")
-        .run();
+    let fifo = Test::new().shell("mkfifo .env && exec skills-runner hi").run();
     fifo.status(78).stderr_has("not a regular file");
-    let large = Test::new()
-        .file(".env", vec![b'#'; 2 << 20])
-        .args(["hi"])
-        .run();
+    let large = Test::new().file(".env", vec![b'#'; 2 << 20]).args(["hi"]).run();
     large.status(78).stderr_has("larger than");
     // A folder of that name is somebody's venv.
-    Test::new()
-        .folder(".env")
-        .args(["hi"])
-        .run()
-        .status(78)
-        .stderr_has("LLM_API_KEY is not set");
+    Test::new().folder(".env").args(["hi"]).run().status(78).stderr_has("LLM_API_KEY is not set");
 }
 
 /// What is named on the command line may be a pipe, so that no key need ever
@@ -138,10 +106,8 @@ fn an_env_file_that_is_none_is_refused() {
 #[test]
 fn a_named_env_file_may_be_a_pipe() {
     let server = Server::start([Reply::text("1"), Reply::text("2"), Reply::text("3")]);
-    let lines = format!(
-        "LLM_API_BASE_URL={}\nLLM_MODEL_NAME=m\nLLM_API_KEY={CANARY}\n",
-        server.url()
-    );
+    let lines =
+        format!("LLM_API_BASE_URL={}\nLLM_MODEL_NAME=m\nLLM_API_KEY={CANARY}\n", server.url());
     let test = Test::new()
         .skill("s", "---\nname: s\ndescription: S.\n---\n")
         .dotenv("LLM_API_KEY=another-one\n");
@@ -156,16 +122,10 @@ fn a_named_env_file_may_be_a_pipe() {
     let run = null.args(["--env-file", "/dev/null", "hi"]).run();
     run.success().stdout("3\n").stderr_is_empty();
     for request in server.finish() {
-        assert_eq!(
-            request.header("authorization"),
-            Some(format!("Bearer {CANARY}").as_str())
-        );
+        assert_eq!(request.header("authorization"), Some(format!("Bearer {CANARY}").as_str()));
     }
     let line = "exec skills-runner -s @/dev/stdin --dry-run --env-file in hi";
-    let run = test
-        .again()
-        .shell(&format!("echo Be brief. | {line}"))
-        .run();
+    let run = test.again().shell(&format!("echo Be brief. | {line}")).run();
     run.success().stdout_has("Be brief.");
 }
 
@@ -173,22 +133,16 @@ fn a_named_env_file_may_be_a_pipe() {
 #[test]
 fn a_pipe_in_a_files_place_is_bounded() {
     let test = Test::new();
-    let run = test
-        .again()
-        .shell("mkfifo pipe && exec skills-runner --timeout 0.3 --env-file pipe hi");
+    let run =
+        test.again().shell("mkfifo pipe && exec skills-runner --timeout 0.3 --env-file pipe hi");
     let run = run.run().took_at_most(seconds(2.0));
     run.status(3).stderr_has("--timeout");
     let waiting = test.again().args(["--env-file", "pipe", "hi"]).spawn();
     std::thread::sleep(seconds(0.5));
     waiting.signal(libc::SIGINT);
     waiting.wait().status(-libc::SIGINT);
-    let endless = test
-        .again()
-        .shell("bash -c 'exec skills-runner --env-file <(yes A=1) hi'");
-    endless
-        .run()
-        .status(78)
-        .stderr_has("it is larger than 1048576 bytes");
+    let endless = test.again().shell("bash -c 'exec skills-runner --env-file <(yes A=1) hi'");
+    endless.run().status(78).stderr_has("it is larger than 1048576 bytes");
     for device in ["/dev/zero", "/dev/full", "/dev/ptmx"] {
         let run = test.again().args(["--env-file", device, "hi"]).run();
         run.status(78).stderr_has("it is neither a file nor a pipe");
@@ -234,29 +188,17 @@ fn a_file_with_the_key_that_others_may_read_is_told() {
     let run = test.again().args(["tool", "list_skills", "{}"]).run();
     run.success().stderr_has("others may read `.env`");
     // A folder above keeps others out.
-    test.mode("", 0o700)
-        .args(["hi"])
-        .run()
-        .stderr_lacks("chmod");
+    test.mode("", 0o700).args(["hi"]).run().stderr_lacks("chmod");
     // Another name, odd as it is, and a name that is no path for a shell.
-    let test = endpoint
-        .again()
-        .mode("", 0o755)
-        .file("home/my 'own'.env", &key);
+    let test = endpoint.again().mode("", 0o755).file("home/my 'own'.env", &key);
     let test = test.mode("home/my 'own'.env", 0o644);
-    let run = test
-        .again()
-        .args(["--env-file", "home/my 'own'.env", "hi"])
-        .run();
+    let run = test.again().args(["--env-file", "home/my 'own'.env", "hi"]).run();
     run.stderr_has("chmod 600 'home/my '\\''own'\\''.env'\n");
     let run = test.again().args(["--env-file=~/my 'own'.env", "hi"]).run();
     let path = test.path("home/my").display().to_string();
     run.stderr_has(&format!("chmod 600 '{path} '\\''own'\\''.env'\n"));
     // Also where it is not the one that wins.
-    let test = endpoint
-        .env("LLM_API_KEY", CANARY)
-        .dotenv(&key)
-        .mode(".env", 0o644);
+    let test = endpoint.env("LLM_API_KEY", CANARY).dotenv(&key).mode(".env", 0o644);
     test.args(["hi"]).run().stderr(&key_told);
 }
 
@@ -268,9 +210,7 @@ fn a_key_never_goes_to_an_address_that_only_the_folder_names() {
         .dotenv("LLM_API_BASE_URL=https://collector.example/v1\nLLM_MODEL_NAME=m\n")
         .args(["hi"])
         .run();
-    run.status(78)
-        .stderr_has("is not sent to collector.example")
-        .stderr_has("--env-file");
+    run.status(78).stderr_has("is not sent to collector.example").stderr_has("--env-file");
     // On this machine too: anybody may listen here. Whoever trusts the file says so.
     let server = Server::start([Reply::text("ok")]);
     let text = format!("LLM_API_BASE_URL={}\nLLM_MODEL_NAME=m\n", server.url());
@@ -292,10 +232,7 @@ fn a_foreign_file_cannot_send_the_environment_anywhere() {
             "LLM_API_BASE_URL=https://collector.example/${PRIVATE}\n",
             "LLM_API_BASE_URL (.env line 4)",
         ),
-        (
-            "LLM_MODEL_NAME=${PRIVATE}\n",
-            "LLM_MODEL_NAME (.env line 4)",
-        ),
+        ("LLM_MODEL_NAME=${PRIVATE}\n", "LLM_MODEL_NAME (.env line 4)"),
         ("LLM_API_KEY=${PRIVATE}\n", "LLM_API_KEY (.env line 4)"),
     ];
     for (line, expected) in table {
@@ -313,12 +250,7 @@ fn a_foreign_file_cannot_send_the_environment_anywhere() {
 fn a_local_endpoint_needs_no_key() {
     let server = Server::start([Reply::text("ok"), Reply::text("ok")]);
     for key in ["", "none"] {
-        Test::new()
-            .endpoint(&server)
-            .env("LLM_API_KEY", key)
-            .args(["hi"])
-            .run()
-            .success();
+        Test::new().endpoint(&server).env("LLM_API_KEY", key).args(["hi"]).run().success();
     }
     for request in server.finish() {
         assert_eq!(request.header("authorization"), None);
@@ -330,12 +262,7 @@ fn addresses_are_tidied() {
     let server = Server::start([Reply::text("ok"), Reply::text("ok")]);
     for tail in ["/", "/chat/completions"] {
         let address = format!(" \"{}{tail}\" ", server.url());
-        Test::new()
-            .endpoint(&server)
-            .env("LLM_API_BASE_URL", address)
-            .args(["hi"])
-            .run()
-            .success();
+        Test::new().endpoint(&server).env("LLM_API_BASE_URL", address).args(["hi"]).run().success();
     }
     for request in server.finish() {
         assert_eq!(request.path, "/v1/chat/completions");
@@ -345,13 +272,7 @@ fn addresses_are_tidied() {
 #[test]
 fn a_key_with_a_line_break_is_refused_before_any_request() {
     let server = Server::start([]);
-    let run = Test::new()
-        .endpoint(&server)
-        .env("LLM_API_KEY", "sk-a\nb")
-        .args(["hi"])
-        .run();
-    run.status(78)
-        .stderr_has("LLM_API_KEY (environment) holds a line break")
-        .stderr_lacks("sk-a");
+    let run = Test::new().endpoint(&server).env("LLM_API_KEY", "sk-a\nb").args(["hi"]).run();
+    run.status(78).stderr_has("LLM_API_KEY (environment) holds a line break").stderr_lacks("sk-a");
     server.finish();
 }

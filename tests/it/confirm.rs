@@ -13,10 +13,7 @@ fn sums() -> Test {
     Test::new()
         .skill("sums", "---\ndescription: Adds numbers.\n---\n")
         .venv("sums")
-        .file(
-            "skills/sums/scripts/add.py",
-            "import sys\nprint(sum(map(int, sys.argv[1:])))\n",
-        )
+        .file("skills/sums/scripts/add.py", "import sys\nprint(sum(map(int, sys.argv[1:])))\n")
 }
 
 fn leaving(name: &str) -> Value {
@@ -25,11 +22,7 @@ fn leaving(name: &str) -> Value {
 
 /// The tool by hand: its call comes through a pipe, its result goes into one.
 fn by_hand(test: &Test) -> Terminal {
-    test.again()
-        .args(["--confirm", "tool", RUN, "-"])
-        .stdin_open()
-        .stderr_to_pty_only()
-        .terminal()
+    test.again().args(["--confirm", "tool", RUN, "-"]).stdin_open().stderr_to_pty_only().terminal()
 }
 
 fn give(terminal: &mut Terminal, call: &Value) {
@@ -85,9 +78,7 @@ fn a_refusal_is_the_models_to_know() {
     let test = sums().endpoint(&server);
     let mut terminal = test.again().args(["--confirm", "go"]).terminal();
     terminal.expect(QUESTION).type_line("n");
-    terminal
-        .expect("← error: the user refused to run this script")
-        .expect("then not");
+    terminal.expect("← error: the user refused to run this script").expect("then not");
     terminal.wait_exit().success();
     let requests = server.finish();
     let told = requests[1].last_message()["content"].as_str().unwrap();
@@ -135,10 +126,7 @@ fn what_was_typed_before_the_question_allows_nothing() {
     give(&mut terminal, &leaving("ran"));
     terminal.expect(QUESTION);
     sleep(seconds(0.5));
-    assert!(
-        terminal.running().is_running(),
-        "it was taken for an answer"
-    );
+    assert!(terminal.running().is_running(), "it was taken for an answer");
     terminal.type_line("n");
     terminal.wait_exit().status(1).stdout_has("refused");
     assert!(!test.exists("skills/sums/ran"));
@@ -169,11 +157,8 @@ fn a_yes_to_all_is_asked_for_once() {
 /// A screenful first, all of it when asked: a file's text, and the input.
 #[test]
 fn all_of_it_is_shown_when_asked() {
-    let numbered = |what: &str| {
-        (1..=60)
-            .map(|n| what.replace('N', &n.to_string()))
-            .collect::<String>()
-    };
+    let numbered =
+        |what: &str| (1..=60).map(|n| what.replace('N', &n.to_string())).collect::<String>();
     let long = numbered("print(N)\n");
     let test = sums().file("skills/sums/scripts/long.py", long);
     let mut terminal = by_hand(&test);
@@ -188,18 +173,10 @@ fn all_of_it_is_shown_when_asked() {
 
     let mut terminal = by_hand(&test);
     let lines = numbered("x = N\n");
-    give(
-        &mut terminal,
-        &json!({"skill_name": "sums", "script": lines}),
-    );
-    terminal
-        .expect("  | x = 1\n")
-        .expect("  | x = 17\n… 43 more lines\n");
+    give(&mut terminal, &json!({"skill_name": "sums", "script": lines}));
+    terminal.expect("  | x = 1\n").expect("  | x = 17\n… 43 more lines\n");
     terminal.expect(QUESTION).type_line("s");
-    terminal
-        .expect("  | x = 60\n")
-        .expect(QUESTION)
-        .type_line("n");
+    terminal.expect("  | x = 60\n").expect(QUESTION).type_line("n");
     terminal.wait_exit().status(1);
 }
 
@@ -240,17 +217,11 @@ fn a_question_is_no_place_to_hang() {
             libc::SIGINT => drop(terminal.ctrl('c')),
             signal => terminal.running().signal(signal),
         }
-        terminal
-            .wait_exit()
-            .status(status)
-            .took_at_most(seconds(5.0));
+        terminal.wait_exit().status(status).took_at_most(seconds(5.0));
     }
     let server = Server::start([Reply::call(RUN, &leaving("ran"))]);
-    let mut terminal = test
-        .again()
-        .endpoint(&server)
-        .args(["--confirm", "--timeout", "1.5", "go"])
-        .terminal();
+    let mut terminal =
+        test.again().endpoint(&server).args(["--confirm", "--timeout", "1.5", "go"]).terminal();
     terminal.expect(QUESTION);
     terminal.wait_exit().status(3).took_at_most(seconds(5.0));
     server.finish();
@@ -274,9 +245,7 @@ fn a_conversation_goes_on_after_a_question() {
     let mut terminal = test.again().args(["--confirm"]).terminal();
     terminal.expect("> ").type_line("go");
     terminal.expect(QUESTION).ctrl('c');
-    terminal
-        .expect("interrupted; the conversation goes on")
-        .expect("> ");
+    terminal.expect("interrupted; the conversation goes on").expect("> ");
     terminal.type_line("again");
     terminal.expect(QUESTION).type_line("y");
     terminal.expect("second").expect("> ").type_line("more");
@@ -301,21 +270,14 @@ fn without_a_terminal_scripts_are_refused() {
         .stderr_has("← error: scripts run only when the user allows it on a terminal (--confirm), and there is none")
         .took_at_most(seconds(5.0));
     let requests = server.finish();
-    assert!(
-        requests[0].tool_names().contains(&RUN),
-        "it is offered all the same"
-    );
+    assert!(requests[0].tool_names().contains(&RUN), "it is offered all the same");
     test.again()
         .shell(alone)
         .args(["tool", RUN, &leaving("ran").to_string()])
         .run()
         .status(1)
         .stdout_has("there is none: the script was not run");
-    test.again()
-        .shell(alone)
-        .args(["tool", "list_skills"])
-        .run()
-        .success();
+    test.again().shell(alone).args(["tool", "list_skills"]).run().success();
     assert!(!test.exists("skills/sums/ran"));
 }
 
@@ -324,19 +286,9 @@ fn without_a_terminal_scripts_are_refused() {
 fn the_demo_asks_too() {
     let skills = concat!(env!("CARGO_MANIFEST_DIR"), "/skills");
     let mut terminal = Test::new()
-        .args([
-            "--skills",
-            skills,
-            "--confirm",
-            "--log",
-            "audit.jsonl",
-            "demo",
-        ])
+        .args(["--skills", skills, "--confirm", "--log", "audit.jsonl", "demo"])
         .terminal();
-    terminal
-        .expect("  | print((Fraction")
-        .expect(QUESTION)
-        .type_line("y");
+    terminal.expect("  | print((Fraction").expect(QUESTION).type_line("y");
     terminal
         .expect("command\n  | scripts/explore.py group assets/orders.csv --by region")
         .expect(QUESTION)
@@ -350,11 +302,7 @@ fn the_demo_asks_too() {
 fn a_job_in_the_background_asks_when_it_is_fetched() {
     let test = sums();
     let line = "set -m; skills-runner --confirm tool \"$@\" & sleep 1; echo waited; fg";
-    let mut terminal = test
-        .again()
-        .shell(line)
-        .args([RUN, &leaving("ran").to_string()])
-        .terminal();
+    let mut terminal = test.again().shell(line).args([RUN, &leaving("ran").to_string()]).terminal();
     terminal.expect("waited").expect("a script wants to run");
     terminal.expect(QUESTION).type_line("y");
     terminal.expect("\"ok\\n\"");
@@ -369,9 +317,7 @@ fn a_sandbox_is_told() {
     let test = sums().env("SCRIPT_SANDBOX", "on");
     let mut terminal = by_hand(&test);
     give(&mut terminal, &leaving("ran"));
-    terminal
-        .expect("python, in a sandbox\nscript\n")
-        .expect(QUESTION);
+    terminal.expect("python, in a sandbox\nscript\n").expect(QUESTION);
     terminal.type_line("n");
     terminal.wait_exit().status(1);
 }

@@ -47,10 +47,7 @@ const PHRASINGS: [Phrasing; 4] = [
 /// Tokens as the scripted server counts them: its own way, not ours.
 fn count(request: &Request) -> u64 {
     let messages = request.json["messages"].to_string().len();
-    let tools = request
-        .json
-        .get("tools")
-        .map_or(0, |tools| tools.to_string().len());
+    let tools = request.json.get("tools").map_or(0, |tools| tools.to_string().len());
     tokens(messages + tools)
 }
 
@@ -59,19 +56,14 @@ fn tokens(bytes: usize) -> u64 {
 }
 
 fn is_summary(request: &Request) -> bool {
-    let content = request.last_message()["content"]
-        .as_str()
-        .unwrap_or_default();
+    let content = request.last_message()["content"].as_str().unwrap_or_default();
     content.starts_with("Summarize") && request.messages().len() == 1
 }
 
 /// Answers one request: in each turn one tool, then a text.
 fn answer(request: &Request) -> (Reply, usize) {
     if is_summary(request) {
-        assert!(
-            request.json.get("tools").is_none(),
-            "a summary needs no tools"
-        );
+        assert!(request.json.get("tools").is_none(), "a summary needs no tools");
         let text = "The person asks numbered questions; all were answered. ".repeat(8);
         return (Reply::text(&text), text.len());
     }
@@ -81,11 +73,8 @@ fn answer(request: &Request) -> (Reply, usize) {
         let text = format!("Here it is. {}", "A word about it, and an é. ".repeat(12));
         return (Reply::text(&text), text.len());
     }
-    let number: usize = text
-        .split_whitespace()
-        .nth(1)
-        .and_then(|word| word.parse().ok())
-        .unwrap_or_default();
+    let number: usize =
+        text.split_whitespace().nth(1).and_then(|word| word.parse().ok()).unwrap_or_default();
     let call = match number % 4 {
         1 => Reply::call("get_skill", &json!({"skill_name": "words"})),
         2 => Reply::call(
@@ -131,14 +120,8 @@ fn document() -> String {
 fn skills() -> Test {
     Test::new()
         .skill("words", &document())
-        .skill(
-            "other",
-            "---\nname: other\ndescription: Something else\n---\n# Other\n",
-        )
-        .file(
-            "skills/words/data.txt",
-            "12.5;33.1;\"a cell of text\";ok\n".repeat(90),
-        )
+        .skill("other", "---\nname: other\ndescription: Something else\n---\n# Other\n")
+        .file("skills/words/data.txt", "12.5;33.1;\"a cell of text\";ok\n".repeat(90))
 }
 
 fn questions(count: usize) -> String {
@@ -149,35 +132,19 @@ fn questions(count: usize) -> String {
 
 /// The estimates that `-v` shows, in order.
 fn estimates(stderr: &str) -> Vec<u64> {
-    let lines = stderr
-        .lines()
-        .filter_map(|line| line.strip_prefix("· about "));
-    lines
-        .map(|line| {
-            line.split(' ')
-                .next()
-                .unwrap()
-                .replace(',', "")
-                .parse()
-                .unwrap()
-        })
-        .collect()
+    let lines = stderr.lines().filter_map(|line| line.strip_prefix("· about "));
+    lines.map(|line| line.split(' ').next().unwrap().replace(',', "").parse().unwrap()).collect()
 }
 
 fn times(request: &Request, text: &str) -> usize {
-    let contents = request
-        .messages()
-        .iter()
-        .filter_map(|m| m["content"].as_str());
+    let contents = request.messages().iter().filter_map(|m| m["content"].as_str());
     contents.map(|content| content.matches(text).count()).sum()
 }
 
 /// By how many thousandths each estimate is wrong, in order.
 fn errors(counts: &[(u64, bool)], told: &[u64]) -> Vec<u64> {
     let pairs = counts.iter().zip(told);
-    pairs
-        .map(|((count, _), told)| told.abs_diff(*count) * 1000 / count)
-        .collect()
+    pairs.map(|((count, _), told)| told.abs_diff(*count) * 1000 / count).collect()
 }
 
 fn of_type(records: &[Value], name: &str) -> Vec<Value> {
@@ -198,12 +165,7 @@ fn hold(test: Test, turns: usize) -> Outcome {
     for result in &results {
         assert_eq!(result["status"], "ok");
         // What a summary says is nobody's answer.
-        assert!(
-            result["answer"]
-                .as_str()
-                .unwrap()
-                .starts_with("Here it is.")
-        );
+        assert!(result["answer"].as_str().unwrap().starts_with("Here it is."));
     }
     run
 }
@@ -269,12 +231,8 @@ fn a_refusal_in_any_words_leads_to_a_summary() {
 /// they were ever sent.
 #[test]
 fn reports_that_are_missing_or_wrong_end_no_conversation() {
-    let reports: [fn(u64) -> Option<u64>; 4] = [
-        |_| None,
-        |count| Some(count % 97),
-        |count| Some(count % 1000),
-        |count| Some(count * 40),
-    ];
+    let reports: [fn(u64) -> Option<u64>; 4] =
+        [|_| None, |count| Some(count % 97), |count| Some(count % 1000), |count| Some(count * 40)];
     for (index, report) in reports.into_iter().enumerate() {
         let server = Server::always(move |request| {
             let count = count(request);
@@ -301,10 +259,7 @@ fn without_a_summary_the_beginnings_are_kept() {
     type Case = (fn() -> Reply, &'static str);
     let replies: [Case; 4] = [
         (|| Reply::text(" "), "wrote no summary"),
-        (
-            || Reply::call("list_skills", &json!({})),
-            "wrote no summary",
-        ),
+        (|| Reply::call("list_skills", &json!({})), "wrote no summary"),
         (|| PHRASINGS[0](9000), "wrote no summary"),
         (|| Reply::error(400, "no such thing"), "goes on as it is"),
     ];
@@ -315,9 +270,7 @@ fn without_a_summary_the_beginnings_are_kept() {
             (false, count) => answer(request).0.with_usage(count, 0),
         });
         let test = skills().endpoint(&server).env("LLM_CONTEXT_WINDOW", "8000");
-        hold(test, 24)
-            .stderr_has(said)
-            .stderr_has("wrote no summary");
+        hold(test, 24).stderr_has(said).stderr_has("wrote no summary");
         let last = last_of(server);
         assert_eq!(times(&last, &document()), 1);
         let contents = last.messages()[1]["content"].as_str().unwrap();
@@ -336,9 +289,7 @@ fn control_c_during_a_summary_leaves_the_conversation_as_it_was() {
         Reply::text("What was said."),
         Reply::text("the fourth answer").with_usage(3000, 5),
     ]);
-    let test = Test::new()
-        .endpoint(&server)
-        .env("LLM_CONTEXT_WINDOW", "5000");
+    let test = Test::new().endpoint(&server).env("LLM_CONTEXT_WINDOW", "5000");
     let mut terminal = test.terminal();
     let prompt = "> ";
     terminal.expect(prompt).type_line(&format!("one {long}"));
@@ -349,9 +300,7 @@ fn control_c_during_a_summary_leaves_the_conversation_as_it_was() {
     server.wait_for_requests(3);
     terminal.ctrl('c').expect("interrupted").expect(prompt);
     terminal.type_line("four");
-    terminal
-        .expect("was summarized")
-        .expect("the fourth answer");
+    terminal.expect("was summarized").expect("the fourth answer");
     terminal.expect(prompt).ctrl('d');
     terminal.wait_exit().success();
     let requests = server.finish();
@@ -394,9 +343,7 @@ fn a_result_too_large_for_the_window_is_shortened() {
     for (window, refusals) in [(None, 1), (Some("8000"), 0)] {
         let (server, counts) = strict(PHRASINGS[0], true);
         let large = "A line of a long file, with words.\n".repeat(1500);
-        let mut test = skills()
-            .endpoint(&server)
-            .file("skills/words/data.txt", large);
+        let mut test = skills().endpoint(&server).file("skills/words/data.txt", large);
         if let Some(window) = window {
             test = test.env("LLM_CONTEXT_WINDOW", window);
         }
@@ -420,9 +367,8 @@ fn a_skill_that_was_invoked_by_hand_stays() {
     let last = last_of(server);
     let body = document().replace(DOCUMENT, "");
     let contents = last.messages().iter().filter_map(|m| m["content"].as_str());
-    let invoked: Vec<&str> = contents
-        .filter(|content| content.starts_with("I invoke the skill `words`"))
-        .collect();
+    let invoked: Vec<&str> =
+        contents.filter(|content| content.starts_with("I invoke the skill `words`")).collect();
     assert_eq!(invoked.len(), 1, "{last:?}");
     assert!(invoked[0].contains(&body) && invoked[0].contains("ARGUMENTS: now"));
     assert_eq!(times(&last, "[Summary of the conversation"), 1);
@@ -476,8 +422,7 @@ fn documents_that_exceed_the_window_are_shortened() {
     });
     let test = test.endpoint(&server).env("LLM_CONTEXT_WINDOW", "8000");
     let run = test.args(["load them"]).run().success();
-    run.stdout("done\n")
-        .stderr_has("documents of skills were shortened (");
+    run.stdout("done\n").stderr_has("documents of skills were shortened (");
     assert!(server.finish().len() < 9);
 }
 
@@ -556,9 +501,7 @@ fn a_server_that_is_well_again_is_sent_everything_again() {
             }
             Reply::text(&"A sentence of an answer. ".repeat(40))
         });
-        let test = skills()
-            .endpoint(&server)
-            .env("LLM_CONTEXT_WINDOW", "100000");
+        let test = skills().endpoint(&server).env("LLM_CONTEXT_WINDOW", "100000");
         let stdin = "refused 1\nrefused 2\nrefused 3\n4\n5\n6\n7\n8\n/tokens\n";
         let run = test.args(["chat"]).stdin(stdin).run().status(1);
         run.stderr_lacks("was summarized").stderr_has(window);
@@ -597,10 +540,7 @@ fn a_picture_that_is_summarized_leaves_the_estimate_right() {
             Reply::text(&text).with_usage(count, tokens(text.len()))
         });
         let run = skills()
-            .file(
-                "a.png",
-                b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\0\0\0\x09\0\0\0\x09\x08",
-            )
+            .file("a.png", b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\0\0\0\x09\0\0\0\x09\x08")
             .endpoint(&server)
             .args(["chat", "-v"])
             .stdin("/attach a.png\nLook at it\nWhat is left?\nAnd right?\n/compact\nAnd now?\n")
@@ -689,31 +629,18 @@ fn without_a_summary_from_the_model_a_wish_changes_nothing() {
     let long = "A line of a long answer. ".repeat(200);
     for (summary, why) in [
         (Reply::text(" \n"), "the conversation is as it was"),
-        (
-            Reply::call("list_skills", &json!({})),
-            "the model wrote no summary",
-        ),
-        (
-            Reply::text("The person said that").finish_reason("length"),
-            "the model wrote no summary",
-        ),
+        (Reply::call("list_skills", &json!({})), "the model wrote no summary"),
+        (Reply::text("The person said that").finish_reason("length"), "the model wrote no summary"),
     ] {
-        let server = Server::start([
-            Reply::text(&long),
-            Reply::text("b"),
-            summary,
-            Reply::text("c"),
-        ]);
+        let server =
+            Server::start([Reply::text(&long), Reply::text("b"), summary, Reply::text("c")]);
         let test = Test::new().endpoint(&server).args(["chat"]);
         let run = test.stdin("Never say maybe.\n2\n/compact\n3\n").run();
         run.stderr_has(&format!("nothing was summarized: {why}\n"))
             .stderr_lacks("was summarized: 2");
         let requests = server.finish();
         let asked = requests[2].last_message()["content"].as_str().unwrap();
-        assert!(
-            asked.contains("every rule that the person has set"),
-            "{asked}"
-        );
+        assert!(asked.contains("every rule that the person has set"), "{asked}");
         assert!(asked.contains("User: Never say maybe.\n"), "{asked}");
         let sent = requests[3].messages();
         assert_eq!(sent.len(), 6, "{sent:?}");
@@ -724,22 +651,12 @@ fn without_a_summary_from_the_model_a_wish_changes_nothing() {
 /// A picture with too many bytes is no conversation with too many tokens.
 #[test]
 fn a_picture_that_is_too_large_leads_to_no_summary() {
-    for body in [
-        "",
-        "Request Entity Too Large",
-        "<html><title>413</title></html>",
-    ] {
+    for body in ["", "Request Entity Too Large", "<html><title>413</title></html>"] {
         let long = "A line of a letter. ".repeat(100);
-        let server = Server::start([
-            Reply::text(&long),
-            Reply::text(&long),
-            Reply::status(413).body(body),
-        ]);
+        let server =
+            Server::start([Reply::text(&long), Reply::text(&long), Reply::status(413).body(body)]);
         let run = Test::new()
-            .file(
-                "a.png",
-                b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\0\0\0\x09\0\0\0\x09\x08",
-            )
+            .file("a.png", b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\0\0\0\x09\0\0\0\x09\x08")
             .endpoint(&server)
             .args(["chat"])
             .stdin("one\ntwo\n/attach a.png\nwhat is it?\n")

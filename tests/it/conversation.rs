@@ -11,20 +11,11 @@ const WORDS: &str =
 fn skills() -> Test {
     Test::new()
         .skill("sums", SUMS)
-        .file(
-            "skills/sums/scripts/add.py",
-            "import sys\nprint(sum(map(int, sys.argv[1:])))\n",
-        )
+        .file("skills/sums/scripts/add.py", "import sys\nprint(sum(map(int, sys.argv[1:])))\n")
         .venv("sums")
         .file("skills/words/SKILL.MD", WORDS)
-        .file(
-            "skills/words/counting.py",
-            "def count(text):\n    return len(text.split())\n",
-        )
-        .file(
-            "skills/words/references/notes.txt",
-            "first\nsecond\nthird\n",
-        )
+        .file("skills/words/counting.py", "def count(text):\n    return len(text.split())\n")
+        .file("skills/words/references/notes.txt", "first\nsecond\nthird\n")
         .venv("words")
         .skill("files", "---\ndescription: Writes files.\n---\n")
         .venv("files")
@@ -54,10 +45,7 @@ fn the_model_lists_learns_reads_and_runs_three_skills() {
                 r#"{"skill_name":"words","script":"import counting, sys\nprint(counting.count('a b c'))\nprint('err', file=sys.stderr)"}"#,
             ),
         ]),
-        Reply::call(
-            "run_python_script",
-            &json!({"skill_name": "files", "script": write}),
-        ),
+        Reply::call("run_python_script", &json!({"skill_name": "files", "script": write})),
         Reply::text("42, 3, and a file."),
     ]);
     let test = skills().endpoint(&server);
@@ -72,18 +60,9 @@ fn the_model_lists_learns_reads_and_runs_three_skills() {
     assert_eq!(requests.len(), 6);
     assert_eq!(
         requests[0].tool_names(),
-        [
-            "list_skills",
-            "get_skill",
-            "read_file_in_skill",
-            "run_python_script"
-        ]
+        ["list_skills", "get_skill", "read_file_in_skill", "run_python_script"]
     );
-    assert!(
-        requests[0]
-            .system()
-            .contains("- words: Counts words — genauer: Wörter.\n")
-    );
+    assert!(requests[0].system().contains("- words: Counts words — genauer: Wörter.\n"));
     for request in &requests[1..] {
         assert_eq!(
             request.system(),
@@ -110,16 +89,10 @@ fn the_model_lists_learns_reads_and_runs_three_skills() {
         )
     };
     let files = "\n\nOther files of this skill (read_file_in_skill reads them):\n";
-    assert_eq!(
-        results[1],
-        format!("{}{SUMS}{files}- scripts/add.py\n", base("sums"))
-    );
+    assert_eq!(results[1], format!("{}{SUMS}{files}- scripts/add.py\n", base("sums")));
     assert_eq!(
         results[2],
-        format!(
-            "{}{WORDS}{files}- counting.py\n- references/notes.txt\n",
-            base("words")
-        )
+        format!("{}{WORDS}{files}- counting.py\n- references/notes.txt\n", base("words"))
     );
     assert_eq!(results[3], "first\nsecond\nthird\n");
     let run = |index: usize| serde_json::from_str::<serde_json::Value>(results[index]).unwrap();
@@ -127,14 +100,8 @@ fn the_model_lists_learns_reads_and_runs_three_skills() {
         (&run(4)["returncode"], &run(4)["stdout"], &run(4)["stderr"]),
         (&json!(0), &json!("42\n"), &json!(""))
     );
-    assert_eq!(
-        (&run(5)["stdout"], &run(5)["stderr"]),
-        (&json!("3\n"), &json!("err\n"))
-    );
-    assert_eq!(
-        (&run(6)["stdout"], &run(6)["timed_out"]),
-        (&json!("ok\n"), &json!(false))
-    );
+    assert_eq!((&run(5)["stdout"], &run(5)["stderr"]), (&json!("3\n"), &json!("err\n")));
+    assert_eq!((&run(6)["stdout"], &run(6)["timed_out"]), (&json!("ok\n"), &json!(false)));
     assert_eq!(run(6).get("interpreter"), None, "a venv needs no mention");
     let connections: std::collections::BTreeSet<_> =
         requests.iter().map(|request| request.connection).collect();
@@ -151,32 +118,12 @@ fn mistakes_of_the_model_are_told_to_it() {
             "{}",
             "the tools are: list_skills, get_skill, read_file_in_skill, run_python_script",
         ),
-        (
-            "get_skill",
-            "{\"skill_name\":",
-            "the arguments of get_skill are wrong",
-        ),
+        ("get_skill", "{\"skill_name\":", "the arguments of get_skill are wrong"),
         ("get_skill", "{}", "`skill_name` is missing"),
-        (
-            "get_skill",
-            r#"{"skill_name":["sums"]}"#,
-            "`skill_name` must be a string, not an array",
-        ),
-        (
-            "get_skill",
-            r#"{"skill_name":"sum"}"#,
-            "did you mean `sums`?",
-        ),
-        (
-            "get_skill",
-            r#"{"skill_name":"../sums"}"#,
-            "there is no skill",
-        ),
-        (
-            "read_file_in_skill",
-            r#"{"skill_name":"sums","file_path":"../words/SKILL.MD"}"#,
-            "`..`",
-        ),
+        ("get_skill", r#"{"skill_name":["sums"]}"#, "`skill_name` must be a string, not an array"),
+        ("get_skill", r#"{"skill_name":"sum"}"#, "did you mean `sums`?"),
+        ("get_skill", r#"{"skill_name":"../sums"}"#, "there is no skill"),
+        ("read_file_in_skill", r#"{"skill_name":"sums","file_path":"../words/SKILL.MD"}"#, "`..`"),
         (
             "read_file_in_skill",
             r#"{"skill_name":"sums","file_path":"add.py"}"#,
@@ -192,16 +139,8 @@ fn mistakes_of_the_model_are_told_to_it() {
             r#"{"skill_name":"sums","file_path":"SKILL.md","offset":-1}"#,
             "`offset` must be 1 or more",
         ),
-        (
-            "run_python_script",
-            r#"{"skill_name":"sums"}"#,
-            "give `script`",
-        ),
-        (
-            "run_python_script",
-            r#"{"skill_name":"sums","script":"1","file_path":"x"}"#,
-            "not both",
-        ),
+        ("run_python_script", r#"{"skill_name":"sums"}"#, "give `script`"),
+        ("run_python_script", r#"{"skill_name":"sums","script":"1","file_path":"x"}"#, "not both"),
         (
             "run_python_script",
             r#"{"skill_name":"sums","file_path":"/etc/passwd"}"#,
@@ -213,10 +152,7 @@ fn mistakes_of_the_model_are_told_to_it() {
     let run = skills().endpoint(&server).args(["go"]).run();
     run.success().stdout("I see.\n");
     let requests = server.finish();
-    let results = requests[1]
-        .messages()
-        .iter()
-        .filter(|message| message["role"] == "tool");
+    let results = requests[1].messages().iter().filter(|message| message["role"] == "tool");
     for ((name, arguments, expected), result) in table.iter().zip(results) {
         let content = result["content"].as_str().unwrap();
         let error: serde_json::Value = serde_json::from_str(content).unwrap();
@@ -245,18 +181,8 @@ fn forgiving_shapes_of_arguments() {
     ]);
     skills().endpoint(&server).args(["go"]).run().success();
     let requests = server.finish();
-    let result = requests[1]
-        .messages()
-        .iter()
-        .find(|message| message["role"] == "tool")
-        .unwrap();
-    assert!(
-        result["content"]
-            .as_str()
-            .unwrap()
-            .contains(r#""stdout":"3\n""#),
-        "{result}"
-    );
+    let result = requests[1].messages().iter().find(|message| message["role"] == "tool").unwrap();
+    assert!(result["content"].as_str().unwrap().contains(r#""stdout":"3\n""#), "{result}");
 }
 
 /// `--no-scripts`: not offered, and not run when called all the same.
@@ -273,12 +199,7 @@ fn scripts_can_be_switched_off() {
     test.again().args(["--no-scripts", "go"]).run().success();
     let requests = server.finish();
     assert!(!requests[0].tool_names().contains(&"run_python_script"));
-    assert!(
-        requests[1].last_message()["content"]
-            .as_str()
-            .unwrap()
-            .contains("switched off")
-    );
+    assert!(requests[1].last_message()["content"].as_str().unwrap().contains("switched off"));
     assert!(!test.exists("skills/sums/ran"));
 }
 
@@ -287,17 +208,12 @@ fn scripts_can_be_switched_off() {
 fn long_results_are_shortened_when_the_context_is_full() {
     let full = || Reply::error(400, "This model's maximum context length is 4096 tokens");
     let call = || {
-        Reply::call(
-            "read_file_in_skill",
-            &json!({"skill_name": "words", "file_path": "long.txt"}),
-        )
+        Reply::call("read_file_in_skill", &json!({"skill_name": "words", "file_path": "long.txt"}))
     };
     let test = skills().file("skills/words/long.txt", "a line of text\n".repeat(1000));
     let server = Server::start([call(), full(), Reply::text("done")]);
     let run = test.again().endpoint(&server).args(["read"]).run();
-    run.success()
-        .stdout("done\n")
-        .stderr_has("results of tools were shortened (1)");
+    run.success().stdout("done\n").stderr_has("results of tools were shortened (1)");
     let requests = server.finish();
     let content = requests[2].messages()[3]["content"].as_str().unwrap();
     assert!(content.contains("bytes left out: the context is full]"));

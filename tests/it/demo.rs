@@ -7,19 +7,10 @@ use crate::installed::copy_program;
 #[test]
 fn the_demo_answers_through_three_skills() {
     let skills = concat!(env!("CARGO_MANIFEST_DIR"), "/skills");
-    let run = Test::new()
-        .args(["--skills", skills, "demo"])
-        .run()
-        .success();
+    let run = Test::new().args(["--skills", skills, "demo"]).run().success();
     let answer = "(scripted reply) (1/3 + 1/7)^5 is exactly 100000/4084101.";
-    run.demand(
-        run.stdout.starts_with(answer),
-        "the exact value comes first",
-    );
-    run.demand(
-        run.stdout.lines().count() == 1,
-        "the answer alone is on stdout",
-    );
+    run.demand(run.stdout.starts_with(answer), "the exact value comes first");
+    run.demand(run.stdout.lines().count() == 1, "the answer alone is on stdout");
     for line in [
         "scripted",
         "→ list_skills",
@@ -28,10 +19,7 @@ fn the_demo_answers_through_three_skills() {
         "→ run_python_script text-analyzer",
         "← exit 0",
     ] {
-        run.demand(
-            run.stderr.contains(line),
-            format!("standard error shows `{line}`"),
-        );
+        run.demand(run.stderr.contains(line), format!("standard error shows `{line}`"));
     }
     run.demand(!run.stdout.contains("failed"), "no script failed");
 }
@@ -65,10 +53,7 @@ fn the_demo_needs_nothing_but_the_binary() {
             continue;
         }
         let due = "is exactly 100000/4084101.";
-        assert!(
-            output.status.success() && answer.contains(due),
-            "{output:?}"
-        );
+        assert!(output.status.success() && answer.contains(due), "{output:?}");
         assert!(told.contains("→ run_python_script data-explorer"), "{told}");
         assert!(!told.contains("cannot be used"), "{told}");
     }
@@ -82,10 +67,7 @@ fn the_demo_needs_nothing_but_the_binary() {
 #[test]
 fn a_demo_without_python_fails() {
     let skills = concat!(env!("CARGO_MANIFEST_DIR"), "/skills");
-    let run = Test::new()
-        .env("PATH", "/nonexistent")
-        .args(["--skills", skills, "demo"])
-        .run();
+    let run = Test::new().env("PATH", "/nonexistent").args(["--skills", skills, "demo"]).run();
     run.status(1)
         .stdout_has("There is no answer")
         .stderr_has("failed to run the scripts of the demo")
@@ -96,26 +78,11 @@ fn a_demo_without_python_fails() {
 #[test]
 fn every_example_skill_is_listed_with_its_description() {
     let skills = concat!(env!("CARGO_MANIFEST_DIR"), "/skills");
-    let run = Test::new()
-        .args(["--skills", skills, "tool", "list_skills"])
-        .run()
-        .success();
+    let run = Test::new().args(["--skills", skills, "tool", "list_skills"]).run().success();
     let list = run.stdout_json();
-    let names: Vec<&str> = list["skills"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|s| s["name"].as_str().unwrap())
-        .collect();
-    assert_eq!(
-        names,
-        [
-            "calculator",
-            "data-explorer",
-            "table-report",
-            "text-analyzer"
-        ]
-    );
+    let names: Vec<&str> =
+        list["skills"].as_array().unwrap().iter().map(|s| s["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["calculator", "data-explorer", "table-report", "text-analyzer"]);
     for skill in list["skills"].as_array().unwrap() {
         assert!(skill["description"].as_str().unwrap().len() > 40, "{skill}");
     }

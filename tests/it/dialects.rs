@@ -25,9 +25,7 @@ mod tokens;
 /// arguments it was given.
 fn skills() -> Test {
     let document = |name: &str| format!("---\nname: {name}\ndescription: The {name} skill.\n---\n");
-    Test::new()
-        .skill("alpha", &document("alpha"))
-        .skill("beta", &document("beta"))
+    Test::new().skill("alpha", &document("alpha")).skill("beta", &document("beta"))
 }
 
 /// A run that is over, and what it asked.
@@ -46,10 +44,7 @@ fn talk(args: &[&str], replies: impl IntoIterator<Item = Reply>) -> Talk {
 fn talk_with(test: Test, args: &[&str], replies: impl IntoIterator<Item = Reply>) -> Talk {
     let server = Server::start(replies);
     let run = test.endpoint(&server).args(args).args(["go"]).run();
-    Talk {
-        run,
-        requests: server.finish(),
-    }
+    Talk { run, requests: server.finish() }
 }
 
 /// A conversation of these lines.
@@ -57,10 +52,7 @@ fn talk_with(test: Test, args: &[&str], replies: impl IntoIterator<Item = Reply>
 fn chat(args: &[&str], lines: &str, replies: impl IntoIterator<Item = Reply>) -> Talk {
     let server = Server::start(replies);
     let test = skills().endpoint(&server).args(["chat"]).args(args);
-    Talk {
-        run: test.stdin(lines).run(),
-        requests: server.finish(),
-    }
+    Talk { run: test.stdin(lines).run(), requests: server.finish() }
 }
 
 /// Plays a reply that calls tools, then `done`; gives the request with the results.
@@ -84,19 +76,13 @@ fn at_once<T: Send>(rows: impl IntoIterator<Item = T>, play: impl Fn(T) + Sync) 
 
 /// A stream of these payloads, with its end marker.
 fn stream<S: AsRef<str>>(payloads: impl IntoIterator<Item = S>) -> Reply {
-    let events = payloads
-        .into_iter()
-        .map(|payload| format!("data: {}", payload.as_ref()));
+    let events = payloads.into_iter().map(|payload| format!("data: {}", payload.as_ref()));
     Reply::sse(events.chain(["data: [DONE]".to_string()]))
 }
 
 /// The same without the marker; the connection is closed as it should be.
 fn unmarked<S: AsRef<str>>(payloads: impl IntoIterator<Item = S>) -> Reply {
-    Reply::sse(
-        payloads
-            .into_iter()
-            .map(|payload| format!("data: {}", payload.as_ref())),
-    )
+    Reply::sse(payloads.into_iter().map(|payload| format!("data: {}", payload.as_ref())))
 }
 
 /// A stream whose body is these very bytes.
@@ -154,15 +140,8 @@ fn calls_of(request: &Request) -> Vec<(String, String, Value)> {
         .map(|call| {
             let arguments = text(&call["function"]["arguments"]);
             let arguments: Value = serde_json::from_str(&arguments).expect("arguments are JSON");
-            assert!(
-                arguments.is_object(),
-                "arguments are an object: {arguments}"
-            );
-            (
-                text(&call["id"]),
-                text(&call["function"]["name"]),
-                arguments,
-            )
+            assert!(arguments.is_object(), "arguments are an object: {arguments}");
+            (text(&call["id"]), text(&call["function"]["name"]), arguments)
         })
         .collect()
 }
@@ -170,48 +149,32 @@ fn calls_of(request: &Request) -> Vec<(String, String, Value)> {
 /// The last message of the assistant that calls tools.
 #[track_caller]
 fn said(request: &Request) -> &Value {
-    let calling = request
-        .messages()
-        .iter()
-        .rfind(|message| message.get("tool_calls").is_some());
+    let calling = request.messages().iter().rfind(|message| message.get("tool_calls").is_some());
     calling.unwrap_or_else(|| panic!("no calls in {request:?}"))
 }
 
 /// The results of the last calls, in order.
 #[track_caller]
 fn results_of(request: &Request) -> Vec<&str> {
-    let from = request
-        .messages()
-        .iter()
-        .rposition(|message| message.get("tool_calls").is_some());
+    let from = request.messages().iter().rposition(|message| message.get("tool_calls").is_some());
     let results = &request.messages()[from.expect("a call") + 1..];
     let results = results.iter().filter(|message| message["role"] == "tool");
-    results
-        .map(|message| message["content"].as_str().expect("a text"))
-        .collect()
+    results.map(|message| message["content"].as_str().expect("a text")).collect()
 }
 
 /// The names that a result of `list_skills` lists.
 #[track_caller]
 fn listed(result: &str) -> Vec<String> {
     let result: Value = serde_json::from_str(result).expect("JSON");
-    let skills = result["skills"]
-        .as_array()
-        .unwrap_or_else(|| panic!("no skills: {result}"));
-    skills
-        .iter()
-        .map(|skill| skill["name"].as_str().unwrap_or_default().to_string())
-        .collect()
+    let skills = result["skills"].as_array().unwrap_or_else(|| panic!("no skills: {result}"));
+    skills.iter().map(|skill| skill["name"].as_str().unwrap_or_default().to_string()).collect()
 }
 
 /// Both calls, each with its own arguments and its own result.
 #[track_caller]
 fn assert_alpha_and_beta(request: &Request, ids: Option<[&str; 2]>) {
     let calls = calls_of(request);
-    let queries: Vec<&Value> = calls
-        .iter()
-        .map(|(_, _, arguments)| &arguments["query"])
-        .collect();
+    let queries: Vec<&Value> = calls.iter().map(|(_, _, arguments)| &arguments["query"]).collect();
     assert_eq!(queries, [&json!("alpha"), &json!("beta")], "{request:?}");
     for (_, name, _) in &calls {
         assert_eq!(name, "list_skills");

@@ -18,9 +18,7 @@ fn document(name: &str, description: &str) -> String {
 
 /// The request that would be sent.
 fn dry_run<S: AsRef<OsStr>>(test: &Test, args: impl IntoIterator<Item = S>) -> Outcome {
-    let test = test
-        .again()
-        .env("LLM_API_BASE_URL", "http://127.0.0.1:9/v1");
+    let test = test.again().env("LLM_API_BASE_URL", "http://127.0.0.1:9/v1");
     let test = test.env("LLM_MODEL_NAME", "m").args(args);
     test.args(["--dry-run", "hi"]).run().success()
 }
@@ -30,10 +28,7 @@ fn body(run: &Outcome) -> Value {
 }
 
 fn system(run: &Outcome) -> String {
-    body(run)["messages"][0]["content"]
-        .as_str()
-        .unwrap()
-        .to_owned()
+    body(run)["messages"][0]["content"].as_str().unwrap().to_owned()
 }
 
 fn tool_names(run: &Outcome) -> Vec<String> {
@@ -47,11 +42,8 @@ fn tool_names(run: &Outcome) -> Vec<String> {
 fn enums(run: &Outcome) -> Vec<Value> {
     let body = body(run);
     let tools = body["tools"].as_array().unwrap().iter();
-    let name = |tool: &Value| {
-        tool["function"]["parameters"]["properties"]
-            .get("skill_name")
-            .cloned()
-    };
+    let name =
+        |tool: &Value| tool["function"]["parameters"]["properties"].get("skill_name").cloned();
     tools.filter_map(name).collect()
 }
 
@@ -69,31 +61,17 @@ fn list<S: AsRef<OsStr>>(
 }
 
 fn call(test: &Test, tool: &str, arguments: &Value) -> Outcome {
-    test.again()
-        .args(["tool", tool, &arguments.to_string()])
-        .run()
+    test.again().args(["tool", tool, &arguments.to_string()]).run()
 }
 
 /// R-SKILL-6: several folders, the first wins, and what it hides is told.
 #[test]
 fn the_first_folder_wins_and_clashes_are_told() {
     let test = Test::new()
-        .file(
-            ".agents/skills/pdf/SKILL.md",
-            document("pdf", "From agents."),
-        )
-        .file(
-            ".claude/skills/pdf/SKILL.md",
-            document("pdf", "From claude."),
-        )
-        .file(
-            ".claude/skills/docx/SKILL.md",
-            document("docx", "Of claude."),
-        )
-        .file(
-            "home/.claude/skills/xlsx/SKILL.md",
-            document("xlsx", "Of home."),
-        )
+        .file(".agents/skills/pdf/SKILL.md", document("pdf", "From agents."))
+        .file(".claude/skills/pdf/SKILL.md", document("pdf", "From claude."))
+        .file(".claude/skills/docx/SKILL.md", document("docx", "Of claude."))
+        .file("home/.claude/skills/xlsx/SKILL.md", document("xlsx", "Of home."))
         .link(".claude/skills/mine", "../../.agents/skills/pdf")
         .file(".agents/skills/mine/SKILL.md", document("mine", "Agents'."));
     let due = [
@@ -106,18 +84,8 @@ fn the_first_folder_wins_and_clashes_are_told() {
     let path = ".agents/skills:.claude/skills:~/.claude/skills:.agents/../.claude/skills";
     let by_variable = test.clone().env("SKILLS_FOLDER_PATH", path);
     let home = test.path("home/.claude/skills");
-    let options = [
-        "--skills",
-        ".agents/skills",
-        "--skills",
-        ".claude/skills",
-        "--skills",
-    ];
-    let options: Vec<&OsStr> = options
-        .iter()
-        .map(OsStr::new)
-        .chain([home.as_os_str()])
-        .collect();
+    let options = ["--skills", ".agents/skills", "--skills", ".claude/skills", "--skills"];
+    let options: Vec<&OsStr> = options.iter().map(OsStr::new).chain([home.as_os_str()]).collect();
     assert_eq!(list(&by_variable, [""; 0]), (due.to_vec(), String::new()));
     assert_eq!(list(&test, options.clone()), (due.to_vec(), String::new()));
 
@@ -143,12 +111,7 @@ fn what_is_the_same_is_no_clash() {
         .link("again", "skills")
         .folder("other")
         .link("other/a", "../skills/a");
-    let run = dry_run(
-        &test,
-        [
-            "--skills", "skills", "--skills", "again", "--skills", "other",
-        ],
-    );
+    let run = dry_run(&test, ["--skills", "skills", "--skills", "again", "--skills", "other"]);
     let run = run.stderr_is_empty();
     assert!(system(&run).contains("- a: A.\n"));
 }
@@ -174,15 +137,10 @@ fn links_that_lead_nowhere_are_told() {
     assert_eq!(run.stderr.lines().count(), 4);
     assert!(system(&run).ends_with("Skills:\n- good: Good.\n"));
     // A broken link hides nothing in a later folder.
-    let test = test.file(
-        "more/dangling/SKILL.md",
-        document("dangling", "There it is."),
-    );
+    let test = test.file("more/dangling/SKILL.md", document("dangling", "There it is."));
     let folders = ["--skills", "skills", "--skills", "more"];
     assert!(system(&dry_run(&test, folders)).contains("- dangling: There it is."));
-    let get = test
-        .args(folders)
-        .args(["tool", "get_skill", r#"{"skill_name":"dangling"}"#]);
+    let get = test.args(folders).args(["tool", "get_skill", r#"{"skill_name":"dangling"}"#]);
     get.run().success().stdout_has("There it is.");
 }
 
@@ -283,9 +241,7 @@ fn names_in_frontmatters_that_clash_are_told() {
     let get = |name: &str| call(&test, "get_skill", &json!({ "skill_name": name }));
     get("pdf").success().stdout_has("The folder.");
     get("alone").success().stdout_has("Alone.");
-    get("twin")
-        .status(1)
-        .stdout_has("use one of the names `one`, `two`");
+    get("twin").status(1).stdout_has("use one of the names `one`, `two`");
 }
 
 /// A skill for the user alone is not offered, and works when it is asked for.
@@ -321,19 +277,13 @@ fn names_are_offered_while_they_are_few() {
         .skill("a", &document("a", "A."))
         .folder("skills/broken");
     let run = dry_run(&test, [""; 0]);
-    assert_eq!(
-        enums(&run),
-        vec![json!({"type": "string", "enum": ["a", "b"]}); 3]
-    );
+    assert_eq!(enums(&run), vec![json!({"type": "string", "enum": ["a", "b"]}); 3]);
     let mut many = Test::new();
     for number in 0..30 {
         let name = format!("skill-{number}");
         many = many.skill(&name, &document(&name, "One of many."));
     }
-    assert_eq!(
-        enums(&dry_run(&many, [""; 0])),
-        vec![json!({"type": "string"}); 3]
-    );
+    assert_eq!(enums(&dry_run(&many, [""; 0])), vec![json!({"type": "string"}); 3]);
 
     // A skill that comes in the middle works, and what is offered stays as it was.
     let added = test.path("skills/c");
@@ -345,12 +295,7 @@ fn names_are_offered_while_they_are_few() {
     let server = Server::start([first, Reply::text("done")]);
     test.endpoint(&server).args(["hi"]).run().success();
     let requests = server.finish();
-    assert!(
-        requests[1].last_message()["content"]
-            .as_str()
-            .unwrap()
-            .contains("Came later.")
-    );
+    assert!(requests[1].last_message()["content"].as_str().unwrap().contains("Came later."));
     assert_eq!(requests[0].tools(), requests[1].tools());
     assert_eq!(requests[0].system(), requests[1].system());
 }
@@ -365,15 +310,9 @@ fn the_first_request_stays_small() {
             let text = format!("Does the thing of kind number {number}.");
             test = test.skill(&name, &document(&name, &text));
         }
-        let run = dry_run(
-            &test.cwd("home").env("SKILLS_FOLDER_PATH", "../skills"),
-            [""; 0],
-        );
+        let run = dry_run(&test.cwd("home").env("SKILLS_FOLDER_PATH", "../skills"), [""; 0]);
         let length = body(&run).to_string().len();
-        run.demand(
-            length <= most,
-            format_args!("{count} skills: {length} bytes"),
-        );
+        run.demand(length <= most, format_args!("{count} skills: {length} bytes"));
         let is_whole = system(&run).contains("- skill-9: Does the thing of kind number 9.\n");
         run.demand(is_whole == (count == 10), "what fits is whole");
         let is_said = system(&run).contains("(names only; ");
@@ -388,10 +327,8 @@ fn where_no_script_can_run_none_is_offered() {
     let names = ["list_skills", "get_skill", "read_file_in_skill"];
     let off = test.clone().env("SCRIPT_PYTHON", "off");
     let none = test.clone().env("PATH", test.path("home"));
-    for (test, why) in [
-        (&off, "SCRIPT_PYTHON=off switches it off"),
-        (&none, "no Python was found"),
-    ] {
+    for (test, why) in [(&off, "SCRIPT_PYTHON=off switches it off"), (&none, "no Python was found")]
+    {
         let run = dry_run(test, [""; 0]).stderr_has(why);
         let run = run.stderr_has("run_python_script is not offered");
         assert_eq!(tool_names(&run), names);
@@ -401,9 +338,7 @@ fn where_no_script_can_run_none_is_offered() {
     let run = dry_run(&test, ["--no-scripts"]).stderr_is_empty();
     assert_eq!(tool_names(&run), names);
     // One venv is enough.
-    let test = off
-        .skill("b", &document("b", "B."))
-        .folder("skills/b/.venv");
+    let test = off.skill("b", &document("b", "B.")).folder("skills/b/.venv");
     let run = dry_run(&test, [""; 0]).stderr_is_empty();
     assert_eq!(tool_names(&run).len(), 4);
     assert!(system(&run).contains("python -m scripts.x a b"));
@@ -418,33 +353,19 @@ fn skills_that_change_between_two_calls_are_told() {
         let path = test.path(format!("skills/{name}/SKILL.md"));
         fs::write(path, document(name, "There.")).unwrap();
     }
-    assert!(
-        list(&test, [""; 0])
-            .0
-            .iter()
-            .all(|(_, text)| text == "There.")
-    );
+    assert!(list(&test, [""; 0]).0.iter().all(|(_, text)| text == "There."));
     for name in ["folder", "fifo", "emptied"] {
         fs::remove_file(test.path(format!("skills/{name}/SKILL.md"))).unwrap();
     }
     fs::remove_dir_all(test.path("skills/gone")).unwrap();
     fs::create_dir(test.path("skills/folder/SKILL.md")).unwrap();
-    let fifo = Command::new("mkfifo")
-        .arg(test.path("skills/fifo/SKILL.md"))
-        .status();
+    let fifo = Command::new("mkfifo").arg(test.path("skills/fifo/SKILL.md")).status();
     assert!(fifo.unwrap().success());
     let get = |name: &str| call(&test, "get_skill", &json!({ "skill_name": name }));
-    get("gone")
-        .status(1)
-        .stdout_has("there is no skill `gone`; ");
+    get("gone").status(1).stdout_has("there is no skill `gone`; ");
     get("folder").status(1).stdout_has("a folder, not a file");
-    get("fifo")
-        .status(1)
-        .stdout_has("a FIFO, not a regular file")
-        .took_at_most(seconds(2.0));
-    get("emptied")
-        .status(1)
-        .stdout_has("the skill `emptied` cannot be used: it has no SKILL.md");
+    get("fifo").status(1).stdout_has("a FIFO, not a regular file").took_at_most(seconds(2.0));
+    get("emptied").status(1).stdout_has("the skill `emptied` cannot be used: it has no SKILL.md");
     let (listed, _) = list(&test, [""; 0]);
     let at = |wanted: &str| &listed.iter().find(|(name, _)| name == wanted).unwrap().1;
     assert!(at("folder").contains("not usable: SKILL.md cannot be read: a folder"));
@@ -488,33 +409,18 @@ fn folders_that_may_not_be_entered_are_told() {
     let shell = as_an_ordinary_user(&test);
     let list = |folders: &[&str]| {
         let test = test.again().shell(shell);
-        let test = folders
-            .iter()
-            .fold(test, |test, folder| test.args(["--skills", folder]));
+        let test = folders.iter().fold(test, |test, folder| test.args(["--skills", folder]));
         let list = test.args(["tool", "list_skills"]).run().success();
         list.stdout_json()
     };
     let note = &list(&["unread"])["note"];
-    assert!(
-        note.as_str()
-            .unwrap()
-            .contains("/unread cannot be read: Permission denied")
-    );
+    assert!(note.as_str().unwrap().contains("/unread cannot be read: Permission denied"));
     let closed = "(not usable: it cannot be opened: permission denied)";
-    assert_eq!(
-        list(&["closed"])["skills"],
-        json!([{"name": "s", "description": closed}])
-    );
+    assert_eq!(list(&["closed"])["skills"], json!([{"name": "s", "description": closed}]));
     let open = json!([{"name": "s", "description": "Open."}]);
     assert_eq!(list(&["closed", "unread", "open"])["skills"], open);
-    let run = test
-        .again()
-        .shell(shell)
-        .env("LLM_API_BASE_URL", "http://127.0.0.1:9/v1");
-    let run = run
-        .env("LLM_MODEL_NAME", "m")
-        .args(["--skills", "open", "--dry-run", "hi"])
-        .run();
+    let run = test.again().shell(shell).env("LLM_API_BASE_URL", "http://127.0.0.1:9/v1");
+    let run = run.env("LLM_MODEL_NAME", "m").args(["--skills", "open", "--dry-run", "hi"]).run();
     run.success()
         .stderr_has("l: a link to ../locked/l, which cannot be followed: Permission denied");
 }
@@ -554,16 +460,9 @@ fn a_folder_without_a_document_hides_nothing() {
         ("more", "Does more."),
         ("pdf", "Reads PDF."),
     ];
-    assert_eq!(
-        skills,
-        due.map(|(name, about)| (name.into(), about.into())),
-        "{note}"
-    );
+    assert_eq!(skills, due.map(|(name, about)| (name.into(), about.into())), "{note}");
     let call = json!({"skill_name": "pdf"}).to_string();
-    let run = test
-        .again()
-        .args(folders)
-        .args(["tool", "get_skill", &call]);
+    let run = test.again().args(folders).args(["tool", "get_skill", &call]);
     run.run().success().stdout_has("Reads PDF.");
     let run = test.again().args(folders).args(["skills", "check"]).run();
     let run = run.status(1);
@@ -592,20 +491,14 @@ fn both_default_folders_are_read_and_the_first_wins() {
         .skill("b", &document("b", "Of the project."))
         .file(&format!("{SHARED}/b/SKILL.md"), document("b", "Shared."))
         .file(&format!("{SHARED}/c/SKILL.md"), document("c", "Shared."));
-    let due = [
-        ("a", "Of the project."),
-        ("b", "Of the project."),
-        ("c", "Shared."),
-    ]
-    .map(|(name, description)| (name.to_owned(), description.to_owned()));
+    let due = [("a", "Of the project."), ("b", "Of the project."), ("c", "Shared.")]
+        .map(|(name, description)| (name.to_owned(), description.to_owned()));
     assert_eq!(list(&test, [""; 0]).0, due);
     let kept = test.path("skills/b");
     dry_run(&test, [""; 0])
         .stderr_has(&format!("{SHARED}/b: hidden by {}", kept.display()))
         .stderr_has("the first folder wins the name `b`");
-    call(&test, "get_skill", &json!({"skill_name": "c"}))
-        .success()
-        .stdout_has("# c");
+    call(&test, "get_skill", &json!({"skill_name": "c"})).success().stdout_has("# c");
     // An address that the next command finds, and a new skill in the project.
     let new = test.again().args(["skills", "new", "d"]).run().success();
     new.stdout("skills/d\n").stderr_has("skills check d`");
@@ -630,9 +523,8 @@ fn a_default_folder_that_is_missing_is_no_fault_beside_the_other() {
 /// Other programs' folders are named where one's own is missing.
 #[test]
 fn folders_of_other_programs_are_named_where_ours_is_missing() {
-    let test = Test::new()
-        .cwd("project")
-        .file("project/.claude/skills/a/SKILL.md", document("a", "A."));
+    let test =
+        Test::new().cwd("project").file("project/.claude/skills/a/SKILL.md", document("a", "A."));
     let folder = test.path("project/.claude/skills");
     let named = format!("--skills {}", folder.display());
     dry_run(&test, [""; 0]).stderr_has(&named);
@@ -676,34 +568,20 @@ fn a_name_with_control_characters_is_one_line_everywhere() {
     let test = Test::new().skill(name, &document("x", "Odd."));
     let run = dry_run(&test, [""; 0]);
     let text = system(&run);
-    assert!(
-        text.ends_with(&format!("Skills:\n- {shown}: Odd.\n")),
-        "{text:?}"
-    );
+    assert!(text.ends_with(&format!("Skills:\n- {shown}: Odd.\n")), "{text:?}");
     for name in [name, shown] {
-        call(&test, "get_skill", &json!({ "skill_name": name }))
-            .success()
-            .stdout_has("# x");
+        call(&test, "get_skill", &json!({ "skill_name": name })).success().stdout_has("# x");
     }
     let list = test.again().args(["skills", "list"]).run().success();
     assert_eq!(list.stdout.lines().count(), 1, "{}", list.stdout);
-    assert!(
-        list.stderr
-            .lines()
-            .all(|line| line.starts_with("skills-runner: "))
-    );
+    assert!(list.stderr.lines().all(|line| line.starts_with("skills-runner: ")));
     // Also where it cannot be used, and where it is hidden.
-    let test = test
-        .folder("skills/b\nc")
-        .file(&format!("other/{name}/SKILL.md"), document("x", "Other."));
+    let test =
+        test.folder("skills/b\nc").file(&format!("other/{name}/SKILL.md"), document("x", "Other."));
     let run = dry_run(&test, ["--skills", "skills", "--skills", "other"]);
     let run = run.stderr_has("hidden by");
     let run = run.stderr_has("`b\u{fffd}c` cannot be used");
-    assert!(
-        run.stderr
-            .lines()
-            .all(|line| line.starts_with("skills-runner: "))
-    );
+    assert!(run.stderr.lines().all(|line| line.starts_with("skills-runner: ")));
 }
 
 /// What `get_skill` would refuse is told at once, as far as it can be seen.

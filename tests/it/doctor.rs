@@ -57,10 +57,8 @@ fn endpoint(
     })
 }
 
-const LISTED: &[(&str, &str)] = &[(
-    "/v1/models",
-    r#"{"data":[{"id":"other"},{"id":"test-model","context_length":131072}]}"#,
-)];
+const LISTED: &[(&str, &str)] =
+    &[("/v1/models", r#"{"data":[{"id":"other"},{"id":"test-model","context_length":131072}]}"#)];
 
 fn test(server: &Server) -> Test {
     Test::new().endpoint(server).skill("s", DOCUMENT)
@@ -77,10 +75,7 @@ fn checks(run: &Outcome) -> Vec<Value> {
         status => status,
     };
     assert_eq!(report["exit_code"], status);
-    assert_eq!(
-        report["status"],
-        if run.status == 0 { "ok" } else { "error" }
-    );
+    assert_eq!(report["status"], if run.status == 0 { "ok" } else { "error" });
     let checks = report["checks"].as_array().unwrap().clone();
     let names: Vec<&str> = checks.iter().map(|c| c["name"].as_str().unwrap()).collect();
     assert_eq!(names, NAMES);
@@ -105,14 +100,8 @@ fn says(test: &Test, exit: i32, name: &str, status: &str, words: &str, fix: &str
     let index = NAMES.iter().position(|known| *known == name).unwrap();
     let check = checks(&run).swap_remove(index);
     assert_eq!(check["status"], status, "{check}");
-    assert!(
-        check["message"].as_str().unwrap().contains(words),
-        "{check}"
-    );
-    assert!(
-        check["fix"].as_str().unwrap_or_default().contains(fix),
-        "{check}"
-    );
+    assert!(check["message"].as_str().unwrap().contains(words), "{check}");
+    assert!(check["fix"].as_str().unwrap_or_default().contains(fix), "{check}");
     let run = test.again().args(["doctor"]).run().status(exit);
     let run = run.stdout_has(words).stdout_has(status);
     if !fix.is_empty() {
@@ -148,20 +137,14 @@ fn what_works_is_told_line_by_line() {
     ] {
         run.demand(run.stdout.contains(line), format!("stdout lacks {line:?}"));
     }
-    run.demand(
-        !run.stdout.contains('\x1b'),
-        "there is no colour but on a terminal",
-    );
+    run.demand(!run.stdout.contains('\x1b'), "there is no colour but on a terminal");
     let run = run
         .stderr_has(&format!("· GET {url}/models"))
         .stderr_has(&format!("· POST {url}/chat/completions"));
     run.stdout_lacks("warning").stdout_lacks("failure");
     let run = test.again().args(["doctor", "--json"]).run().success();
     let checks = checks(&run.stderr_is_empty());
-    assert!(
-        checks.iter().all(|check| check["status"] == "ok"),
-        "{checks:?}"
-    );
+    assert!(checks.iter().all(|check| check["status"] == "ok"), "{checks:?}");
     assert_eq!(checks[0]["details"]["settings"][0]["value"], "[secret]");
     assert_eq!(checks[7]["details"]["tokens"], 131_072);
     for word in ["json", "jsonl"] {
@@ -170,9 +153,7 @@ fn what_works_is_told_line_by_line() {
     }
     // A whole trial each time, its requests those of a conversation.
     let trials = server.finish();
-    let trials = trials
-        .iter()
-        .filter(|request| request.tool_names() == ["add"]);
+    let trials = trials.iter().filter(|request| request.tool_names() == ["add"]);
     assert_eq!(trials.count(), 8);
 }
 
@@ -180,9 +161,7 @@ fn what_works_is_told_line_by_line() {
 /// of them is looked at all the same.
 #[test]
 fn a_missing_configuration_is_told_with_its_fixes() {
-    let test = Test::new()
-        .skill("s", DOCUMENT)
-        .env("SCRIPT_PYTHON", interpreter());
+    let test = Test::new().skill("s", DOCUMENT).env("SCRIPT_PYTHON", interpreter());
     let run = test.again().args(["doctor"]).run().status(78);
     let run = run
         .stdout_has("failure  configuration: LLM_API_BASE_URL is not set\n         fix: set it in")
@@ -198,10 +177,7 @@ fn a_missing_configuration_is_told_with_its_fixes() {
     run.stderr_is_empty();
     let run = test.again().args(["doctor", "--json"]).run().status(78);
     let checks = checks(&run);
-    assert_eq!(
-        checks[0]["details"]["findings"].as_array().unwrap().len(),
-        3
-    );
+    assert_eq!(checks[0]["details"]["findings"].as_array().unwrap().len(), 3);
     assert_eq!(checks[1]["status"], "skipped");
     assert_eq!(checks[10]["status"], "ok");
 }
@@ -211,20 +187,13 @@ fn a_missing_configuration_is_told_with_its_fixes() {
 fn a_broken_environment_file_is_told() {
     let server = endpoint(LISTED, able);
     let lines = "LLM_MODEL_NAME=test-model\nthis is no setting\nSCRIPT_LEFTOVERS=maybe\n";
-    let run = test(&server)
-        .dotenv(lines)
-        .args(["doctor"])
-        .run()
-        .status(78);
+    let run = test(&server).dotenv(lines).args(["doctor"]).run().status(78);
     run.stdout_has("SCRIPT_LEFTOVERS=maybe (.env line 3) is not kill or keep\n         fix: ")
         .stdout_has("warning  configuration: skipped .env line 2: ")
         .stdout_has("skipped  address, ")
         .stderr_is_empty();
-    let run = test(&server)
-        .args(["doctor", "--env-file", "none.env"])
-        .run();
-    run.status(78)
-        .stdout_has("failure  configuration: failed to read none.env");
+    let run = test(&server).args(["doctor", "--env-file", "none.env"]).run();
+    run.status(78).stdout_has("failure  configuration: failed to read none.env");
     assert!(server.finish().is_empty());
 }
 
@@ -278,24 +247,10 @@ fn refused_credentials_are_77() {
     let refusal = || Reply::error(401, "Incorrect API key provided");
     let server = Server::always(move |_| refusal());
     let fix = "check LLM_API_KEY";
-    says(
-        &test(&server),
-        77,
-        "credentials",
-        "failure",
-        "status 401",
-        fix,
-    );
+    says(&test(&server), 77, "credentials", "failure", "status 401", fix);
     server.finish();
     let server = endpoint(LISTED, move |_| refusal());
-    says(
-        &test(&server),
-        77,
-        "credentials",
-        "failure",
-        "Incorrect API key",
-        fix,
-    );
+    says(&test(&server), 77, "credentials", "failure", "Incorrect API key", fix);
     let words = "the credentials come first";
     says(&test(&server), 77, "tool_call", "skipped", words, "");
     server.finish();
@@ -325,13 +280,8 @@ fn the_key_shows_nowhere() {
 
 #[test]
 fn a_model_that_is_not_listed_is_told_with_its_neighbours() {
-    let server = endpoint(
-        &[(
-            "/v1/models",
-            r#"{"data":[{"id":"test-model-2"},{"id":"zeta"}]}"#,
-        )],
-        able,
-    );
+    let server =
+        endpoint(&[("/v1/models", r#"{"data":[{"id":"test-model-2"},{"id":"zeta"}]}"#)], able);
     let words = "`test-model` is not among the 2 models listed; near names: `test-model-2`";
     let fix = "set LLM_MODEL_NAME to `test-model-2`";
     says(&test(&server), 0, "model", "warning", words, fix);
@@ -340,40 +290,20 @@ fn a_model_that_is_not_listed_is_told_with_its_neighbours() {
     let server = endpoint(&[("/v1/models", r#"{"data":[{"id":"zeta"}]}"#)], |_| {
         Reply::error(404, "The model `test-model` does not exist")
     });
-    says(
-        &test(&server),
-        1,
-        "model",
-        "warning",
-        "there are `zeta`",
-        "the list",
-    );
-    says(
-        &test(&server),
-        1,
-        "tool_call",
-        "failure",
-        "does not exist",
-        "correct LLM_MODEL_NAME",
-    );
+    says(&test(&server), 1, "model", "warning", "there are `zeta`", "the list");
+    says(&test(&server), 1, "tool_call", "failure", "does not exist", "correct LLM_MODEL_NAME");
     server.finish();
 }
 
 /// Servers word the refusal of an unknown model in many ways.
 #[test]
 fn a_refusal_of_a_model_that_is_not_listed_is_told_with_the_near_name() {
-    let list = &[(
-        "/v1/models",
-        r#"{"data":[{"id":"test-model-2"},{"id":"zeta"}]}"#,
-    )];
+    let list = &[("/v1/models", r#"{"data":[{"id":"test-model-2"},{"id":"zeta"}]}"#)];
     let table: [(fn() -> Reply, i32); 4] = [
         (|| Reply::error(400, "invalid model ID"), 1),
         (|| Reply::error(404, "The model does not exist"), 1),
         (|| Reply::error(422, ""), 1),
-        (
-            || Reply::error(503, "no channel for test-model").header("retry-after", "0"),
-            75,
-        ),
+        (|| Reply::error(503, "no channel for test-model").header("retry-after", "0"), 75),
     ];
     for (refusal, exit) in table {
         let server = endpoint(list, move |_| refusal());
@@ -385,25 +315,11 @@ fn a_refusal_of_a_model_that_is_not_listed_is_told_with_the_near_name() {
     // What is known better stays; so does the refusal of a model that is listed.
     let server = endpoint(list, |_| Reply::error(400, "does not support tools"));
     let words = "does not support tools";
-    says(
-        &test(&server),
-        1,
-        "tool_call",
-        "failure",
-        words,
-        "cannot call tools",
-    );
+    says(&test(&server), 1, "tool_call", "failure", words, "cannot call tools");
     server.finish();
     let server = endpoint(LISTED, |_| Reply::error(400, "no such thing"));
     let fix = "endpoint's documentation";
-    says(
-        &test(&server),
-        1,
-        "tool_call",
-        "failure",
-        "no such thing",
-        fix,
-    );
+    says(&test(&server), 1, "tool_call", "failure", "no such thing", fix);
     server.finish();
 }
 
@@ -446,14 +362,7 @@ fn a_wrong_address_is_told_as_such() {
     // The address is good where it lists the model.
     let server = endpoint(LISTED, |_| Reply::status(404));
     says(&test(&server), 1, "address", "ok", "direct", "");
-    says(
-        &test(&server),
-        1,
-        "tool_call",
-        "failure",
-        "status 404",
-        "LLM_API_BASE_URL",
-    );
+    says(&test(&server), 1, "tool_call", "failure", "status 404", "LLM_API_BASE_URL");
     server.finish();
 }
 
@@ -477,25 +386,14 @@ fn a_proxy_that_is_not_used_is_told_with_the_reason() {
     let server = endpoint(LISTED, able);
     let local = test(&server);
     let set = local.clone().env("HTTPS_PROXY", "http://127.0.0.1:9");
-    says(
-        &set,
-        0,
-        "address",
-        "ok",
-        "/chat/completions, direct (loopback)",
-        "",
-    );
+    says(&set, 0, "address", "ok", "/chat/completions, direct (loopback)", "");
     server.finish();
-    let far = local
-        .env("LLM_API_BASE_URL", "https://no-such-host.invalid/v1")
-        .env("LLM_API_KEY", "none");
+    let far =
+        local.env("LLM_API_BASE_URL", "https://no-such-host.invalid/v1").env("LLM_API_KEY", "none");
     let table = [
         (("HTTPS_PROXY", "http://127.0.0.1:9"), "direct (NO_PROXY)"),
         (("ALL_PROXY", "http://127.0.0.1:9"), "direct (NO_PROXY)"),
-        (
-            ("HTTP_PROXY", "http://127.0.0.1:9"),
-            "direct (no proxy for https is set)",
-        ),
+        (("HTTP_PROXY", "http://127.0.0.1:9"), "direct (no proxy for https is set)"),
     ];
     for ((name, proxy), words) in table {
         let test = far.clone().env(name, proxy).env("NO_PROXY", ".invalid");
@@ -524,13 +422,7 @@ fn an_endpoint_without_a_list_is_fine() {
 
 #[test]
 fn a_model_that_cannot_call_tools_is_told() {
-    type Row = (
-        fn(&Request) -> Reply,
-        i32,
-        &'static str,
-        &'static str,
-        &'static str,
-    );
+    type Row = (fn(&Request) -> Reply, i32, &'static str, &'static str, &'static str);
     let table: [Row; 6] = [
         (
             |_| Reply::text("The sum is 905."),
@@ -601,46 +493,25 @@ fn an_endpoint_without_streams_is_told() {
         false => able(request),
     });
     let words = "the endpoint does not stream";
-    says(
-        &test(&server),
-        0,
-        "streaming",
-        "warning",
-        words,
-        "--no-stream",
-    );
+    says(&test(&server), 0, "streaming", "warning", words, "--no-stream");
     server.finish();
     let server = endpoint(LISTED, |request| able(request).whole());
     says(&test(&server), 0, "streaming", "ok", "came whole", "");
     server.finish();
     let server = endpoint(LISTED, able);
-    let run = test(&server)
-        .args(["doctor", "--no-stream"])
-        .run()
-        .success();
+    let run = test(&server).args(["doctor", "--no-stream"]).run().success();
     run.stdout_has("skipped  streaming: --no-stream");
-    assert!(
-        server
-            .finish()
-            .iter()
-            .all(|request| !request.wants_stream())
-    );
+    assert!(server.finish().iter().all(|request| !request.wants_stream()));
 }
 
 const OLLAMA: &[(&str, &str)] = &[
-    (
-        "/v1/models",
-        r#"{"object":"list","data":[{"id":"test-model:latest","owned_by":"library"}]}"#,
-    ),
+    ("/v1/models", r#"{"object":"list","data":[{"id":"test-model:latest","owned_by":"library"}]}"#),
     ("/", "Ollama is running"),
     (
         "/api/ps",
         r#"{"models":[{"name":"test-model:latest","model":"test-model:latest","context_length":4096}]}"#,
     ),
-    (
-        "/api/show",
-        r#"{"parameters":"temperature 1","model_info":{"qwen3.context_length":40960}}"#,
-    ),
+    ("/api/show", r#"{"parameters":"temperature 1","model_info":{"qwen3.context_length":40960}}"#),
 ];
 
 /// The same while no model is loaded.
@@ -654,45 +525,19 @@ fn ollamas_small_context_and_missing_models_are_told() {
     says(&test(&server), 0, "model", "ok", "`test-model:latest`", "");
     let absent = test(&server).env("LLM_MODEL_NAME", "test-modle");
     let words = "Ollama does not have `test-modle`; near names: `test-model`";
-    says(
-        &absent,
-        1,
-        "model",
-        "failure",
-        words,
-        "`ollama pull test-modle`",
-    );
+    says(&absent, 1, "model", "failure", words, "`ollama pull test-modle`");
     let asked = server.finish();
-    let pulled = asked
-        .iter()
-        .filter(|request| request.json["model"] == "test-modle");
+    let pulled = asked.iter().filter(|request| request.json["model"] == "test-modle");
     assert_eq!(pulled.count(), 0, "a model that is not there is not asked");
     // Not loaded, and nothing set in the model's file.
     let server = endpoint(
-        &[
-            ("/v1/models", r#"{"object":"list","data":null}"#),
-            ("/", "Ollama is running"),
-        ],
+        &[("/v1/models", r#"{"object":"list","data":null}"#), ("/", "Ollama is running")],
         able,
     );
-    says(
-        &test(&server),
-        1,
-        "model",
-        "failure",
-        "does not have",
-        "ollama pull",
-    );
+    says(&test(&server), 1, "model", "failure", "does not have", "ollama pull");
     server.finish();
     let server = endpoint(UNLOADED, able);
-    says(
-        &test(&server),
-        0,
-        "context",
-        "warning",
-        "as little as 4,096",
-        fix,
-    );
+    says(&test(&server), 0, "context", "warning", "as little as 4,096", fix);
     server.finish();
     let set = r#"{"parameters":"num_ctx     65536\ntemperature 1"}"#;
     let server = Server::always(move |request| match request.path.as_str() {
@@ -715,21 +560,11 @@ fn llama_cpps_context_is_told_by_its_properties() {
                 "/v1/models",
                 r#"{"models":[{"name":"test-model"}],"data":[{"id":"test-model","owned_by":"llamacpp","meta":{"n_ctx_train":131072}}]}"#,
             ),
-            (
-                "/props",
-                r#"{"default_generation_settings":{"n_ctx":8192}}"#,
-            ),
+            ("/props", r#"{"default_generation_settings":{"n_ctx":8192}}"#),
         ],
         able,
     );
-    says(
-        &test(&server),
-        0,
-        "context",
-        "warning",
-        "8,192 tokens",
-        "-c 32768",
-    );
+    says(&test(&server), 0, "context", "warning", "8,192 tokens", "-c 32768");
     server.finish();
     let server = endpoint(
         &[(
@@ -754,8 +589,7 @@ fn an_endless_list_is_bounded() {
         _ => able(request),
     });
     let run = test(&server).args(["doctor"]).run().success();
-    run.stdout_has("skipped  model: `test-model`; the list is too long")
-        .memory_at_most(32 << 10);
+    run.stdout_has("skipped  model: `test-model`; the list is too long").memory_at_most(32 << 10);
     server.finish();
 }
 
@@ -764,14 +598,7 @@ fn nobody_there_is_75_and_the_rest_is_looked_at() {
     let server = Server::refused();
     let test = test(&server);
     let fix = "is the server running";
-    says(
-        &test,
-        75,
-        "connection",
-        "failure",
-        "Connection refused",
-        fix,
-    );
+    says(&test, 75, "connection", "failure", "Connection refused", fix);
     let run = test.again().args(["doctor"]).run().status(75);
     run.stdout_has(
         "skipped  credentials, model, tool call, streaming, context: there is no connection",
@@ -796,17 +623,8 @@ fn the_way_is_told_and_a_certificate_that_is_not_trusted() {
     .stdout_has(", encrypted, certificate trusted\n")
     .stdout_lacks("horse-staple")
     .stderr_lacks("horse-staple");
-    let distrusting = test
-        .clone()
-        .env("SSL_CERT_FILE", tls_file("self-signed.pem"));
-    says(
-        &distrusting,
-        1,
-        "connection",
-        "failure",
-        "the certificate of llm.test",
-        "",
-    );
+    let distrusting = test.clone().env("SSL_CERT_FILE", tls_file("self-signed.pem"));
+    says(&distrusting, 1, "connection", "failure", "the certificate of llm.test", "");
     drop(tls);
     server.finish();
 }
@@ -837,14 +655,8 @@ fn faulty_skills_are_told() {
         .iter()
         .map(|skill| &skill["venv"])
         .collect();
-    assert_eq!(
-        venvs,
-        [&json!(false), &Value::Null, &Value::Null, &Value::Null]
-    );
-    for folders in [
-        &["--skills", "none"][..],
-        &["--skills", "skills", "--skills", "none"],
-    ] {
+    assert_eq!(venvs, [&json!(false), &Value::Null, &Value::Null, &Value::Null]);
+    for folders in [&["--skills", "none"][..], &["--skills", "skills", "--skills", "none"]] {
         let run = test.again().args(["doctor"]).args(folders).run();
         run.status(78)
             .stdout_has("failure  skills: failed to read the configuration: ")
@@ -886,40 +698,15 @@ fn a_missing_python_is_told() {
     let server = endpoint(LISTED, able);
     let test = test(&server);
     let bare = test.clone().env("PATH", "/nowhere");
-    says(
-        &bare,
-        1,
-        "python",
-        "failure",
-        "no Python was found",
-        "install python3",
-    );
+    says(&bare, 1, "python", "failure", "no Python was found", "install python3");
     let wrong = test.clone().env("SCRIPT_PYTHON", "/bin/false");
-    says(
-        &wrong,
-        1,
-        "python",
-        "failure",
-        "is no working Python",
-        "SCRIPT_PYTHON",
-    );
+    says(&wrong, 1, "python", "failure", "is no working Python", "SCRIPT_PYTHON");
     let off = test.clone().env("SCRIPT_PYTHON", "off");
     says(&off, 0, "python", "ok", "only skills with a venv", "");
-    let run = test
-        .again()
-        .args(["doctor", "--no-scripts"])
-        .run()
-        .success();
+    let run = test.again().args(["doctor", "--no-scripts"]).run().success();
     run.stdout_has("skipped  python: --no-scripts");
     let equipped = bare.venv("s");
-    says(
-        &equipped,
-        0,
-        "python",
-        "warning",
-        "no Python was found",
-        "install python3",
-    );
+    says(&equipped, 0, "python", "warning", "no Python was found", "install python3");
     server.finish();
 }
 
@@ -944,14 +731,7 @@ fn a_slow_start_is_told_with_its_detour() {
     let shim = format!("#!/bin/sh\nsleep 0.35\nexec {} \"$@\"\n", python.display());
     let test = test(&server).executable("shim", &shim);
     let test = test.env("SCRIPT_PYTHON", "./shim");
-    says(
-        &test,
-        0,
-        "python",
-        "warning",
-        "which scripts wait for",
-        "SCRIPT_PYTHON=/",
-    );
+    says(&test, 0, "python", "warning", "which scripts wait for", "SCRIPT_PYTHON=/");
     server.finish();
 }
 
@@ -963,9 +743,7 @@ fn the_time_limit_ends_a_silent_server() {
             true => Reply::nothing().hang(),
             false => Reply::status(404),
         });
-        let run = test(&server)
-            .args(["doctor", "--json", "--timeout", "1"])
-            .run();
+        let run = test(&server).args(["doctor", "--json", "--timeout", "1"]).run();
         let run = run.status(3).took_at_most(seconds(2.0));
         let checks = checks(&run);
         let index = if silent == "GET" { 2 } else { 5 };
@@ -1034,11 +812,7 @@ fn a_signal_ends_the_start_of_python_at_once() {
     let started = test.path("started").display().to_string();
     let slow = format!("#!/bin/sh\n: > {started}\nexec sleep 60\n");
     let test = test.executable("slow", &slow);
-    let running = test
-        .again()
-        .env("SCRIPT_PYTHON", "./slow")
-        .args(["doctor", "--json"])
-        .spawn();
+    let running = test.again().env("SCRIPT_PYTHON", "./slow").args(["doctor", "--json"]).spawn();
     let has_started = wait_until(seconds(5.0), || test.exists("started"));
     assert!(has_started);
     running.signal(libc::SIGTERM);
@@ -1057,18 +831,14 @@ fn standard_input_is_left_alone_and_words_are_refused() {
     server.finish();
     let test = Test::new();
     let run = test.again().args(["doctor", "who?"]).run().status(2);
-    run.stdout_is_empty()
-        .stderr_has("doctor takes no words")
-        .stderr_has("skills-runner -- doctor");
+    run.stdout_is_empty().stderr_has("doctor takes no words").stderr_has("skills-runner -- doctor");
 }
 
 /// On a terminal marks have colours, and every line fits.
 #[test]
 fn a_terminal_shows_it_folded() {
     let server = endpoint(OLLAMA, able);
-    let test = test(&server)
-        .env("TERM", "xterm")
-        .env("SCRIPT_PYTHON", interpreter());
+    let test = test(&server).env("TERM", "xterm").env("SCRIPT_PYTHON", interpreter());
     let run = test.args(["doctor"]).terminal().wait_exit().success();
     for words in [
         "\u{1b}[32mok       \u{1b}[0mconfiguration: ",
@@ -1076,20 +846,14 @@ fn a_terminal_shows_it_folded() {
         "skills-runner: asking `test-model` to call a tool",
         "no failures, 1 warning: it works",
     ] {
-        run.demand(
-            run.terminal.contains(words),
-            format!("{words:?} is not there"),
-        );
+        run.demand(run.terminal.contains(words), format!("{words:?} is not there"));
     }
     for line in run.terminal.lines() {
         let shown = line.replace("\u{1b}[0m", "").replace("\u{1b}[2m", "");
         let shown = shown.replace("\u{1b}[32m", "").replace("\u{1b}[33m", "");
         let is_report = !shown.starts_with("skills-runner: ") && shown.contains(' ');
         let has_path = shown.contains("/skills-runner-it-");
-        assert!(
-            !is_report || has_path || shown.chars().count() <= 80,
-            "{shown}"
-        );
+        assert!(!is_report || has_path || shown.chars().count() <= 80, "{shown}");
     }
     server.finish();
 }
@@ -1114,10 +878,7 @@ fn documents_that_the_model_cannot_get_are_told() {
     let lines = DOCUMENT.lines().count();
     for (skill, cause) in [
         ("early", format!("SKILL.md line {}: bytes that", lines + 1)),
-        (
-            "late",
-            format!("SKILL.md line {}: bytes that", lines + 4001),
-        ),
+        ("late", format!("SKILL.md line {}: bytes that", lines + 4001)),
         ("large", "SKILL.md: it is larger than 1 MiB".to_owned()),
     ] {
         let rows = skills["details"]["skills"].as_array().unwrap();

@@ -72,10 +72,7 @@ fn sound_documents_have_no_finding() {
     for document in SOUND {
         let front = frontmatter::parse(document);
         assert_eq!(front.diagnostics, [], "{document:?}");
-        assert!(
-            front.name().is_some() && front.description().is_some(),
-            "{document:?}"
-        );
+        assert!(front.name().is_some() && front.description().is_some(), "{document:?}");
         let body = &document[front.body_start..];
         assert!(
             !body.contains("name:") && document[..front.body_start].trim_end().ends_with("---")
@@ -99,20 +96,13 @@ fn ten_thousand_damaged_documents_are_read_or_explained() {
         if let Some(front) = frontmatter::parse_head(&document[..piece], false) {
             demand(&document[..piece], &front);
         }
-        assert!(
-            begun.elapsed() < seconds(5.0),
-            "it took {:?}",
-            begun.elapsed()
-        );
+        assert!(begun.elapsed() < seconds(5.0), "it took {:?}", begun.elapsed());
         repaired += usize::from(front.description().is_some() && !front.diagnostics.is_empty());
         lost += usize::from(front.description().is_none());
         drop(shown);
     }
     // The damage is neither harmless nor deadly, or this would prove nothing.
-    assert!(
-        repaired > 3000 && lost > 500,
-        "{repaired} repaired, {lost} lost"
-    );
+    assert!(repaired > 3000 && lost > 500, "{repaired} repaired, {lost} lost");
 }
 
 /// What holds for every reading of every document.
@@ -120,23 +110,15 @@ fn demand(document: &[u8], front: &Frontmatter) {
     let text = String::from_utf8_lossy(document);
     let lines = 1 + text.replace("\r\n", "\n").matches(['\n', '\r']).count();
     for finding in &front.diagnostics {
-        assert!(
-            (1..=lines).contains(&finding.line),
-            "{finding:?} of {lines} lines"
-        );
+        assert!((1..=lines).contains(&finding.line), "{finding:?} of {lines} lines");
         assert!(!finding.message.is_empty() && finding.message.len() < 400);
     }
     let names = |rule: &str| front.diagnostics.iter().any(|finding| finding.rule == rule);
     let is_absent = names("no-frontmatter");
     assert!(front.name().is_some() || is_absent || names("missing-name"));
     assert!(front.description().is_some() || is_absent || names("missing-description"));
-    let head = document
-        .get(..front.body_start)
-        .expect("the body begins in the document");
-    assert!(
-        std::str::from_utf8(head).is_ok(),
-        "the body begins inside a character"
-    );
+    let head = document.get(..front.body_start).expect("the body begins in the document");
+    assert!(std::str::from_utf8(head).is_ok(), "the body begins inside a character");
     if let Ok(text) = std::str::from_utf8(document) {
         let body = frontmatter::first_line_of_text(&text[front.body_start..]);
         assert!(body.is_none_or(|line| text.contains(line)));
@@ -148,11 +130,7 @@ fn damaged(random: &mut Random) -> Vec<u8> {
     let mut document = random.choose(&SOUND).as_bytes().to_vec();
     for _ in 0..=random.below(6) {
         // Most accidents matter in the frontmatter.
-        let reach = if random.below(4) == 0 {
-            document.len()
-        } else {
-            document.len().min(200)
-        };
+        let reach = if random.below(4) == 0 { document.len() } else { document.len().min(200) };
         let at = random.below(reach + 1);
         match random.below(9) {
             0 if at < document.len() => document[at] ^= 1 << random.below(8),
@@ -165,16 +143,8 @@ fn damaged(random: &mut Random) -> Vec<u8> {
                 insert(&mut document, at, &[byte]);
             }
             7 => {
-                let pieces: [&[u8]; 8] = [
-                    b"[",
-                    b"{a: ",
-                    b"- ",
-                    b"a:\n ",
-                    b" ",
-                    b"x",
-                    b"\n",
-                    b"\xf0\x9f",
-                ];
+                let pieces: [&[u8]; 8] =
+                    [b"[", b"{a: ", b"- ", b"a:\n ", b" ", b"x", b"\n", b"\xf0\x9f"];
                 let times = *random.choose(&[3, 70, 300, 3000]);
                 let run = random.choose(&pieces).repeat(times);
                 insert(&mut document, at, &run);
@@ -196,10 +166,8 @@ fn insert(document: &mut Vec<u8>, at: usize, bytes: &[u8]) {
 
 /// Two lines change places, or one comes twice, goes, or is indented otherwise.
 fn disorder_lines(document: &mut Vec<u8>, random: &mut Random) {
-    let mut lines: Vec<Vec<u8>> = document
-        .split_inclusive(|&b| b == b'\n')
-        .map(<[u8]>::to_vec)
-        .collect();
+    let mut lines: Vec<Vec<u8>> =
+        document.split_inclusive(|&b| b == b'\n').map(<[u8]>::to_vec).collect();
     if lines.is_empty() {
         return;
     }
@@ -235,10 +203,7 @@ fn hostile_skills_are_listed_with_their_reasons() {
     expected.extend(SPECIAL_FILES.map(|(name, _)| name.to_owned()));
     let listed = list(&test, &expected);
     for (name, reason) in SPECIAL_FILES {
-        let found = listed
-            .iter()
-            .find(|(listed, _)| listed == name)
-            .map(|(_, text)| text.as_str());
+        let found = listed.iter().find(|(listed, _)| listed == name).map(|(_, text)| text.as_str());
         assert!(
             found.is_some_and(|text| text.contains(reason)),
             "{name}: {found:?} lacks {reason:?}"
@@ -255,10 +220,7 @@ fn hostile_skills_are_listed_with_their_reasons() {
             !name.starts_with("no-text") || content.contains("not UTF-8"),
             "{name}: {content:.300}"
         );
-        assert!(
-            !name.starts_with("huge") || content.contains("1 MiB"),
-            "{name}: {content:.300}"
-        );
+        assert!(!name.starts_with("huge") || content.contains("1 MiB"), "{name}: {content:.300}");
     }
 }
 
@@ -271,28 +233,16 @@ fn special_documents() -> Vec<(&'static str, Vec<u8>)> {
         ("empty", Vec::new()),
         ("nul", vec![0; 5000]),
         ("no-text-bytes", all_bytes.repeat(20)),
-        (
-            "no-text-latin",
-            b"---\nname: x\ndescription: caf\xe9\n---\n".to_vec(),
-        ),
+        ("no-text-latin", b"---\nname: x\ndescription: caf\xe9\n---\n".to_vec()),
         (
             "no-text-utf16",
-            "\u{feff}---\nname: x\n"
-                .encode_utf16()
-                .flat_map(u16::to_le_bytes)
-                .collect(),
+            "\u{feff}---\nname: x\n".encode_utf16().flat_map(u16::to_le_bytes).collect(),
         ),
         ("huge-line", long("x", 2 << 20)),
         ("huge-lines", long("a: [\n", 500_000)),
-        (
-            "huge-body",
-            format!("{head}short\n---\n{}", "text\n".repeat(500_000)).into_bytes(),
-        ),
+        ("huge-body", format!("{head}short\n---\n{}", "text\n".repeat(500_000)).into_bytes()),
         ("deep", long("[", 100_000)),
-        (
-            "deep-dashes",
-            format!("---\nname: x\na: {}", "- ".repeat(100_000)).into_bytes(),
-        ),
+        ("deep-dashes", format!("---\nname: x\na: {}", "- ".repeat(100_000)).into_bytes()),
         ("never-closed", long("\"\n ", 100_000)),
         ("one-dash", b"-".to_vec()),
         ("dashes", b"---".to_vec()),
@@ -302,10 +252,7 @@ fn special_documents() -> Vec<(&'static str, Vec<u8>)> {
             "escapes",
             b"---\nname: \"\\x1b[2J\"\ndescription: \"\\0\\a\\x1b]0;t\\a\"\n---\n\x1b[31m".to_vec(),
         ),
-        (
-            "white space 'and' \"quotes\"",
-            b"---\nname: x\ndescription: y\n---\n".to_vec(),
-        ),
+        ("white space 'and' \"quotes\"", b"---\nname: x\ndescription: y\n---\n".to_vec()),
         ("zwölf-📁", b"---\nname: x\ndescription: y\n---\n".to_vec()),
         ("line\nend", b"---\nname: x\ndescription: y\n---\n".to_vec()),
     ]
@@ -336,10 +283,7 @@ fn with_special_files(test: Test) -> Test {
         .folder("skills/z-socket");
     let fifo = test.path("skills/z-fifo/SKILL.md");
     let made = std::process::Command::new("mkfifo").arg(fifo).status();
-    assert!(
-        made.is_ok_and(|status| status.success()),
-        "there is a program mkfifo"
-    );
+    assert!(made.is_ok_and(|status| status.success()), "there is a program mkfifo");
     // A socket stays in the folder when its listener goes.
     let socket = std::os::unix::net::UnixListener::bind(test.path("skills/z-socket/SKILL.md"));
     socket.expect("a short path");
@@ -358,11 +302,7 @@ fn list(test: &Test, expected: &BTreeSet<String>) -> Vec<(String, String)> {
             fs::rename(test.path("skills").join(name), folder.join(name))
                 .expect("the skill's folder");
         }
-        let run = tool(
-            &test.again().env("SKILLS_FOLDER_PATH", &folder),
-            "list_skills",
-            &json!({}),
-        );
+        let run = tool(&test.again().env("SKILLS_FOLDER_PATH", &folder), "list_skills", &json!({}));
         let list = run.success().stdout_json();
         assert_eq!(list["note"], Value::Null, "nothing is left out");
         for skill in list["skills"].as_array().expect("a list") {
@@ -379,25 +319,16 @@ fn list(test: &Test, expected: &BTreeSet<String>) -> Vec<(String, String)> {
 
 /// What `get_skill` says of each, in one run: none of them ends it.
 fn fetch_all(test: &Test, names: &BTreeSet<String>) -> Vec<(String, String)> {
-    let calls: Vec<String> = names
-        .iter()
-        .map(|name| json!({"skill_name": name}).to_string())
-        .collect();
+    let calls: Vec<String> =
+        names.iter().map(|name| json!({"skill_name": name}).to_string()).collect();
     let batches = calls
         .chunks(100)
         .map(|batch| Reply::calls(batch.iter().map(|call| ("get_skill", call.as_str()))));
     let server = Server::start(batches.chain([Reply::text("done")]));
     let pieces = (0..names.len().div_ceil(50)).map(|number| test.path(format!("piece-{number}")));
     let folders = std::env::join_paths(pieces).expect("no colon in a temporary folder");
-    let run = test
-        .again()
-        .endpoint(&server)
-        .env("SKILLS_FOLDER_PATH", folders);
-    run.args(["go"])
-        .timeout(seconds(60.0))
-        .run()
-        .success()
-        .stdout("done\n");
+    let run = test.again().endpoint(&server).env("SKILLS_FOLDER_PATH", folders);
+    run.args(["go"]).timeout(seconds(60.0)).run().success().stdout("done\n");
     let requests = server.finish();
     let results = requests.last().expect("a request").messages().iter();
     let contents = results.filter(|message| message["role"] == "tool");
@@ -408,9 +339,7 @@ fn fetch_all(test: &Test, names: &BTreeSet<String>) -> Vec<(String, String)> {
 }
 
 fn tool(test: &Test, name: &str, arguments: &Value) -> Outcome {
-    test.again()
-        .args(["tool", name, &arguments.to_string()])
-        .run()
+    test.again().args(["tool", name, &arguments.to_string()]).run()
 }
 
 /// A small generator of numbers (`SplitMix64`), the same on every machine.
@@ -441,10 +370,7 @@ impl Drop for OnPanic<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             let end = self.0.len().min(2000);
-            eprintln!(
-                "the document: {:?}",
-                String::from_utf8_lossy(&self.0[..end])
-            );
+            eprintln!("the document: {:?}", String::from_utf8_lossy(&self.0[..end]));
         }
     }
 }

@@ -216,21 +216,15 @@ fn documents() -> (Test, Vec<String>) {
 fn shells(test: &Test) -> Vec<String> {
     let ordinary = as_an_ordinary_user(test);
     let mut shells = vec![FRUGAL.to_owned(), format!("ulimit -v 24576; {ordinary}")];
-    shells.extend(
-        [PLAIN, ordinary]
-            .iter()
-            .filter_map(|line| without_in(test, line, &[OPENAT2])),
-    );
+    shells.extend([PLAIN, ordinary].iter().filter_map(|line| without_in(test, line, &[OPENAT2])));
     shells
 }
 
 /// Makes the calls, and none may get anything but a refusal.
 fn assert_refused(test: &Test, shell: &str, calls: &[(&str, Value)]) {
     let began = Instant::now();
-    let contents: Vec<String> = calls
-        .chunks(200)
-        .flat_map(|calls| results(test, shell, calls))
-        .collect();
+    let contents: Vec<String> =
+        calls.chunks(200).flat_map(|calls| results(test, shell, calls)).collect();
     let each = began.elapsed() / u32::try_from(calls.len()).unwrap();
     assert!(each < seconds(0.1), "{each:?} a call by {shell}");
     let wrong = calls.iter().zip(&contents).filter(|(_, content)| {
@@ -238,11 +232,7 @@ fn assert_refused(test: &Test, shell: &str, calls: &[(&str, Value)]) {
     });
     let wrong: Vec<_> = wrong
         .map(|((tool, arguments), content)| {
-            format!(
-                "{tool} {}: {}",
-                start_of(&arguments.to_string()),
-                start_of(content)
-            )
+            format!("{tool} {}: {}", start_of(&arguments.to_string()), start_of(content))
         })
         .collect();
     assert!(wrong.is_empty(), "{shell}\n{}", wrong.join("\n"));
@@ -264,11 +254,9 @@ fn generated_paths_lead_nowhere() {
         }
     }
     for path in long_paths() {
-        for (tool, arguments) in [
-            (READ, of("hostile", &path)),
-            (RUN, of("hostile", &path)),
-            (GET, of(&path, "")),
-        ] {
+        for (tool, arguments) in
+            [(READ, of("hostile", &path)), (RUN, of("hostile", &path)), (GET, of(&path, ""))]
+        {
             call(&test, tool, arguments).status(1);
         }
     }
@@ -284,10 +272,7 @@ fn generated_names_are_no_skills() {
     assert!(names.len() > 250, "{}", names.len());
     for shell in shells(&test) {
         for tool in [GET, READ, RUN] {
-            let calls: Vec<_> = names
-                .iter()
-                .map(|name| (tool, of(name, "secret")))
-                .collect();
+            let calls: Vec<_> = names.iter().map(|name| (tool, of(name, "secret"))).collect();
             assert_refused(&test, &shell, &calls);
         }
     }
@@ -314,9 +299,7 @@ fn generated_documents_are_none() {
     let show = |skills: &[String]| {
         for skill in skills {
             frugal(&["skills", "show", skill]).took_at_most(SOON);
-            frugal(&["skills", "check", skill])
-                .status(1)
-                .took_at_most(SOON);
+            frugal(&["skills", "check", skill]).status(1).took_at_most(SOON);
         }
     };
     thread::scope(|scope| {
@@ -333,12 +316,7 @@ fn chains_of_links_end_where_the_kernel_ends_them() {
     let calls = [38, 39, 40, 41].map(|step| (READ, of("hostile", &format!("step-{step}"))));
     let contents = results(&test, PLAIN, &calls);
     assert_eq!(contents[..2], [INSIDE, INSIDE]);
-    assert!(
-        contents[2..]
-            .iter()
-            .all(|content| error_of(content).is_some()),
-        "{contents:?}"
-    );
+    assert!(contents[2..].iter().all(|content| error_of(content).is_some()), "{contents:?}");
 }
 
 /// Another name of the same file is no way out: whoever could make it, in the
@@ -359,25 +337,17 @@ fn a_folder_that_is_gone_keeps_nobody_from_reading() {
     let skills = test.path("skills").display().to_string();
     let shell = "mkdir gone && cd gone && rmdir ../gone && exec skills-runner \"$@\"";
     let arguments = of("hostile", "a.md").to_string();
-    let run = test
-        .again()
-        .shell(shell)
-        .args(["--skills", &skills, "tool", READ, &arguments]);
+    let run = test.again().shell(shell).args(["--skills", &skills, "tool", READ, &arguments]);
     run.run().success().stdout(INSIDE);
     let arguments = of("hostile", "../secret").to_string();
-    let run = test
-        .again()
-        .shell(shell)
-        .args(["--skills", &skills, "tool", READ, &arguments]);
+    let run = test.again().shell(shell).args(["--skills", &skills, "tool", READ, &arguments]);
     run.run().status(1).stdout_lacks(CANARY);
 }
 
 /// Files that shrink and grow while they are read and run.
 #[test]
 fn files_that_are_truncated_meanwhile_are_bounded() {
-    let test = hostile()
-        .env("SCRIPT_PYTHON", interpreter())
-        .file("skills/hostile/tide.py", "");
+    let test = hostile().env("SCRIPT_PYTHON", interpreter()).file("skills/hostile/tide.py", "");
     let path = test.path("skills/hostile/tide.py");
     let text = "print('inside')\n".repeat(20_000);
     let tide = || {
@@ -399,14 +369,8 @@ fn files_that_are_truncated_meanwhile_are_bounded() {
     appending(&sparse).set_len(1 << 40).unwrap();
     let arguments = of("hostile", "sparse.py").to_string();
     let run = skill.shell(FRUGAL).args(["tool", RUN, &arguments]).run();
-    run.status(1)
-        .took_at_most(SOON)
-        .stdout_has("is larger than 4 MiB");
+    run.status(1).took_at_most(SOON).stdout_has("is larger than 4 MiB");
     drop(UnixListener::bind(test.path("skills/hostile/late")).unwrap());
     let arguments = of("hostile", "late").to_string();
-    test.again()
-        .args(["tool", RUN, &arguments])
-        .run()
-        .status(1)
-        .stdout_has("a socket");
+    test.again().args(["tool", RUN, &arguments]).run().status(1).stdout_has("a socket");
 }

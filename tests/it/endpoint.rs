@@ -35,40 +35,27 @@ fn nobody_there_is_75() {
         .env("LLM_API_BASE_URL", "https://no-such-host.invalid/v1")
         .args(["hi"])
         .run();
-    run.status(75)
-        .stderr_has("no-such-host.invalid")
-        .stderr_has("check the host name");
+    run.status(75).stderr_has("no-such-host.invalid").stderr_has("check the host name");
 }
 
 /// R-API-5: temporary failures are tried three times.
 #[test]
 fn temporary_failures_are_tried_again() {
-    let (server, run) = ask([
-        Reply::error(503, "busy"),
-        Reply::error(429, "slow down"),
-        Reply::text("4"),
-    ]);
+    let (server, run) =
+        ask([Reply::error(503, "busy"), Reply::error(429, "slow down"), Reply::text("4")]);
     run.success().stdout("4\n");
     assert_eq!(server.finish().len(), 3);
-    let (server, run) = ask([
-        Reply::error(500, "oops"),
-        Reply::error(500, "oops"),
-        Reply::error(500, "oops"),
-    ]);
-    run.status(75)
-        .stderr_has("status 500 Internal Server Error: oops");
+    let (server, run) =
+        ask([Reply::error(500, "oops"), Reply::error(500, "oops"), Reply::error(500, "oops")]);
+    run.status(75).stderr_has("status 500 Internal Server Error: oops");
     assert_eq!(server.finish().len(), 3);
 }
 
 #[test]
 fn retry_after_is_honoured_and_bounded() {
-    let (server, run) = ask([
-        Reply::error(429, "slow down").header("Retry-After", "1"),
-        Reply::text("4"),
-    ]);
-    run.success()
-        .took_at_least(seconds(1.0))
-        .took_at_most(seconds(2.0));
+    let (server, run) =
+        ask([Reply::error(429, "slow down").header("Retry-After", "1"), Reply::text("4")]);
+    run.success().took_at_least(seconds(1.0)).took_at_most(seconds(2.0));
     server.finish();
     let (server, run) = ask([Reply::error(429, "slow down").header("Retry-After", "3600")]);
     run.status(75).stderr_has("retry after 3600 s");
@@ -81,27 +68,15 @@ fn lasting_failures_are_tried_once() {
     let quota =
         r#"{"error":{"message":"You exceeded your current quota","code":"insufficient_quota"}}"#;
     let table = [
-        (
-            Reply::error(400, "bad field"),
-            1,
-            "status 400 Bad Request: bad field",
-        ),
+        (Reply::error(400, "bad field"), 1, "status 400 Bad Request: bad field"),
         (Reply::status(429).body(quota), 1, "quota is used up"),
-        (
-            Reply::error(404, "The model `x` does not exist"),
-            1,
-            "LLM_MODEL_NAME",
-        ),
+        (Reply::error(404, "The model `x` does not exist"), 1, "LLM_MODEL_NAME"),
         (
             Reply::status(308).header("Location", "https://other.example/v1/chat/completions"),
             1,
             "https://other.example/v1",
         ),
-        (
-            Reply::error(400, "maximum context length is 4096 tokens"),
-            1,
-            "context window",
-        ),
+        (Reply::error(400, "maximum context length is 4096 tokens"), 1, "context window"),
     ];
     for (reply, status, words) in table {
         let (server, run) = ask([reply]);
@@ -119,11 +94,8 @@ fn an_address_that_is_none_is_guessed() {
     run.status(1)
         .stderr_has("status 404 Not Found: an HTML page, “nginx”")
         .stderr_has("hint: check LLM_API_BASE_URL");
-    let streams: Vec<bool> = server
-        .finish()
-        .iter()
-        .map(|request| request.json["stream"] == true)
-        .collect();
+    let streams: Vec<bool> =
+        server.finish().iter().map(|request| request.json["stream"] == true).collect();
     assert_eq!(streams, [true, false]);
 }
 
@@ -156,23 +128,13 @@ fn nonsense_is_told() {
             "model not found",
         ),
         (Reply::raw("SSH-2.0-OpenSSH_9.2\r\n"), 1, "no HTTP"),
-        (
-            Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nupstream ok"),
-            1,
-            "upstream o",
-        ),
+        (Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nupstream ok"), 1, "upstream o"),
         (Reply::text(""), 1, "the answer is empty"),
-        (
-            Reply::sse(["data: {\"error\":{\"message\":\"exploded\"}}"]),
-            1,
-            "exploded",
-        ),
+        (Reply::sse(["data: {\"error\":{\"message\":\"exploded\"}}"]), 1, "exploded"),
     ];
     for (reply, status, words) in table {
         let (server, run) = ask([reply]);
-        run.status(status)
-            .stderr_has(words)
-            .stderr_has(&server.url());
+        run.status(status).stderr_has(words).stderr_has(&server.url());
         server.finish();
     }
 }
@@ -182,9 +144,7 @@ fn nonsense_is_told() {
 fn a_cut_stream_is_no_success() {
     let piece = "data: {\"choices\":[{\"delta\":{\"content\":\"The answer is\"}}]}\n\n";
     let (server, run) = ask([Reply::chunks([(seconds(0.0), piece)])]);
-    run.status(4)
-        .stdout("The answer is\n")
-        .stderr_has("the connection ended before the reply did");
+    run.status(4).stdout("The answer is\n").stderr_has("the connection ended before the reply did");
     server.finish();
     let (server, run) = ask([Reply::text("The answer is 4, and there is more of it.").cut()]);
     run.status(4);
@@ -210,10 +170,7 @@ fn a_stream_that_breaks_after_text_is_cut_off() {
         ("data: {\"error\":{\"message\":\"exploded\"}}", "exploded"),
     ] {
         let (server, run) = ask([Reply::sse([text, event])]);
-        run.status(4)
-            .stdout("The answer\n")
-            .stderr_has("the whole answer")
-            .stderr_has(words);
+        run.status(4).stdout("The answer\n").stderr_has("the whole answer").stderr_has(words);
         server.finish();
     }
 }
@@ -234,9 +191,7 @@ fn the_key_is_masked_wherever_it_turns_up() {
 #[test]
 fn an_answer_at_the_token_limit_is_cut_off() {
     let (server, run) = ask([Reply::text("The first half").finish_reason("length")]);
-    run.status(4)
-        .stdout("The first half\n")
-        .stderr_has("limit of tokens");
+    run.status(4).stdout("The first half\n").stderr_has("limit of tokens");
     server.finish();
 }
 
@@ -244,11 +199,7 @@ fn an_answer_at_the_token_limit_is_cut_off() {
 #[test]
 fn silence_ends_at_its_limit() {
     let server = Server::start([Reply::nothing().hang()]);
-    let run = Test::new()
-        .endpoint(&server)
-        .env("LLM_TIMEOUT_SECONDS", "1")
-        .args(["hi"])
-        .run();
+    let run = Test::new().endpoint(&server).env("LLM_TIMEOUT_SECONDS", "1").args(["hi"]).run();
     // Before the first byte the limit is five times as long.
     run.status(75)
         .stderr_has("nothing came for 5 s")
@@ -256,14 +207,8 @@ fn silence_ends_at_its_limit() {
         .took_at_most(seconds(6.0));
     assert_eq!(server.finish().len(), 1);
     let server = Server::start([Reply::text("The first half and the second").hang()]);
-    let run = Test::new()
-        .endpoint(&server)
-        .env("LLM_TIMEOUT_SECONDS", "1")
-        .args(["hi"])
-        .run();
-    run.status(4)
-        .stderr_has("nothing came for 1 s")
-        .took_at_most(seconds(2.5));
+    let run = Test::new().endpoint(&server).env("LLM_TIMEOUT_SECONDS", "1").args(["hi"]).run();
+    run.status(4).stderr_has("nothing came for 1 s").took_at_most(seconds(2.5));
     server.finish();
 }
 
@@ -274,18 +219,14 @@ fn endless_replies_are_bounded() {
     let (server, run) = ask([Reply::raw(format!(
         "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n{long_line}"
     ))]);
-    run.status(1)
-        .stderr_has("too large")
-        .memory_at_most(32 << 10);
+    run.status(1).stderr_has("too large").memory_at_most(32 << 10);
     server.finish();
     let body = format!("{{\"choices\":\"{}\"}}", "x".repeat(20 << 20));
     let (server, run) = ask([Reply::raw(format!(
         "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}",
         body.len()
     ))]);
-    run.status(1)
-        .stderr_has("too large")
-        .memory_at_most(32 << 10);
+    run.status(1).stderr_has("too large").memory_at_most(32 << 10);
     server.finish();
 }
 
@@ -308,10 +249,7 @@ fn signals_end_a_waiting_request_at_once() {
 /// A refused `stream_options` is left out from then on.
 #[test]
 fn stream_options_are_dropped_where_they_are_refused() {
-    let (server, run) = ask([
-        Reply::error(400, "Unknown field: stream_options"),
-        Reply::text("4"),
-    ]);
+    let (server, run) = ask([Reply::error(400, "Unknown field: stream_options"), Reply::text("4")]);
     run.success().stdout("4\n");
     let requests = server.finish();
     assert!(requests[0].json.get("stream_options").is_some());
@@ -324,11 +262,7 @@ fn the_form_of_the_reply_is_seen_from_its_first_byte() {
     let server = Server::start([Reply::text("a").whole(), Reply::text("b").streamed()]);
     let test = Test::new().endpoint(&server);
     test.again().args(["hi"]).run().success().stdout("a\n");
-    test.again()
-        .args(["--no-stream", "hi"])
-        .run()
-        .success()
-        .stdout("b\n");
+    test.again().args(["--no-stream", "hi"]).run().success().stdout("b\n");
     server.finish();
 }
 
@@ -339,23 +273,12 @@ fn a_kept_connection_that_is_gone_costs_no_try() {
     let gone = || Reply::nothing().then_close();
     let call = || Reply::calls([("list_skills", "{}")]);
     let server = Server::start([call(), gone(), call(), gone(), Reply::text("4")]);
-    let run = Test::new()
-        .endpoint(&server)
-        .skill("a", "# A")
-        .args(["-v", "hi"])
-        .run();
-    run.success()
-        .stdout("4\n")
-        .stderr_lacks("try ")
-        .took_at_most(seconds(1.0));
+    let run = Test::new().endpoint(&server).skill("a", "# A").args(["-v", "hi"]).run();
+    run.success().stdout("4\n").stderr_lacks("try ").took_at_most(seconds(1.0));
     server.finish();
     // Gone again at once is a failure like any other.
     let server = Server::start([call(), gone(), gone(), gone(), Reply::text("4")]);
-    let run = Test::new()
-        .endpoint(&server)
-        .skill("a", "# A")
-        .args(["-v", "hi"])
-        .run();
+    let run = Test::new().endpoint(&server).skill("a", "# A").args(["-v", "hi"]).run();
     run.success().stderr_has("try 2 of 3");
     server.finish();
 }
@@ -392,15 +315,9 @@ fn a_refused_field_of_the_users_is_told() {
         Reply::text("4"),
         Reply::status(400).body(value),
     ]);
-    let test = Test::new()
-        .endpoint(&server)
-        .env("LLM_EXTRA_BODY", r#"{"seed": 1}"#);
+    let test = Test::new().endpoint(&server).env("LLM_EXTRA_BODY", r#"{"seed": 1}"#);
     let run = test.again().args(["hi"]).run();
-    run.success()
-        .stderr_has("the endpoint refuses a field of LLM_EXTRA_BODY: `seed` is left out");
-    test.args(["hi"])
-        .run()
-        .status(1)
-        .stderr_has("above maximum value");
+    run.success().stderr_has("the endpoint refuses a field of LLM_EXTRA_BODY: `seed` is left out");
+    test.args(["hi"]).run().status(1).stderr_has("above maximum value");
     server.finish();
 }

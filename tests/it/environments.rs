@@ -31,9 +31,7 @@ fn model(request: &Request) -> Reply {
         Some("tool") => {
             let messages = request.messages().iter().rev();
             let results = messages.take_while(|message| message["role"] == "tool");
-            let mut results: Vec<_> = results
-                .map(|result| result["content"].to_string())
-                .collect();
+            let mut results: Vec<_> = results.map(|result| result["content"].to_string()).collect();
             results.reverse();
             Reply::text(&format!("done: {}", results.join(" ")))
         }
@@ -51,9 +49,7 @@ fn bench() -> (Server, Test) {
     let test = test.folder("tmp").mode("tmp", 0o777);
     let (facts, sessions) = (test.path("facts.md"), test.path("sessions"));
     let (skills, tmp) = (test.path("skills"), test.path("tmp"));
-    let test = test
-        .env("MEMORY_PATH", facts)
-        .env("SESSIONS_PATH", sessions);
+    let test = test.env("MEMORY_PATH", facts).env("SESSIONS_PATH", sessions);
     let test = test.env("SKILLS_FOLDER_PATH", skills).env("TMPDIR", tmp);
     (server, test.env("SCRIPT_PYTHON", interpreter()))
 }
@@ -87,16 +83,9 @@ fn all_work_in(name: &str, test: &Test, line: Line) {
     println!("{name}");
     let (has_out, has_err) = line.has();
     let said = |text: &str| {
-        if has_out {
-            text.to_owned()
-        } else {
-            String::new()
-        }
+        if has_out { text.to_owned() } else { String::new() }
     };
-    line.run(test, &["hi"])
-        .success()
-        .stdout(&said("answer to hi\n"))
-        .stderr_is_empty();
+    line.run(test, &["hi"]).success().stdout(&said("answer to hi\n")).stderr_is_empty();
 
     let log = test.path("log");
     let mut args = ALL;
@@ -108,14 +97,8 @@ fn all_work_in(name: &str, test: &Test, line: Line) {
     } else {
         run.stdout_is_empty();
     }
-    let run = line
-        .run(test, &["tool", "run_python_script", SCRIPT])
-        .success();
-    let run = if has_out {
-        run.stdout_has(r#""stdout":"42\n""#)
-    } else {
-        run.stdout_is_empty()
-    };
+    let run = line.run(test, &["tool", "run_python_script", SCRIPT]).success();
+    let run = if has_out { run.stdout_has(r#""stdout":"42\n""#) } else { run.stdout_is_empty() };
     if has_err {
         run.stderr_is_empty();
     }
@@ -126,17 +109,9 @@ fn all_work_in(name: &str, test: &Test, line: Line) {
         "{name}: {facts}"
     );
     let session = whole_lines(&test.read("sessions/one.jsonl"));
-    assert_eq!(
-        session.last().unwrap()["add"]["role"],
-        "assistant",
-        "{name}: {session:?}"
-    );
+    assert_eq!(session.last().unwrap()["add"]["role"], "assistant", "{name}: {session:?}");
     let records = whole_lines(&test.read("log"));
-    assert_eq!(
-        records.last().unwrap()["type"],
-        "result",
-        "{name}: {records:?}"
-    );
+    assert_eq!(records.last().unwrap()["type"], "result", "{name}: {records:?}");
     nothing_is_left(name, test);
 }
 
@@ -155,10 +130,7 @@ fn whole_lines(text: &str) -> Vec<Value> {
 fn nothing_is_left(name: &str, test: &Test) {
     let count = fs::read_dir(test.path("tmp")).unwrap().count();
     assert_eq!(count, 0, "{name}: temporary folders");
-    assert!(
-        wait_until(seconds(10.0), || test.processes().is_empty()),
-        "{name}: processes"
-    );
+    assert!(wait_until(seconds(10.0), || test.processes().is_empty()), "{name}: processes");
 }
 
 /// A program may be started without one of its streams. What it opens then must
@@ -189,9 +161,7 @@ fn a_full_standard_output_is_a_failure() {
         let session = whole_lines(&test.read("sessions/one.jsonl"));
         assert_eq!(session.last().unwrap()["add"]["text"], "answer to hi");
     }
-    let run = Line("exec", ">/dev/full")
-        .run(&test, &["-o", "json", "hi"])
-        .status(1);
+    let run = Line("exec", ">/dev/full").run(&test, &["-o", "json", "hi"]).status(1);
     run.stderr_has("failed to write the answer: No space left on device");
 }
 
@@ -215,15 +185,9 @@ fn with_hardly_any_variable() {
     let test = test.env("HOME", name).env("LANG", name).env("ODD", name);
     all_work_in("values that are no text", &test, Line("exec", ""));
     let (_server, test) = bench();
-    all_work_in(
-        "a relative TMPDIR",
-        &test.env("TMPDIR", "tmp"),
-        Line("exec", ""),
-    );
+    all_work_in("a relative TMPDIR", &test.env("TMPDIR", "tmp"), Line("exec", ""));
     let (_server, test) = bench();
-    let long: Vec<_> = (0..6000)
-        .map(|number| format!("/nowhere/{number}"))
-        .collect();
+    let long: Vec<_> = (0..6000).map(|number| format!("/nowhere/{number}")).collect();
     let long = format!("{}:/usr/bin:/bin", long.join(":"));
     all_work_in("a long PATH", &test.env("PATH", long), Line("exec", ""));
 }
@@ -238,29 +202,19 @@ fn with_no_other_variable_than_the_settings() {
     run(&["hi"]).success().stdout("answer to hi\n");
     run(&["skills", "list"]).success().stdout_has("calc");
     let run = run(&["--session", "one", "hi"]).status(78);
-    run.stderr_has("no home to keep them in")
-        .stderr_has("hint: SESSIONS_PATH");
+    run.stderr_has("no home to keep them in").stderr_has("hint: SESSIONS_PATH");
     if !Path::new("/usr/bin/python3").exists() && !Path::new("/usr/local/bin/python3").exists() {
         skipped("no Python where shells look for it");
         return;
     }
-    let ran = test
-        .again()
-        .shell(bare)
-        .args(["tool", "run_python_script", SCRIPT])
-        .run();
+    let ran = test.again().shell(bare).args(["tool", "run_python_script", SCRIPT]).run();
     ran.success().stdout_has(r#""stdout":"42\n""#);
     // Also in a venv, what a script starts is found.
     let (_server, test) = bench();
     let test = test.venv("calc");
     let call = json!({"skill_name": "calc", "script": "import os; print(os.environ['PATH'])"});
-    let ran = test
-        .again()
-        .shell(bare)
-        .args(["tool", "run_python_script", &call.to_string()]);
-    ran.run()
-        .success()
-        .stdout_has("/calc/venv/bin:/usr/local/bin:/usr/bin:/bin\\n");
+    let ran = test.again().shell(bare).args(["tool", "run_python_script", &call.to_string()]);
+    ran.run().success().stdout_has("/calc/venv/bin:/usr/local/bin:/usr/bin:/bin\\n");
 }
 
 /// What daemons and supervisors leave to those whom they start.
@@ -286,14 +240,10 @@ fn whatever_the_parent_did_with_signals() {
     let call =
         json!({"skill_name": "calc", "script": "open('ready', 'w'); import time; time.sleep(60)"});
     let run = test.again().shell("exec ./block skills-runner \"$@\"");
-    let run = run
-        .args(["tool", "run_python_script", &call.to_string()])
-        .spawn();
+    let run = run.args(["tool", "run_python_script", &call.to_string()]).spawn();
     assert!(wait_until(seconds(15.0), || test.exists("skills/calc/ready")));
     run.signal(libc::SIGTERM);
-    run.wait()
-        .status(-libc::SIGTERM)
-        .took_at_most(seconds(15.0));
+    run.wait().status(-libc::SIGTERM).took_at_most(seconds(15.0));
     nothing_is_left("terminated", &test);
 }
 
@@ -305,10 +255,7 @@ fn whatever_else_the_parent_did() {
         all_work_in(line.0, &test, line);
         for private in ["facts.md", "log", "sessions/one.jsonl"] {
             use std::os::unix::fs::PermissionsExt;
-            let mode = fs::metadata(test.path(private))
-                .unwrap()
-                .permissions()
-                .mode();
+            let mode = fs::metadata(test.path(private)).unwrap().permissions().mode();
             assert_eq!(mode & 0o777, 0o600, "{private} under {}", line.0);
         }
     }
@@ -325,19 +272,13 @@ fn whatever_else_the_parent_did() {
 fn a_deleted_working_directory_has_no_files() {
     let (_server, test) = bench();
     let line = Line("mkdir gone; cd gone; rmdir ../gone; exec", "");
-    let test = test
-        .env_unset("SKILLS_FOLDER_PATH")
-        .env("MEMORY_PATH", "facts.md");
+    let test = test.env_unset("SKILLS_FOLDER_PATH").env("MEMORY_PATH", "facts.md");
     line.run(&test, &["hi"])
         .success()
         .stdout("answer to hi\n")
         .stderr_has("./skills does not exist");
-    line.run(&test, &["--log", "log", "hi"])
-        .status(2)
-        .stderr_has("failed to open the log");
-    line.run(&test, &["facts", "add", FACT])
-        .status(1)
-        .stderr_has("failed to change the facts");
+    line.run(&test, &["--log", "log", "hi"]).status(2).stderr_has("failed to open the log");
+    line.run(&test, &["facts", "add", FACT]).status(1).stderr_has("failed to change the facts");
     assert!(!test.exists("log") && !test.exists("facts.md"));
 }
 
@@ -392,10 +333,7 @@ fn with_few_descriptors() {
             let is_told = run.stderr.contains("file descriptors")
                 || run.stderr.contains("open files")
                 || run.stdout.contains("open files");
-            run.demand(
-                run.status == 0 || is_told,
-                format_args!("{count} descriptors: not told"),
-            );
+            run.demand(run.status == 0 || is_told, format_args!("{count} descriptors: not told"));
         }
         run(&["--version"]).success();
         if count >= 12 {
@@ -423,10 +361,7 @@ fn on_a_read_only_file_system() {
     }
     let (_server, test) = bench();
     let run = |mounts: &str, args: &[&str]| test.again().shell(&mounted(mounts)).args(args).run();
-    run(READ_ONLY, &["hi"])
-        .success()
-        .stdout("answer to hi\n")
-        .stderr_is_empty();
+    run(READ_ONLY, &["hi"]).success().stdout("answer to hi\n").stderr_is_empty();
     run(READ_ONLY, &["tool", "run_python_script", SCRIPT])
         .success()
         .stdout_has(r#""stdout":"42\n""#);
@@ -434,19 +369,10 @@ fn on_a_read_only_file_system() {
         .success()
         .stdout("answer to hi\n")
         .stderr_has("Read-only file system (os error 30); the conversation is not saved");
-    run(READ_ONLY, &["all"])
-        .success()
-        .stdout_has("failed to change the facts")
-        .stdout_has("42");
-    run(READ_ONLY, &["--log", "log", "hi"])
-        .status(2)
-        .stderr_has("Read-only file system");
-    run(READ_ONLY, &["skills", "new", "new"])
-        .status(1)
-        .stderr_has("Read-only file system");
-    run(READ_ONLY, &["facts", "add", FACT])
-        .status(1)
-        .stderr_has("Read-only file system");
+    run(READ_ONLY, &["all"]).success().stdout_has("failed to change the facts").stdout_has("42");
+    run(READ_ONLY, &["--log", "log", "hi"]).status(2).stderr_has("Read-only file system");
+    run(READ_ONLY, &["skills", "new", "new"]).status(1).stderr_has("Read-only file system");
+    run(READ_ONLY, &["facts", "add", FACT]).status(1).stderr_has("Read-only file system");
     let all = format!("{READ_ONLY}; mount -t tmpfs -o ro none /dev/shm");
     run(&all, &["hi"]).success().stdout("answer to hi\n");
     let run = run(&all, &["tool", "run_python_script", SCRIPT]).status(1);
@@ -480,32 +406,21 @@ fn without_what_a_system_has() {
         "mount -t tmpfs none /dev; umount -l /proc; mount -t tmpfs none /etc",
     ] {
         let (server, test) = bench();
-        let test = test.env(
-            "LLM_API_BASE_URL",
-            format!("http://localhost:{}/v1", server.port()),
-        );
+        let test = test.env("LLM_API_BASE_URL", format!("http://localhost:{}/v1", server.port()));
         let run = |args: &[&str], streams: &str| {
             let line = format!("{} {streams}", mounted(mounts));
             test.again().shell(&line).args(args).run()
         };
         println!("{mounts}");
-        run(&["hi"], "")
-            .success()
-            .stdout("answer to hi\n")
-            .stderr_is_empty();
-        run(&ALL, "")
-            .success()
-            .stdout_has("42")
-            .stdout_has("remembered");
+        run(&["hi"], "").success().stdout("answer to hi\n").stderr_is_empty();
+        run(&ALL, "").success().stdout_has("42").stdout_has("remembered");
         whole_lines(&test.read("sessions/one.jsonl"));
         if mounts == WITHOUT_PROC && confines(&test) {
             run(&["--sandbox", "all"], "").success().stdout_has("42");
             let doctor = test.again().env_unset("LLM_API_BASE_URL");
             let doctor = doctor.shell(&mounted(mounts));
             let doctor = doctor.args(["--sandbox", "doctor"]).run();
-            doctor
-                .stdout_has("sandbox: on: Landlock")
-                .stdout_has("; Python starts in it");
+            doctor.stdout_has("sandbox: on: Landlock").stdout_has("; Python starts in it");
         }
         nothing_is_left(mounts, &test);
         // What std would abort for where there is no /dev/null.
@@ -532,9 +447,8 @@ fn as_the_first_process() {
     let (_server, test) = bench();
     let run = |script: &str| {
         let call = json!({"skill_name": "calc", "script": script}).to_string();
-        let test = test
-            .again()
-            .shell("exec unshare --pid --fork --mount-proc skills-runner \"$@\"");
+        let test =
+            test.again().shell("exec unshare --pid --fork --mount-proc skills-runner \"$@\"");
         test.args(["tool", "run_python_script", &call]).spawn()
     };
     let daemon = "import os, subprocess, time\nif os.fork() == 0:\n    os.setsid()\n    subprocess.Popen(['sleep', '60'])\n    os._exit(0)\n";
@@ -550,10 +464,7 @@ fn as_the_first_process() {
     // SAFETY: the child of a process that is ours and lives.
     unsafe { libc::kill(first, libc::SIGTERM) };
     // The kernel lets no signal end the first process: it does so itself.
-    running
-        .wait()
-        .status(128 + libc::SIGTERM)
-        .took_at_most(seconds(15.0));
+    running.wait().status(128 + libc::SIGTERM).took_at_most(seconds(15.0));
     nothing_is_left("terminated", &test);
 }
 
@@ -562,46 +473,21 @@ fn as_the_first_process() {
 fn where_nothing_may_be_written() {
     let (_server, test) = bench();
     let line = as_an_ordinary_user(&test);
-    let test = test
-        .env("SCRIPT_PYTHON", "/usr/bin/python3")
-        .env_unset("SESSIONS_PATH");
-    if test
-        .again()
-        .shell(&line.replace("\"$@\"", "--version"))
-        .run()
-        .status
-        != 0
-    {
+    let test = test.env("SCRIPT_PYTHON", "/usr/bin/python3").env_unset("SESSIONS_PATH");
+    if test.again().shell(&line.replace("\"$@\"", "--version")).run().status != 0 {
         skipped("no other user can be taken");
         return;
     }
-    let test = test
-        .mode("home", 0o555)
-        .mode("", 0o555)
-        .mode("skills/calc", 0o555);
+    let test = test.mode("home", 0o555).mode("", 0o555).mode("skills/calc", 0o555);
     let run = |args: &[&str]| test.again().shell(line).args(args).run();
-    run(&["hi"])
-        .success()
-        .stdout("answer to hi\n")
-        .stderr_is_empty();
-    let saved = run(&["--session", "one", "hi"])
-        .success()
-        .stdout("answer to hi\n");
+    run(&["hi"]).success().stdout("answer to hi\n").stderr_is_empty();
+    let saved = run(&["--session", "one", "hi"]).success().stdout("answer to hi\n");
     saved.stderr_has("Permission denied (os error 13); the conversation is not saved");
-    run(&["--log", "log", "hi"])
-        .status(2)
-        .stderr_has("Permission denied");
-    run(&["facts", "add", FACT])
-        .status(1)
-        .stderr_has("it may not be written");
-    run(&["skills", "new", "new"])
-        .status(1)
-        .stderr_has("Permission denied");
+    run(&["--log", "log", "hi"]).status(2).stderr_has("Permission denied");
+    run(&["facts", "add", FACT]).status(1).stderr_has("it may not be written");
+    run(&["skills", "new", "new"]).status(1).stderr_has("Permission denied");
     if Path::new("/usr/bin/python3").exists() {
-        run(&["all"])
-            .success()
-            .stdout_has("42")
-            .stdout_has("failed to change the facts");
+        run(&["all"]).success().stdout_has("42").stdout_has("failed to change the facts");
     }
     nothing_is_left("read only", &test);
 }

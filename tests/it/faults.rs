@@ -86,10 +86,7 @@ fn give_way() {
 }
 
 fn report(count: usize, runs: &[Run], start: Instant) {
-    let mut failed: Vec<&Run> = runs
-        .iter()
-        .filter(|run| !run.complaints.is_empty())
-        .collect();
+    let mut failed: Vec<&Run> = runs.iter().filter(|run| !run.complaints.is_empty()).collect();
     failed.sort_by(|a, b| a.name.cmp(&b.name));
     let largest = runs.iter().max_by_key(|run| run.peak_memory_kib);
     let slowest = runs.iter().max_by_key(|run| run.elapsed);
@@ -107,10 +104,5 @@ fn report(count: usize, runs: &[Run], start: Instant) {
         slowest.name,
     );
     let complaints: Vec<String> = failed.iter().map(ToString::to_string).collect();
-    assert!(
-        failed.is_empty(),
-        "{} runs went wrong:\n{}",
-        failed.len(),
-        complaints.join("\n")
-    );
+    assert!(failed.is_empty(), "{} runs went wrong:\n{}", failed.len(), complaints.join("\n"));
 }

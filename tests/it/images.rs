@@ -28,19 +28,13 @@ const WEBP: &[u8] = b"RIFF\x20\0\0\0WEBPVP8L\x14\0\0\0\x2f\x01\xc1\0\0\0\0";
 fn decoded(part: &Value) -> (String, Vec<u8>) {
     assert_eq!(part["type"], "image_url", "{part}");
     let url = part["image_url"]["url"].as_str().unwrap();
-    let (mime, data) = url
-        .strip_prefix("data:")
-        .unwrap()
-        .split_once(";base64,")
-        .unwrap();
+    let (mime, data) = url.strip_prefix("data:").unwrap().split_once(";base64,").unwrap();
     (mime.into(), BASE64_STANDARD.decode(data).unwrap())
 }
 
 #[track_caller]
 fn parts(message: &Value) -> &[Value] {
-    message["content"]
-        .as_array()
-        .unwrap_or_else(|| panic!("no parts: {message}"))
+    message["content"].as_array().unwrap_or_else(|| panic!("no parts: {message}"))
 }
 
 fn read(path: &str) -> (&'static str, String) {
@@ -64,11 +58,7 @@ fn attached_images_reach_the_server_byte_for_byte() {
     let large = png(640, 480, 300_000);
     for stream in [true, false] {
         let reply = Reply::text("seen");
-        let server = Server::start([if stream {
-            reply.streamed()
-        } else {
-            reply.whole()
-        }]);
+        let server = Server::start([if stream { reply.streamed() } else { reply.whole() }]);
         let run = Test::new()
             .file("a.png", &large)
             .file("sub dir/b.png", JPEG)
@@ -83,12 +73,8 @@ fn attached_images_reach_the_server_byte_for_byte() {
         let requests = server.finish();
         let parts = parts(requests[0].last_message());
         assert_eq!(parts[0], json!({"type": "text", "text": "what is this?"}));
-        let expected: [(&str, &[u8]); 4] = [
-            ("image/png", &large),
-            ("image/jpeg", JPEG),
-            ("image/gif", GIF),
-            ("image/webp", WEBP),
-        ];
+        let expected: [(&str, &[u8]); 4] =
+            [("image/png", &large), ("image/jpeg", JPEG), ("image/gif", GIF), ("image/webp", WEBP)];
         assert_eq!(parts.len(), 5);
         for (part, (mime, bytes)) in parts[1..].iter().zip(expected) {
             assert_eq!(decoded(part), (mime.to_string(), bytes.to_vec()));
@@ -105,15 +91,9 @@ fn an_address_is_passed_on_as_it_is() {
     test.run().success();
     let requests = server.finish();
     let parts = parts(requests[0].last_message());
-    assert_eq!(
-        parts[1],
-        json!({"type": "image_url", "image_url": {"url": url}})
-    );
+    assert_eq!(parts[1], json!({"type": "image_url", "image_url": {"url": url}}));
     let log = test.read("log.jsonl");
-    assert!(
-        log.contains("look\\n[image: HTTPS://example.test/a.png]"),
-        "{log}"
-    );
+    assert!(log.contains("look\\n[image: HTTPS://example.test/a.png]"), "{log}");
     assert!(!log.contains("token=") && !log.contains("pass@"), "{log}");
 }
 
@@ -127,11 +107,7 @@ fn text_files_go_behind_the_prompt() {
     let line = "skills-runner -a notes.md -a '<odd> & \"quoted\"\nname' sum up";
     let piped = test.again().endpoint(&server);
     test.shell(line).stdin_null().run().success();
-    piped
-        .args(["-a", "notes.md", "sum up"])
-        .stdin("from stdin")
-        .run()
-        .success();
+    piped.args(["-a", "notes.md", "sum up"]).stdin("from stdin").run().success();
     let requests = server.finish();
     assert_eq!(
         requests[0].last_message()["content"],
@@ -187,15 +163,9 @@ fn what_cannot_be_attached_is_refused() {
         ("utf16.txt", "it is UTF-16 text"),
         ("empty.txt", "it is empty"),
         ("/dev/null", "it is empty"),
-        (
-            "fake.PNG",
-            "no image in spite of its name, but text: <!DOCTYPE html> <p>",
-        ),
+        ("fake.PNG", "no image in spite of its name, but text: <!DOCTYPE html> <p>"),
         ("broken.png", "it begins as a PNG image, but is damaged"),
-        (
-            "huge.png",
-            "the image is larger than 5 MiB: make it smaller, or give an address of it",
-        ),
+        ("huge.png", "the image is larger than 5 MiB: make it smaller, or give an address of it"),
         ("latin1.txt", "its line 2 is not UTF-8"),
         ("late.txt", "it is a binary file"),
         ("huge.txt", "larger than 16777216 bytes"),
@@ -217,28 +187,13 @@ fn what_cannot_be_attached_is_refused() {
         run.status(2).stdout_is_empty().stderr_has(reason);
     }
     // Everything at once.
-    let run = test
-        .again()
-        .endpoint(&server)
-        .args(["hi", "-aa.pdf", "-a", "missing.png"])
-        .run();
-    run.status(2)
-        .stderr_has("PDF document")
-        .stderr_has("No such file");
-    let run = test
-        .again()
-        .endpoint(&server)
-        .args(["hi", "-ahalf.txt", "-aother.txt"]);
-    run.run()
-        .status(2)
-        .stderr_has("more than 16 MiB would be attached");
+    let run = test.again().endpoint(&server).args(["hi", "-aa.pdf", "-a", "missing.png"]).run();
+    run.status(2).stderr_has("PDF document").stderr_has("No such file");
+    let run = test.again().endpoint(&server).args(["hi", "-ahalf.txt", "-aother.txt"]);
+    run.run().status(2).stderr_has("more than 16 MiB would be attached");
     // Root reads everything.
     if std::fs::read(test.path("secret.txt")).is_err() {
-        let run = test
-            .again()
-            .endpoint(&server)
-            .args(["hi", "-asecret.txt"])
-            .run();
+        let run = test.again().endpoint(&server).args(["hi", "-asecret.txt"]).run();
         run.status(2).stderr_has("Permission denied");
     }
     server.finish();
@@ -261,20 +216,11 @@ fn a_pipe_that_stays_silent_is_not_waited_for_longer_than_the_run() {
 fn an_attachment_alone_asks_nothing() {
     let server = Server::start([Reply::text("fine")]);
     let test = Test::new().file("a.txt", "x").endpoint(&server);
-    for args in [
-        &["-aa.txt"][..],
-        &["-aa.txt", "-n"],
-        &["chat", "-n", "-aa.txt"],
-    ] {
+    for args in [&["-aa.txt"][..], &["-aa.txt", "-n"], &["chat", "-n", "-aa.txt"]] {
         let run = test.again().endpoint(&server).args(args).stdin_null().run();
         run.status(2).stderr_has("there is no prompt");
     }
-    for command in [
-        &["demo"][..],
-        &["doctor"],
-        &["skills", "list"],
-        &["tool", "x"],
-    ] {
+    for command in [&["demo"][..], &["doctor"], &["skills", "list"], &["tool", "x"]] {
         let run = test.again().args(command).args(["-a", "a.txt"]).run();
         run.status(2).stderr_has("--attach goes with a question");
     }
@@ -305,11 +251,7 @@ fn images_of_a_skill_are_shown_to_the_model() {
     let logo = png(20, 10, 5000);
     for stream in [true, false] {
         let form = |reply: Reply| {
-            if stream {
-                reply.streamed()
-            } else {
-                reply.whole()
-            }
+            if stream { reply.streamed() } else { reply.whole() }
         };
         let server = Server::start([
             form(reads(&["logo.png", "SKILL.md", "sub/photo", "table.csv"])),
@@ -328,10 +270,8 @@ fn images_of_a_skill_are_shown_to_the_model() {
         let requests = server.finish();
         for request in &requests[1..] {
             let messages = request.messages();
-            let roles: Vec<&str> = messages
-                .iter()
-                .map(|message| message["role"].as_str().unwrap())
-                .collect();
+            let roles: Vec<&str> =
+                messages.iter().map(|message| message["role"].as_str().unwrap()).collect();
             assert_eq!(
                 roles[..9],
                 [
@@ -357,19 +297,12 @@ fn images_of_a_skill_are_shown_to_the_model() {
             let label = |path| format!("read_file_in_skill {}:", read(path).1);
             assert_eq!(parts[0], json!({"type": "text", "text": label("logo.png")}));
             assert_eq!(decoded(&parts[1]), ("image/png".into(), logo.clone()));
-            assert_eq!(
-                parts[2],
-                json!({"type": "text", "text": label("sub/photo")})
-            );
+            assert_eq!(parts[2], json!({"type": "text", "text": label("sub/photo")}));
             assert_eq!(decoded(&parts[3]), ("image/jpeg".into(), JPEG.to_vec()));
         }
         // Records tell of a picture, and do not hold it.
         let log = test.read("log.jsonl");
-        let records: Vec<String> = run
-            .stdout_json_lines()
-            .iter()
-            .map(Value::to_string)
-            .collect();
+        let records: Vec<String> = run.stdout_json_lines().iter().map(Value::to_string).collect();
         for text in [log, records.join("\n")] {
             assert!(text.contains("20x10: shown to you as an image"), "{text}");
             assert!(!text.contains("base64"), "{text}");
@@ -399,10 +332,7 @@ fn an_image_that_the_model_has_is_not_shown_again() {
     assert_eq!(decoded(&parts(&messages[6])[1]).1, GIF);
     for again in [4, 8] {
         let content = messages[again]["content"].as_str().unwrap();
-        assert!(
-            content.ends_with("the same image is above in this conversation]"),
-            "{content}"
-        );
+        assert!(content.ends_with("the same image is above in this conversation]"), "{content}");
     }
     assert_eq!(decoded(&parts(&messages[11])[1]).1, other);
 }
@@ -433,16 +363,10 @@ fn a_skills_file_that_cannot_be_shown_is_told() {
             "RIFF file (WebP, WAV or AVI), 17 bytes: not text, so it is not shown; a script can work with it",
         ),
         ("text.png", "just text"),
-        (
-            "a.gif",
-            "[image/gif, 13 bytes, 3x2: shown to you as an image]",
-        ),
+        ("a.gif", "[image/gif, 13 bytes, 3x2: shown to you as an image]"),
     ];
     for (path, told) in table {
-        let run = test
-            .again()
-            .args(["tool", "read_file_in_skill", &read(path).1])
-            .run();
+        let run = test.again().args(["tool", "read_file_in_skill", &read(path).1]).run();
         run.success().stdout(&format!("{told}\n"));
     }
 }
@@ -457,25 +381,13 @@ fn without_vision_images_are_refused_and_text_is_not() {
         .file("a.txt", "text")
         .env("LLM_VISION", "off");
     for image in ["a.gif", "https://h.test/a.gif"] {
-        let run = test
-            .again()
-            .endpoint(&server)
-            .args(["hi", "-a", image])
-            .run();
+        let run = test.again().endpoint(&server).args(["hi", "-a", image]).run();
         run.status(2)
             .stderr_has("it is an image, and vision is off (LLM_VISION=on lets it through)");
     }
-    let run = test
-        .again()
-        .endpoint(&server)
-        .args(["hi", "-a", "a.txt"])
-        .run();
+    let run = test.again().endpoint(&server).args(["hi", "-a", "a.txt"]).run();
     run.success().stdout("seen\n");
-    let run = test
-        .endpoint(&server)
-        .args(["chat"])
-        .stdin("/attach a.gif\nquestion\n")
-        .run();
+    let run = test.endpoint(&server).args(["chat"]).stdin("/attach a.gif\nquestion\n").run();
     run.status(1).stdout("two\n").stderr_has("vision is off");
     let requests = server.finish();
     let told = requests[1].last_message()["content"].as_str().unwrap();
@@ -492,10 +404,7 @@ const REFUSALS: [(u16, &str); 17] = [
         400,
         r#"{"error":{"message":"prompting with images is incompatible with system messages","type":"invalid_request_error"}}"#,
     ),
-    (
-        404,
-        r#"{"error":{"message":"No endpoints found that support image input","code":404}}"#,
-    ),
+    (404, r#"{"error":{"message":"No endpoints found that support image input","code":404}}"#),
     (
         400,
         r#"{"error":{"message":"Invalid content type. image_url is only supported by certain models.","type":"invalid_request_error","param":"messages.[0].content.[1].type","code":null}}"#,
@@ -504,10 +413,7 @@ const REFUSALS: [(u16, &str); 17] = [
         400,
         r#"{"error":{"message":"Failed to deserialize the JSON body into the target type: messages[1]: unknown variant `image_url`, expected `text` at line 1 column 9","type":"invalid_request_error","param":null}}"#,
     ),
-    (
-        422,
-        r#"{"error":"unknown variant \"image_url\", expected \"text\""}"#,
-    ),
+    (422, r#"{"error":"unknown variant \"image_url\", expected \"text\""}"#),
     (
         400,
         r#"{"message":"this model does not support image input (ref: 1)","type":"invalid_request_error","param":null,"code":null}"#,
@@ -536,26 +442,14 @@ const REFUSALS: [(u16, &str); 17] = [
         400,
         r#"{"code":20041,"message":"The model is not a VLM (Vision Language Model). Please use text-only prompts.","data":null}"#,
     ),
-    (
-        400,
-        r#"{"error":"Model does not support images. Please use a model that does."}"#,
-    ),
-    (
-        415,
-        r#"{"error":{"message":"Image input modality is not enabled for models/x"}}"#,
-    ),
+    (400, r#"{"error":"Model does not support images. Please use a model that does."}"#),
+    (415, r#"{"error":{"message":"Image input modality is not enabled for models/x"}}"#),
     (
         400,
         r#"{"error":{"message":"Invalid value: 'image_url'. Supported values are: 'text'.","param":"messages[1].content[1].type"}}"#,
     ),
-    (
-        400,
-        r#"{"message":"This model doesn't support the image content block that you provided."}"#,
-    ),
-    (
-        200,
-        r#"{"error":{"message":"image inputs are not supported by this model","code":400}}"#,
-    ),
+    (400, r#"{"message":"This model doesn't support the image content block that you provided."}"#),
+    (200, r#"{"error":{"message":"image inputs are not supported by this model","code":400}}"#),
 ];
 
 /// What tools show is left out for an endpoint that refuses it, once learnt.
@@ -580,10 +474,7 @@ fn a_refused_image_of_a_tool_is_left_out() {
         let requests = server.finish();
         let refused = requests.iter().filter(|request| shows(request)).count();
         // An empty content may be what is meant by some: that is tried first.
-        assert!(
-            refused == 1 || refused == 2 && words.contains("string"),
-            "{words}"
-        );
+        assert!(refused == 1 || refused == 2 && words.contains("string"), "{words}");
         assert_eq!(requests.len(), 3 + refused, "{words}");
         let last = requests.last().unwrap();
         let told = last.tool_result("call_1");
@@ -623,11 +514,7 @@ fn other_refusals_are_not_taken_for_that_of_an_image() {
             "image URLs are not currently supported, please use base64 encoded data instead",
             "endpoint",
         ),
-        (
-            401,
-            "this key has no access to vision; image input is not allowed",
-            "auth",
-        ),
+        (401, "this key has no access to vision; image input is not allowed", "auth"),
         (400, "maximum context length is 8192 tokens", "context"),
     ] {
         let server = Server::start([Reply::error(status, words)]);
@@ -709,12 +596,7 @@ fn attachments_of_a_conversation_go_with_the_next_question() {
     assert_eq!(decoded(&second[1]).0, "image/png");
     assert_eq!(requests[2].last_message()["content"], "third");
     let fourth = parts(requests[3].last_message());
-    assert!(
-        fourth[0]["text"]
-            .as_str()
-            .unwrap()
-            .contains("Look at them.")
-    );
+    assert!(fourth[0]["text"].as_str().unwrap().contains("Look at them."));
     assert_eq!(decoded(&fourth[1]).1, GIF);
 }
 
@@ -771,9 +653,7 @@ fn the_largest_image_takes_little_memory() {
         .endpoint(&server)
         .args(["look"])
         .run();
-    run.success()
-        .stderr_lacks("OLLAMA_CONTEXT_LENGTH")
-        .memory_at_most(26 << 10);
+    run.success().stderr_lacks("OLLAMA_CONTEXT_LENGTH").memory_at_most(26 << 10);
     let requests = server.finish();
     let last = parts(requests[1].last_message());
     assert_eq!(decoded(&last[1]).1, largest);
@@ -787,15 +667,9 @@ fn what_is_attached_twice_goes_once() {
     let test = Test::new().file("a.txt", "text");
     let lines = format!("/attach a.txt\n/attach {url}\n/attach\nfirst\n");
     let test_chat = test.again().endpoint(&server);
-    let run = test_chat
-        .args(["chat", "-a", "a.txt"])
-        .stdin(lines)
-        .run()
-        .success();
+    let run = test_chat.args(["chat", "-a", "a.txt"]).stdin(lines).run().success();
     run.stderr_has(&format!("attached: {url} (the endpoint fetches it)\n"));
-    let asks = test
-        .endpoint(&server)
-        .args(["-a", "a.txt", "-aa.txt", "hi"]);
+    let asks = test.endpoint(&server).args(["-a", "a.txt", "-aa.txt", "hi"]);
     asks.run().success();
     let requests = server.finish();
     let first = parts(requests[0].last_message());

@@ -29,23 +29,15 @@ fn bench() -> Test {
     let folders = ["skills/s", "skills/s/scripts"];
     let all = folders.map(|folder| HIDDEN.map(|name| format!("{folder}/{name}.py")));
     let attack = "import sys\nsys.stderr.write('ATTACK ' + __name__)\n";
-    let test = all
-        .concat()
-        .iter()
-        .fold(test, |test, path| test.file(path, attack));
-    test.file(
-        "skills/s/x.pth",
-        "import sys; sys.stderr.write('ATTACK pth')\n",
-    )
+    let test = all.concat().iter().fold(test, |test, path| test.file(path, attack));
+    test.file("skills/s/x.pth", "import sys; sys.stderr.write('ATTACK pth')\n")
 }
 
 #[track_caller]
 fn run(test: &Test, call: &Value) -> Value {
     let mut call = call.clone();
     call["skill_name"] = "s".into();
-    let run = test
-        .again()
-        .args(["tool", "run_python_script", &call.to_string()]);
+    let run = test.again().args(["tool", "run_python_script", &call.to_string()]);
     let result = run.run().stdout_json();
     assert_eq!(result["stderr"], "", "{result}");
     assert_eq!(result["returncode"], 0, "{result}");
@@ -59,10 +51,7 @@ fn no_module_of_a_skill_takes_the_place_of_one_of_pythons_own() {
                 print(beside.NAME, json.dumps(1), re.escape('a'))\n";
     let test = bench()
         .file("skills/s/scripts/main.py", format!("import near\n{uses}"))
-        .file(
-            "skills/s/scripts/module.py",
-            format!("from . import near\n{uses}"),
-        );
+        .file("skills/s/scripts/module.py", format!("from . import near\n{uses}"));
     let calls = [
         json!({"script": uses}),
         json!({"file_path": "scripts/main.py"}),
@@ -87,10 +76,7 @@ fn children_of_multiprocessing_import_as_their_script_does() {
                 for method in ('fork', 'spawn', 'forkserver'):\n        \
                 with multiprocessing.get_context(method).Pool(1) as pool: print(pool.map(f, [1]))\n";
     let test = bench().file("skills/s/scripts/main.py", pool);
-    for call in [
-        json!({"script": pool}),
-        json!({"file_path": "scripts/main.py"}),
-    ] {
+    for call in [json!({"script": pool}), json!({"file_path": "scripts/main.py"})] {
         let stdout = run(&test, &call)["stdout"].clone();
         let due = "[('1', 'beside')]\n".repeat(3);
         assert!(stdout == due || stdout == "old\n", "{stdout}");
@@ -121,11 +107,7 @@ fn modules_of_a_skill_come_before_what_is_installed() {
         .fold(test, |test, name| {
             test.venv_module("s", &format!("{name}.py"), "NAME = 'installed'\n")
         })
-        .venv_module(
-            "s",
-            "sitecustomize.py",
-            "import builtins; builtins.of_venv = 1\n",
-        )
+        .venv_module("s", "sitecustomize.py", "import builtins; builtins.of_venv = 1\n")
         .file("modules/near.py", "NAME = 'of user'\n")
         .file("modules/beside.py", "NAME = 'of user'\n")
         .file("modules/of_user.py", "NAME = 'of user'\n")
@@ -136,10 +118,7 @@ fn modules_of_a_skill_come_before_what_is_installed() {
              print([m.NAME for m in (near, beside, of_user, installed)], of_venv)\n",
         );
     let modules = test.path("modules");
-    let result = run(
-        &test.env("PYTHONPATH", modules),
-        &json!({"file_path": "scripts/main.py"}),
-    );
+    let result = run(&test.env("PYTHONPATH", modules), &json!({"file_path": "scripts/main.py"}));
     let due = "['near', 'beside', 'of user', 'installed'] 1\n";
     assert_eq!(result["stdout"], due);
 }
@@ -162,10 +141,9 @@ fn archives_and_compiled_scripts_import_modules_of_the_skill() {
         .current_dir(test.path("skills/s"))
         .status();
     assert!(made.unwrap().success());
-    for (path, due) in [
-        ("tool.pyz", "packed beside __main__\n"),
-        ("tool.pyc", "plain beside __main__\n"),
-    ] {
+    for (path, due) in
+        [("tool.pyz", "packed beside __main__\n"), ("tool.pyc", "plain beside __main__\n")]
+    {
         assert_eq!(run(&test, &json!({"file_path": path}))["stdout"], due);
     }
 }

@@ -27,17 +27,10 @@ fn bench() -> Test {
     let program = test.path("prefix/bin/skills-runner");
     copy_program(&program);
     // Whatever the umask is.
-    [
-        ".",
-        "work",
-        "prefix",
-        "prefix/share",
-        "prefix/share/skills-runner",
-        SKILLS,
-    ]
-    .into_iter()
-    .fold(test, |test, folder| test.mode(folder, 0o755))
-    .cwd("work")
+    [".", "work", "prefix", "prefix/share", "prefix/share/skills-runner", SKILLS]
+        .into_iter()
+        .fold(test, |test, folder| test.mode(folder, 0o755))
+        .cwd("work")
 }
 
 /// By a process of its own: a child of another test would else hold the open file, and
@@ -68,10 +61,7 @@ fn they_are_found_from_the_programs_own_place_as_the_last() {
 
     let test = test
         .file("work/skills/a/SKILL.md", document("a", "Of the project."))
-        .file(
-            "home/.local/share/skills-runner/skills/c/SKILL.md",
-            document("c", "The user's."),
-        );
+        .file("home/.local/share/skills-runner/skills/c/SKILL.md", document("c", "The user's."));
     let run = list(&test).success();
     run.stdout("a\tOf the project.\nb\tInstalled.\nc\tThe user's.\n");
     for named in [
@@ -82,10 +72,7 @@ fn they_are_found_from_the_programs_own_place_as_the_last() {
         run.success().stdout("a\tOf the project.\n");
     }
     let call = r#"{"skill_name":"b"}"#;
-    let run = test
-        .again()
-        .shell(PROGRAM)
-        .args(["tool", "get_skill", call]);
+    let run = test.again().shell(PROGRAM).args(["tool", "get_skill", call]);
     run.run().success().stdout_has("description: Installed.");
 }
 
@@ -95,19 +82,14 @@ fn a_prefix_below_the_home_is_the_users_own_folder() {
     let test = bench().mode(SKILLS, 0o775);
     let data = test.path("prefix/share");
     let run = list(&test.again().env("XDG_DATA_HOME", data)).success();
-    run.stdout("a\tInstalled.\nb\tInstalled.\n")
-        .stderr_is_empty();
+    run.stdout("a\tInstalled.\nb\tInstalled.\n").stderr_is_empty();
 }
 
 /// A new skill is the user's, not the program's.
 #[test]
 fn a_new_skill_goes_to_the_working_folder() {
     let test = bench();
-    let run = test
-        .again()
-        .shell(PROGRAM)
-        .args(["skills", "new", "x"])
-        .run();
+    let run = test.again().shell(PROGRAM).args(["skills", "new", "x"]).run();
     run.success().stdout("skills/x\n");
     assert!(test.exists("work/skills/x/SKILL.md"));
 }
@@ -165,18 +147,12 @@ fn they_count_by_their_owner() {
     ] {
         let test = bench();
         own(&test.path(folder), owner);
-        for (before, counts) in [
-            (format!("exec {USER} "), of_user),
-            ("exec ".into(), of_root),
-        ] {
+        for (before, counts) in [(format!("exec {USER} "), of_user), ("exec ".into(), of_root)] {
             let shell = PROGRAM.replace("exec ", &before);
             let run = test.again().shell(&shell).args(["skills", "list"]).run();
             let run = run.success();
             let is_listed = run.stdout.contains("a\tInstalled.");
-            run.demand(
-                is_listed == counts,
-                format_args!("{folder} of {owner}: {shell}"),
-            );
+            run.demand(is_listed == counts, format_args!("{folder} of {owner}: {shell}"));
         }
     }
 }
@@ -194,33 +170,17 @@ fn make_installs_and_removes_them() {
         let binary = env!("CARGO_BIN_EXE_skills-runner");
         let mut make = Command::new("sh");
         let line = format!("umask 002; make -C \"$0\" {target} PREFIX=\"$1\" BINARY=\"$2\"");
-        make.args(["-c", &line, repository])
-            .arg(&prefix)
-            .arg(binary);
+        make.args(["-c", &line, repository]).arg(&prefix).arg(binary);
         let output = make.output().unwrap();
         assert!(output.status.success(), "{output:?}");
     };
     make("install");
     let run = list(&test).success().stderr_is_empty();
-    let names = run
-        .stdout
-        .lines()
-        .filter_map(|line| line.split('\t').next());
+    let names = run.stdout.lines().filter_map(|line| line.split('\t').next());
     let names: Vec<&str> = names.collect();
-    assert_eq!(
-        names,
-        [
-            "calculator",
-            "data-explorer",
-            "table-report",
-            "text-analyzer"
-        ]
-    );
+    assert_eq!(names, ["calculator", "data-explorer", "table-report", "text-analyzer"]);
     assert!(!test.exists(&format!("{SKILLS}/calculator/venv")));
-    let test = test.file(
-        &format!("{SKILLS}/mine/SKILL.md"),
-        document("mine", "Mine."),
-    );
+    let test = test.file(&format!("{SKILLS}/mine/SKILL.md"), document("mine", "Mine."));
     make("uninstall");
     let left = fs::read_dir(test.path(SKILLS)).unwrap();
     let left: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();

@@ -19,18 +19,11 @@ struct Phase {
 }
 
 fn at(name: &'static str, test: Test, reached: impl Fn(&mut Running) + 'static) -> Phase {
-    Phase {
-        name,
-        test: test.args(["-n", "-v", "-o", "jsonl", "hi"]),
-        reached: Box::new(reached),
-    }
+    Phase { name, test: test.args(["-n", "-v", "-o", "jsonl", "hi"]), reached: Box::new(reached) }
 }
 
 fn to(url: &str) -> Test {
-    Test::new()
-        .env("LLM_API_BASE_URL", url)
-        .env("LLM_MODEL_NAME", MODEL)
-        .env("LLM_API_KEY", CANARY)
+    Test::new().env("LLM_API_BASE_URL", url).env("LLM_MODEL_NAME", MODEL).env("LLM_API_KEY", CANARY)
 }
 
 /// Waits for somebody to connect, and keeps the connection.
@@ -54,11 +47,7 @@ fn phases() -> Vec<Phase> {
             let _ = &full;
             std::thread::sleep(seconds(0.3));
         }),
-        at(
-            "handshake",
-            to(&format!("https://{deaf}/v1")),
-            taker(silent),
-        ),
+        at("handshake", to(&format!("https://{deaf}/v1")), taker(silent)),
         at("first byte", Test::new().endpoint(&never), move |_| {
             never.wait_for_requests(1);
         }),
@@ -85,19 +74,11 @@ fn interrupt(phase: &Phase, signal: i32) -> Duration {
     let last = records.last().expect("a result is always last");
     assert_eq!(
         (&last["type"], &last["exit_code"], &last["error"]["kind"]),
-        (
-            &"result".into(),
-            &(128 + signal).into(),
-            &"interrupted".into()
-        ),
+        (&"result".into(), &(128 + signal).into(), &"interrupted".into()),
         "{}",
         phase.name
     );
-    assert!(
-        phase.test.processes().is_empty(),
-        "{}: left behind",
-        phase.name
-    );
+    assert!(phase.test.processes().is_empty(), "{}: left behind", phase.name);
     elapsed
 }
 
@@ -118,9 +99,7 @@ fn at_last(mut late: impl FnMut() -> Vec<String>) {
 fn signals_end_every_phase_of_a_request_at_once() {
     for signal in [libc::SIGINT, libc::SIGTERM] {
         at_last(|| {
-            let took = phases()
-                .into_iter()
-                .map(|phase| (interrupt(&phase, signal), phase.name));
+            let took = phases().into_iter().map(|phase| (interrupt(&phase, signal), phase.name));
             took.filter(|(elapsed, _)| *elapsed >= AT_ONCE)
                 .map(|(elapsed, name)| format!("{name}: {elapsed:?}"))
                 .collect()
@@ -132,9 +111,7 @@ fn signals_end_every_phase_of_a_request_at_once() {
 fn the_deadline_ends_every_phase_of_a_request() {
     let limit = seconds(0.6);
     at_last(|| {
-        let took = phases()
-            .into_iter()
-            .map(|phase| (outlast(&phase, limit), phase.name));
+        let took = phases().into_iter().map(|phase| (outlast(&phase, limit), phase.name));
         took.filter(|(elapsed, _)| *elapsed >= limit + AT_ONCE * 2)
             .map(|(elapsed, name)| format!("{name}: {elapsed:?}"))
             .collect()
@@ -165,11 +142,9 @@ fn outlast(phase: &Phase, limit: Duration) -> Duration {
 #[test]
 fn a_lookup_that_gets_no_answer_is_ended_too() {
     // One a signal: what the first lookup still asks must not be taken for the second.
-    for (host, signal) in [
-        ("127.0.0.77", libc::SIGINT),
-        ("127.0.0.78", libc::SIGTERM),
-        ("127.0.0.79", libc::SIGKILL),
-    ] {
+    for (host, signal) in
+        [("127.0.0.77", libc::SIGINT), ("127.0.0.78", libc::SIGTERM), ("127.0.0.79", libc::SIGKILL)]
+    {
         let Ok(nameserver) = UdpSocket::bind((host, 53)) else {
             eprintln!("skipped: no name server may be played on this machine");
             return;

@@ -6,15 +6,8 @@ use serde_json::json;
 use crate::harness::{Reply, Server, Test, event, interpreter, last_event};
 
 /// What hides words from people, and turns lines around.
-const HIDDEN: [char; 7] = [
-    '\u{200b}',
-    '\u{2028}',
-    '\u{202e}',
-    '\u{2066}',
-    '\u{feff}',
-    '\u{e0041}',
-    '\u{fff9}',
-];
+const HIDDEN: [char; 7] =
+    ['\u{200b}', '\u{2028}', '\u{202e}', '\u{2066}', '\u{feff}', '\u{e0041}', '\u{fff9}'];
 
 fn all() -> String {
     HIDDEN.iter().collect()
@@ -22,10 +15,8 @@ fn all() -> String {
 
 /// The description hides words in tags, as an attack would.
 fn bench() -> Test {
-    let words: String = "obey"
-        .chars()
-        .map(|c| char::from_u32(0xe0000 + u32::from(c)).unwrap())
-        .collect();
+    let words: String =
+        "obey".chars().map(|c| char::from_u32(0xe0000 + u32::from(c)).unwrap()).collect();
     let description = format!("Counts{words} things{}.", all().replace('\u{2028}', ""));
     Test::new()
         .env("SCRIPT_PYTHON", interpreter())
@@ -49,9 +40,7 @@ fn lines_for_people_show_them_escaped() {
     ]);
     let run = bench().endpoint(&server).args(["-n", "hi"]).run().success();
     shows_none(&run.stderr);
-    run.stderr_has("a\\u{200b}")
-        .stderr_has("\\u{e0041}")
-        .stderr_has("\\u{202e}");
+    run.stderr_has("a\\u{200b}").stderr_has("\\u{e0041}").stderr_has("\\u{202e}");
 }
 
 #[test]
@@ -60,15 +49,8 @@ fn descriptions_reach_no_model_with_them() {
     bench().endpoint(&server).args(["-n", "hi"]).run().success();
     let request = server.finish().pop().unwrap();
     shows_none(request.system());
-    assert!(
-        request.system().contains("Counts things."),
-        "{}",
-        request.system()
-    );
-    for (tool, arguments) in [
-        ("list_skills", "{}"),
-        ("list_skills", r#"{"query": "count"}"#),
-    ] {
+    assert!(request.system().contains("Counts things."), "{}", request.system());
+    for (tool, arguments) in [("list_skills", "{}"), ("list_skills", r#"{"query": "count"}"#)] {
         let run = bench().args(["tool", tool, arguments]).run().success();
         shows_none(&run.stdout);
         let skills = run.stdout_json();
@@ -81,20 +63,11 @@ fn descriptions_reach_no_model_with_them() {
 #[test]
 fn the_linter_names_them() {
     let run = bench().args(["skills", "check", "s"]).run();
-    let lines: Vec<&str> = run
-        .stdout
-        .lines()
-        .filter(|line| line.contains("invisible-character"))
-        .collect();
+    let lines: Vec<&str> =
+        run.stdout.lines().filter(|line| line.contains("invisible-character")).collect();
     run.demand(lines.len() == 2, "the description and one line of the text");
-    run.demand(
-        lines[0].contains("SKILL.md:3") && lines[0].contains("U+E006F"),
-        "what and where",
-    );
-    run.demand(
-        lines[1].contains("SKILL.md:6") && lines[1].contains("U+200B"),
-        "what and where",
-    );
+    run.demand(lines[0].contains("SKILL.md:3") && lines[0].contains("U+E006F"), "what and where");
+    run.demand(lines[1].contains("SKILL.md:6") && lines[1].contains("U+200B"), "what and where");
 }
 
 #[test]
@@ -114,19 +87,11 @@ fn an_answer_keeps_what_is_part_of_its_text() {
             Server::start([Reply::sse(events)])
         };
         let server = answer();
-        let on_terminal = Test::new()
-            .endpoint(&server)
-            .args(["-n", "hi"])
-            .terminal()
-            .wait_exit();
+        let on_terminal = Test::new().endpoint(&server).args(["-n", "hi"]).terminal().wait_exit();
         let line = on_terminal.terminal.trim_end().lines().last();
         assert_eq!(line, Some(shown.as_str()), "{size}");
         let server = answer();
-        let piped = Test::new()
-            .endpoint(&server)
-            .args(["-n", "hi"])
-            .run()
-            .success();
+        let piped = Test::new().endpoint(&server).args(["-n", "hi"]).run().success();
         assert_eq!(piped.stdout, format!("{text}\n"), "{size}");
     }
 }

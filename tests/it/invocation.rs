@@ -13,10 +13,7 @@ fn skills() -> Test {
     Test::new()
         .skill("fix", &format!("{FRONT}{BODY}"))
         .file("skills/fix/notes.md", "Notes.\n")
-        .skill(
-            "pdf",
-            "---\nname: acrobat\ndescription: Reads PDF.\n---\n# PDF\n",
-        )
+        .skill("pdf", "---\nname: acrobat\ndescription: Reads PDF.\n---\n# PDF\n")
 }
 
 fn base(test: &Test, skill: &str) -> String {
@@ -67,9 +64,7 @@ fn arguments_that_no_placeholder_takes_are_appended() {
         // By its alias, as well.
         let call = json!({"skill_name": "acrobat", "arguments": arguments});
         let due = format!("{base}# PDF\n{due}");
-        get(&test, &call)
-            .success()
-            .stdout(&format!("{}\n", due.trim_end_matches('\n')));
+        get(&test, &call).success().stdout(&format!("{}\n", due.trim_end_matches('\n')));
     }
 }
 
@@ -149,9 +144,8 @@ fn a_document_is_told_again_when_it_changed_or_was_forgotten() {
 fn documents_are_cut_last_when_the_context_is_full() {
     let full = || Reply::error(400, "This model's maximum context length is 4096 tokens");
     let document = format!("# Long\n{}", "a rule\n".repeat(1000));
-    let test = skills()
-        .skill("long", &document)
-        .file("skills/long/data.txt", "some data\n".repeat(1000));
+    let test =
+        skills().skill("long", &document).file("skills/long/data.txt", "some data\n".repeat(1000));
     let read = json!({"skill_name": "long", "file_path": "data.txt"}).to_string();
     let calls = || {
         let get = ("get_skill", r#"{"skill_name":"long"}"#);
@@ -159,16 +153,14 @@ fn documents_are_cut_last_when_the_context_is_full() {
     };
     let server = Server::start([calls(), full(), Reply::text("done")]);
     let run = test.again().endpoint(&server).args(["go"]).run();
-    run.success()
-        .stderr_has("results of tools were shortened (1)");
+    run.success().stderr_has("results of tools were shortened (1)");
     let requests = server.finish();
     assert!(requests[2].tool_result("call_1").contains(&document));
     assert!(requests[2].tool_result("call_2").len() < 3000);
     // Nothing else helps.
     let server = Server::start([calls(), full(), full(), Reply::text("done")]);
     let run = test.again().endpoint(&server).args(["go"]).run();
-    run.success()
-        .stderr_has("documents of skills were shortened (1)");
+    run.success().stderr_has("documents of skills were shortened (1)");
     assert!(server.finish()[3].tool_result("call_1").len() < 3000);
 }
 
@@ -190,16 +182,8 @@ fn a_skill_is_invoked_by_hand() {
          {base_fix}{fixed}{FILES}- notes.md\n"
     );
     assert_eq!(asked[0], due);
-    assert!(
-        asked[1].starts_with("I invoke the skill `pdf`. "),
-        "{}",
-        asked[1]
-    );
-    assert!(
-        asked[1].ends_with("# PDF\n"),
-        "no frontmatter, no arguments: {}",
-        asked[1]
-    );
+    assert!(asked[1].starts_with("I invoke the skill `pdf`. "), "{}", asked[1]);
+    assert!(asked[1].ends_with("# PDF\n"), "no frontmatter, no arguments: {}", asked[1]);
     assert_eq!(asked[2], "/etc/hosts is what?");
 }
 
@@ -210,35 +194,20 @@ fn the_first_turn_invokes_as_any_other() {
     let test = skills();
     let server = Server::start([Reply::text("one"), Reply::text("two")]);
     let run = test.again().endpoint(&server);
-    let run = run
-        .args(["chat", "/fix", "a b"])
-        .stdin("\x1b[A\n \x1b[B\nmore\n");
-    run.run()
-        .success()
-        .stdout("one\ntwo\n")
-        .stderr_has("the skill `fix`, ");
+    let run = run.args(["chat", "/fix", "a b"]).stdin("\x1b[A\n \x1b[B\nmore\n");
+    run.run().success().stdout("one\ntwo\n").stderr_has("the skill `fix`, ");
     let requests = server.finish();
     assert!(questions(&requests[0])[0].starts_with("I invoke the skill `fix`."));
     assert_eq!(questions(&requests[1])[1], "more");
     let endpoint = ["--no-env-file", "-m", "x", "--dry-run"];
     let preview = |words: &[&str]| {
-        let test = test
-            .again()
-            .env("LLM_API_BASE_URL", "http://127.0.0.1:9/v1");
+        let test = test.again().env("LLM_API_BASE_URL", "http://127.0.0.1:9/v1");
         test.args(endpoint).args(words).run()
     };
     let request = preview(&["chat", "/fix a"]).success().stdout_json();
     let asked = &request["body"]["messages"][1]["content"];
-    assert!(
-        asked
-            .as_str()
-            .unwrap()
-            .starts_with("I invoke the skill `fix`.")
-    );
-    preview(&["chat", "/fixx"])
-        .status(1)
-        .stdout("")
-        .stderr_has("did you mean /fix?");
+    assert!(asked.as_str().unwrap().starts_with("I invoke the skill `fix`."));
+    preview(&["chat", "/fixx"]).status(1).stdout("").stderr_has("did you mean /fix?");
 }
 
 /// What was invoked by hand is in the conversation as well.
@@ -256,11 +225,7 @@ fn what_was_invoked_by_hand_is_not_told_again() {
     let run = test.args(["chat"]).stdin("/fix a 'b c'\n").run();
     run.success();
     let requests = server.finish();
-    assert!(
-        requests[1]
-            .tool_result("call_1")
-            .ends_with("in this conversation]")
-    );
+    assert!(requests[1].tool_result("call_1").ends_with("in this conversation]"));
     assert!(requests[1].tool_result("call_2").contains("Fix a: first a"));
 }
 
@@ -270,37 +235,21 @@ fn a_terminal_lists_skills_and_invokes_them() {
     let server = Server::start([Reply::error(400, "no"), Reply::text("Fixed.")]);
     let mut terminal = skills().endpoint(&server).terminal();
     terminal.expect("> ").type_line("/skills");
-    terminal
-        .expect("/fix: Fixes things.")
-        .expect("/pdf: Reads PDF.");
-    terminal
-        .expect("> ")
-        .type_line("/help")
-        .expect("/SKILL [arguments]")
-        .expect("> ");
+    terminal.expect("/fix: Fixes things.").expect("/pdf: Reads PDF.");
+    terminal.expect("> ").type_line("/help").expect("/SKILL [arguments]").expect("> ");
     terminal
         .type_line("/fx it")
         .expect("did you mean /fix it?")
         .expect("hint: with a blank in front the line is sent as a question")
         .expect("> ");
     terminal.type_line(" /fx it").expect("no").expect("> ");
-    terminal
-        .type_line("/fix it")
-        .expect("the skill `fix`")
-        .expect("Fixed.");
+    terminal.type_line("/fix it").expect("the skill `fix`").expect("Fixed.");
     terminal.expect("> ").ctrl('d');
     terminal.wait_exit().success();
     let requests = server.finish();
-    assert_eq!(
-        questions(&requests[0]),
-        ["/fx it"],
-        "a blank in front: a question"
-    );
+    assert_eq!(questions(&requests[0]), ["/fx it"], "a blank in front: a question");
     let asked = questions(&requests[1]);
-    assert!(
-        asked.len() == 1 && asked[0].contains("Fix it: first it"),
-        "{asked:?}"
-    );
+    assert!(asked.len() == 1 && asked[0].contains("Fix it: first it"), "{asked:?}");
 }
 
 #[test]
@@ -310,16 +259,9 @@ fn the_list_of_skills_is_bounded() {
         test = test.skill(&format!("s{number:03}"), &"A long description. ".repeat(20));
     }
     let server = Server::start([]);
-    let run = test
-        .endpoint(&server)
-        .args(["chat"])
-        .stdin("/skills\n")
-        .run();
+    let run = test.endpoint(&server).args(["chat"]).stdin("/skills\n").run();
     let run = run.success().stderr_has("skills-runner: … and 3 more\n");
-    let lines = run
-        .stderr
-        .lines()
-        .filter(|line| line.starts_with("skills-runner: /s"));
+    let lines = run.stderr.lines().filter(|line| line.starts_with("skills-runner: /s"));
     assert!(lines.clone().all(|line| line.len() < 120), "{}", run.stderr);
     assert_eq!(lines.count(), 100);
     server.finish();
@@ -333,23 +275,12 @@ fn lines_that_invoke_nothing_are_told() {
         .skill("clear", "# A skill\n")
         .file("skills/latin/SKILL.md", b"caf\xe9\n")
         .folder("skills/empty")
-        .skill(
-            "lore",
-            "---\ndescription: d\nuser-invocable: false\n---\nLore.\n",
-        );
+        .skill("lore", "---\ndescription: d\nuser-invocable: false\n---\nLore.\n");
     let test = test.endpoint(&server);
     for (line, due, status) in [
-        (
-            "/fixx",
-            "there is no command /fixx, and no such skill; did you mean /fix?",
-            1,
-        ),
+        ("/fixx", "there is no command /fixx, and no such skill; did you mean /fix?", 1),
         ("/skils", "did you mean /skills?", 1),
-        (
-            "/weather",
-            "no such skill; /help lists the commands, /skills the skills",
-            1,
-        ),
+        ("/weather", "no such skill; /help lists the commands, /skills the skills", 1),
         ("/", "there is no command /,", 1),
         ("/clear", "the conversation is forgotten", 0),
         ("/clear all", "/clear stands alone on its line", 1),
@@ -365,11 +296,7 @@ fn lines_that_invoke_nothing_are_told() {
             "failed to invoke skill `latin`: SKILL.md of the skill `latin` is not UTF-8 text",
             1,
         ),
-        (
-            "/empty",
-            "failed to invoke skill `empty`: it has no SKILL.md",
-            1,
-        ),
+        ("/empty", "failed to invoke skill `empty`: it has no SKILL.md", 1),
         (
             "/lore",
             "failed to invoke skill `lore`: it is for the model only (user-invocable: false)",
@@ -381,27 +308,15 @@ fn lines_that_invoke_nothing_are_told() {
     }
     server.finish();
     // A name that is far, a path, and whatever begins with a blank.
-    let lines = [
-        "/weather in Rome",
-        "/etc/fix it",
-        " /fixx it",
-        "\t/exit now",
-    ];
+    let lines = ["/weather in Rome", "/etc/fix it", " /fixx it", "\t/exit now"];
     for line in lines {
         let server = Server::start([Reply::text("yes")]);
         let test = test.again().endpoint(&server).args(["chat"]);
-        test.stdin(format!("{line}\n \n"))
-            .run()
-            .success()
-            .stdout("yes\n");
+        test.stdin(format!("{line}\n \n")).run().success().stdout("yes\n");
         assert_eq!(questions(&server.finish()[0]), [line.trim()]);
     }
     let server = Server::start([Reply::text("yes")]);
-    let run = test
-        .again()
-        .endpoint(&server)
-        .args(["chat"])
-        .stdin("/latin\ngo on\n");
+    let run = test.again().endpoint(&server).args(["chat"]).stdin("/latin\ngo on\n");
     run.run().status(1).stdout("yes\n");
     assert_eq!(questions(&server.finish()[0]), ["go on"]);
 }
@@ -413,20 +328,12 @@ fn programs_get_a_result_for_what_was_not_sent() {
     let test = skills().folder("skills/empty").endpoint(&server);
     let test = test.args(["chat", "-o", "jsonl"]);
     let run = test.stdin("/empty\n/nope\nhello\n").run().status(1);
-    let records: Vec<serde_json::Value> = run
-        .stdout
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
+    let records: Vec<serde_json::Value> =
+        run.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let results: Vec<_> = records.iter().filter(|r| r["type"] == "result").collect();
-    let told: Vec<_> = results
-        .iter()
-        .map(|r| (r["status"].as_str().unwrap(), r["exit_code"].as_u64()))
-        .collect();
-    assert_eq!(
-        told,
-        [("error", Some(1)), ("error", Some(1)), ("ok", Some(0))]
-    );
+    let told: Vec<_> =
+        results.iter().map(|r| (r["status"].as_str().unwrap(), r["exit_code"].as_u64())).collect();
+    assert_eq!(told, [("error", Some(1)), ("error", Some(1)), ("ok", Some(0))]);
     assert_eq!(
         results[0]["error"]["message"],
         "failed to invoke skill `empty`: it has no SKILL.md"
@@ -442,10 +349,7 @@ fn skills_are_listed_as_far_as_they_can_be_invoked() {
     let server = Server::start([]);
     let test = skills()
         .folder("skills/empty")
-        .skill(
-            "lore",
-            "---\ndescription: d\nuser-invocable: false\n---\nLore.\n",
-        )
+        .skill("lore", "---\ndescription: d\nuser-invocable: false\n---\nLore.\n")
         .skill("help", "---\ndescription: Helps.\n---\nHelp.\n")
         .skill("sp ace", "---\ndescription: Blank.\n---\nBlank.\n")
         .endpoint(&server);
@@ -476,15 +380,8 @@ fn a_missing_module_is_told_with_its_command() {
     let run = skills().endpoint(&server).args(["go"]).run().success();
     let due = "; hint: `surely_missing` is not installed: `skills-runner skills setup fix PACKAGE` \
                installs it";
-    let told = run
-        .stderr
-        .lines()
-        .find(|line| line.starts_with("← exit 1, "));
-    assert!(
-        told.is_some_and(|line| line.contains(due)),
-        "{}",
-        run.stderr
-    );
+    let told = run.stderr.lines().find(|line| line.starts_with("← exit 1, "));
+    assert!(told.is_some_and(|line| line.contains(due)), "{}", run.stderr);
     server.finish();
 }
 
@@ -509,18 +406,12 @@ fn the_key_is_masked_in_what_is_invoked() {
         Reply::text("ok"),
         Reply::text("ok"),
     ]);
-    let test = Test::new()
-        .skill("key", &document)
-        .endpoint(&server)
-        .env("LLM_API_KEY", key);
+    let test = Test::new().skill("key", &document).endpoint(&server).env("LLM_API_KEY", key);
     let run = test.args(["chat"]).stdin("go\n/key all\n").run();
     run.success();
     let requests = server.finish();
     assert!(requests[1].tool_result("call_2").contains("[unchanged: "));
     assert!(
-        requests[2].last_message()["content"]
-            .as_str()
-            .unwrap()
-            .contains("Use [secret] for all.")
+        requests[2].last_message()["content"].as_str().unwrap().contains("Use [secret] for all.")
     );
 }

@@ -12,30 +12,18 @@ use crate::harness::{CANARY, Reply, Server, Test};
 const RUN: &str = "run_python_script";
 
 /// What the start says in a log only.
-const OWN: [&str; 8] = [
-    "folder",
-    "version",
-    "user",
-    "pid",
-    "sandbox",
-    "confirm",
-    "endpoint",
-    "skills_folders",
-];
+const OWN: [&str; 8] =
+    ["folder", "version", "user", "pid", "sandbox", "confirm", "endpoint", "skills_folders"];
 
 fn sums() -> Test {
-    Test::new()
-        .skill("sums", "---\ndescription: Adds numbers.\n---\n")
-        .venv("sums")
+    Test::new().skill("sums", "---\ndescription: Adds numbers.\n---\n").venv("sums")
 }
 
 fn records(test: &Test) -> Vec<Value> {
     let text = test.read("audit.jsonl");
     assert!(text.is_empty() || text.ends_with('\n'), "{text}");
     let records = text.lines().map(serde_json::from_str);
-    records
-        .collect::<Result<_, _>>()
-        .unwrap_or_else(|error| panic!("{error} in {text}"))
+    records.collect::<Result<_, _>>().unwrap_or_else(|error| panic!("{error} in {text}"))
 }
 
 /// The types in their order; text comes in as many pieces as it likes.
@@ -72,18 +60,11 @@ fn the_whole_run_is_in_the_log_whatever_the_format() {
             Reply::text("done"),
         ]);
         let test = sums().endpoint(&server);
-        let run = test
-            .again()
-            .args(["--log", "audit.jsonl", "add them up"])
-            .args(format)
-            .run()
-            .success();
+        let run =
+            test.again().args(["--log", "audit.jsonl", "add them up"]).args(format).run().success();
         server.finish();
         let log = records(&test);
-        assert_eq!(
-            types(&log),
-            ["start", "tool_call", "tool_result", "text", "result"]
-        );
+        assert_eq!(types(&log), ["start", "tool_call", "tool_result", "text", "result"]);
         let call = &log[1]["arguments"]["script"];
         assert_eq!(call.as_str(), Some(script.as_str()), "the whole script");
         let result = log[2]["content"].as_str().unwrap();
@@ -93,18 +74,13 @@ fn the_whole_run_is_in_the_log_whatever_the_format() {
         assert_eq!(log.last().unwrap()["answer"], "done");
         assert_eq!(
             (log[0]["folder"].as_str(), log[0]["version"].as_str()),
-            (
-                test.path(".").canonicalize().unwrap().to_str(),
-                Some(env!("CARGO_PKG_VERSION"))
-            )
+            (test.path(".").canonicalize().unwrap().to_str(), Some(env!("CARGO_PKG_VERSION")))
         );
         for record in &log {
             assert_eq!(record["run"], log[0]["run"]);
             let time = record["time"].as_str().unwrap();
-            let form: String = time
-                .chars()
-                .map(|c| if c.is_ascii_digit() { '0' } else { c })
-                .collect();
+            let form: String =
+                time.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();
             assert_eq!(form, "0000-00-00T00:00:00.000Z");
         }
         assert_eq!(mode(&test, "audit.jsonl"), 0o600);
@@ -136,28 +112,17 @@ fn the_whole_run_is_in_the_log_whatever_the_format() {
 fn a_tool_by_hand_is_in_the_log_too() {
     let test = sums();
     test.again().args(by_hand("print(4)")).run().success();
-    test.again()
-        .args(by_hand("raise SystemExit(3)"))
-        .run()
-        .status(1);
+    test.again().args(by_hand("raise SystemExit(3)")).run().status(1);
     let log = records(&test);
     let (first, second) = log.split_at(4);
     for records in [first, second] {
-        assert_eq!(
-            types(records),
-            ["start", "tool_call", "tool_result", "result"]
-        );
+        assert_eq!(types(records), ["start", "tool_call", "tool_result", "result"]);
         assert_eq!(records[0]["skills"], json!(["sums"]));
         assert_eq!(records[3]["tool_calls"], 1);
     }
     assert_ne!(first[0]["run"], second[0]["run"], "two runs");
     assert_eq!(first[1]["arguments"]["script"], "print(4)");
-    let ends = |records: &[Value]| {
-        (
-            records[3]["status"].clone(),
-            records[3]["exit_code"].clone(),
-        )
-    };
+    let ends = |records: &[Value]| (records[3]["status"].clone(), records[3]["exit_code"].clone());
     assert_eq!(ends(first), (json!("ok"), json!(0)));
     assert_eq!(ends(second), (json!("error"), json!(1)));
 }
@@ -168,10 +133,7 @@ fn a_tool_by_hand_is_in_the_log_too() {
 fn the_start_says_who_and_how_and_what_is_asked() {
     let server = Server::start([Reply::nothing().hang()]);
     let test = sums().endpoint(&server);
-    let running = test
-        .again()
-        .args(["--log", "audit.jsonl", "--confirm", "what is it?"])
-        .spawn();
+    let running = test.again().args(["--log", "audit.jsonl", "--confirm", "what is it?"]).spawn();
     server.wait_for_requests(1);
     let pid = running.pid();
     running.kill9();
@@ -201,10 +163,7 @@ fn the_start_says_who_and_how_and_what_is_asked() {
     let question = format!("what is {CANARY}?");
     test.again()
         .endpoint(&nobody)
-        .env(
-            "LLM_API_BASE_URL",
-            format!("{}/{CANARY}?key=of", nobody.url()),
-        )
+        .env("LLM_API_BASE_URL", format!("{}/{CANARY}?key=of", nobody.url()))
         .args(["--log", "audit.jsonl", "--timeout", "0.2", &question])
         .run();
     let log = records(&test);
@@ -215,15 +174,9 @@ fn the_start_says_who_and_how_and_what_is_asked() {
     }
 
     let test = sums();
-    test.again()
-        .args(["--log", "audit.jsonl", "--sandbox", "tool", "list_skills"])
-        .run()
-        .success();
+    test.again().args(["--log", "audit.jsonl", "--sandbox", "tool", "list_skills"]).run().success();
     let start = &records(&test)[0];
-    assert_eq!(
-        (&start["sandbox"], &start["confirm"]),
-        (&json!(true), &json!(false))
-    );
+    assert_eq!((&start["sandbox"], &start["confirm"]), (&json!(true), &json!(false)));
     assert!(start.get("endpoint").or(start.get("prompt")).is_none());
 }
 
@@ -234,9 +187,7 @@ fn a_skills_own_script_is_in_the_log_as_it_ran() {
     let script = format!("# {CANARY} \u{e4}\nopen('add.py', 'w').write('')\nprint(4)\n");
     let call = json!({"skill_name": "sums", "file_path": "add.py"});
     let server = Server::start([Reply::call(RUN, &call), Reply::text("done")]);
-    let test = sums()
-        .endpoint(&server)
-        .file("skills/sums/add.py", script.as_bytes());
+    let test = sums().endpoint(&server).file("skills/sums/add.py", script.as_bytes());
     let mut terminal = test
         .again()
         .args(["--log", "audit.jsonl", "--confirm", "-o", "jsonl", "go"])
@@ -264,9 +215,7 @@ fn a_skills_own_script_is_in_the_log_as_it_ran() {
         json!({"skill_name": "sums", "file_path": "add.py", "timeout_seconds": 0}),
         json!({"skill_name": "sums", "script": "print(4)"}),
     ] {
-        test.again()
-            .args(["--log", "audit.jsonl", "tool", RUN, &arguments.to_string()])
-            .run();
+        test.again().args(["--log", "audit.jsonl", "tool", RUN, &arguments.to_string()]).run();
     }
     for record in records(&test) {
         assert!(record.get("script").or(record.get("allowed")).is_none());
@@ -278,11 +227,7 @@ fn a_skills_own_script_is_in_the_log_as_it_ran() {
 fn conversations_and_runs_without_a_reader_are_in_the_log() {
     let server = Server::start([Reply::text("one"), Reply::text("two")]);
     let test = sums().endpoint(&server);
-    test.again()
-        .args(["--log", "audit.jsonl", "chat"])
-        .stdin("first\nsecond\n")
-        .run()
-        .success();
+    test.again().args(["--log", "audit.jsonl", "chat"]).stdin("first\nsecond\n").run().success();
     server.finish();
     let log = records(&test);
     assert_eq!(types(&log), ["start", "text", "result", "text", "result"]);
@@ -293,11 +238,7 @@ fn conversations_and_runs_without_a_reader_are_in_the_log() {
 
     let server = Server::start([Reply::text("one")]);
     let test = sums().endpoint(&server);
-    test.again()
-        .args(["--log", "audit.jsonl", "first"])
-        .stdout_closed()
-        .run()
-        .success();
+    test.again().args(["--log", "audit.jsonl", "first"]).stdout_closed().run().success();
     server.finish();
     assert_eq!(types(&records(&test)), ["start", "text", "result"]);
 }
@@ -312,32 +253,19 @@ fn a_message_is_one_record() {
         Reply::text("The beginning").hang(),
     ]);
     let test = Test::new().endpoint(&server);
-    let run = test
-        .again()
-        .args(["--log", "audit.jsonl", "-o", "jsonl", "go"])
-        .run()
-        .success();
+    let run = test.again().args(["--log", "audit.jsonl", "-o", "jsonl", "go"]).run().success();
     let pieces = run.stdout_json_lines();
     let pieces = pieces.iter().filter(|record| record["type"] == "text");
     assert!(pieces.count() > 1, "{}", run.stdout);
-    let mut running = test
-        .again()
-        .args(["--log", "audit.jsonl", "-o", "jsonl", "go"])
-        .spawn();
+    let mut running = test.again().args(["--log", "audit.jsonl", "-o", "jsonl", "go"]).spawn();
     running.read_stdout_until("The b");
     running.signal(libc::SIGINT);
     running.wait().status(-libc::SIGINT);
     server.finish();
     let log = records(&test);
-    let deltas: Vec<&str> = log
-        .iter()
-        .filter_map(|record| record["delta"].as_str())
-        .collect();
+    let deltas: Vec<&str> = log.iter().filter_map(|record| record["delta"].as_str()).collect();
     assert_eq!(deltas[..2], ["one thought, and another", said]);
-    assert!(
-        deltas.len() == 3 && deltas[2].starts_with("The b"),
-        "{deltas:?}"
-    );
+    assert!(deltas.len() == 3 && deltas[2].starts_with("The b"), "{deltas:?}");
 }
 
 /// What is no file of one's own is refused before anything is asked.
@@ -402,11 +330,7 @@ fn what_runs_nothing_has_no_log() {
             .stderr_has("--log belongs to what runs tools");
     }
     for command in [["hi"].as_slice(), &["chat", "hi"]] {
-        test.again()
-            .args(["--dry-run", "--log", "audit.jsonl"])
-            .args(command)
-            .run()
-            .success();
+        test.again().args(["--dry-run", "--log", "audit.jsonl"]).args(command).run().success();
     }
     assert!(!test.exists("audit.jsonl"), "nothing was done");
     server.finish();
@@ -417,19 +341,11 @@ fn what_runs_nothing_has_no_log() {
 fn an_old_log_is_made_private_and_goes_on_with_a_whole_line() {
     let torn = "{\"type\":\"start\"}\n{\"type\":\"tool_c";
     let test = sums().file("audit.jsonl", torn).mode("audit.jsonl", 0o664);
-    test.again()
-        .args(by_hand("print(4)"))
-        .run()
-        .success()
-        .stderr_is_empty();
+    test.again().args(by_hand("print(4)")).run().success().stderr_is_empty();
     assert_eq!(mode(&test, "audit.jsonl"), 0o600);
     let text = test.read("audit.jsonl");
     let rest = text.strip_prefix(&format!("{torn}\n{{\"time\":"));
-    assert_eq!(
-        rest.map(|rest| rest.lines().count()),
-        Some(4),
-        "{text}: no line is lost"
-    );
+    assert_eq!(rest.map(|rest| rest.lines().count()), Some(4), "{text}: no line is lost");
 }
 
 /// Many runners append to one log: every line is whole.
@@ -484,10 +400,7 @@ fn a_full_log_ends_the_run_before_the_script() {
     let told = run.stdout_json_lines();
     assert_eq!(types(&told), ["start", "tool_call", "error", "result"]);
     let result = &told[3];
-    assert_eq!(
-        (&result["error"]["kind"], &result["exit_code"]),
-        (&json!("io"), &json!(1))
-    );
+    assert_eq!((&result["error"]["kind"], &result["exit_code"]), (&json!("io"), &json!(1)));
 
     let arguments = arguments.to_string();
     test.again()
@@ -498,10 +411,8 @@ fn a_full_log_ends_the_run_before_the_script() {
         .stdout_is_empty()
         .stderr_has("failed to write the log `");
 
-    let server = Server::start([Reply::call(
-        RUN,
-        &json!({"skill_name": "sums", "script": script}),
-    )]);
+    let server =
+        Server::start([Reply::call(RUN, &json!({"skill_name": "sums", "script": script}))]);
     test.again()
         .endpoint(&server)
         .shell(limited)
@@ -518,11 +429,7 @@ fn a_full_log_ends_the_run_before_the_script() {
         .lines()
         .map(|line| serde_json::from_str::<Value>(line).unwrap()["type"].to_string())
         .collect();
-    assert_eq!(
-        types,
-        ["\"start\"", "\"start\"", "\"start\""],
-        "no part of a record"
-    );
+    assert_eq!(types, ["\"start\"", "\"start\"", "\"start\""], "no part of a record");
 }
 
 /// A script that ran is not shown as if it were written down when it is not.
@@ -545,10 +452,5 @@ fn a_log_that_fills_up_later_is_told_too() {
 fn scripts_do_not_inherit_the_log() {
     let test = sums();
     let script = "import os\nfor n in os.listdir('/proc/self/fd'):\n    try: print(os.readlink('/proc/self/fd/' + n))\n    except OSError: pass\n";
-    test.again()
-        .args(by_hand(script))
-        .run()
-        .success()
-        .stdout_has("pipe:")
-        .stdout_lacks("audit");
+    test.again().args(by_hand(script)).run().success().stdout_has("pipe:").stdout_lacks("audit");
 }

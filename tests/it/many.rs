@@ -43,10 +43,7 @@ impl Gate {
         state.is_open |= state.waiting >= count;
         self.changed.notify_all();
         let is_shut = |state: &mut State| !state.is_open && !state.is_broken;
-        let (mut state, _) = self
-            .changed
-            .wait_timeout_while(state, LIMIT, is_shut)
-            .unwrap();
+        let (mut state, _) = self.changed.wait_timeout_while(state, LIMIT, is_shut).unwrap();
         state.is_broken |= !state.is_open;
         self.changed.notify_all();
         state.waiting -= 1;
@@ -72,9 +69,7 @@ fn model(request: &Request, gate: &Gate) -> Reply {
     let number = job(request);
     let messages = request.messages().iter().rev();
     let results = messages.take_while(|message| message["role"] == "tool");
-    let results: Vec<_> = results
-        .map(|result| result["content"].as_str().unwrap())
-        .collect();
+    let results: Vec<_> = results.map(|result| result["content"].as_str().unwrap()).collect();
     if let [note, fact, script] = results[..] {
         let script: Value = serde_json::from_str(script).unwrap();
         assert!(fact.contains("remembered"), "{fact}");
@@ -105,16 +100,9 @@ fn bench() -> Bench {
     let passed = Arc::clone(&gate);
     let server = Server::always(move |request| model(request, &passed));
     let test = Test::new().skill("calc", DOCUMENT).endpoint(&server);
-    let test = test
-        .folder("tmp")
-        .env("TMPDIR", "tmp")
-        .env("SESSIONS_PATH", "sessions");
-    let test = test
-        .env("MEMORY_PATH", "facts.md")
-        .env("NOTES_FOLDER_PATH", "notes");
-    let test = test
-        .env("SCRIPT_PYTHON", interpreter())
-        .timeout(seconds(120.0));
+    let test = test.folder("tmp").env("TMPDIR", "tmp").env("SESSIONS_PATH", "sessions");
+    let test = test.env("MEMORY_PATH", "facts.md").env("NOTES_FOLDER_PATH", "notes");
+    let test = test.env("SCRIPT_PYTHON", interpreter()).timeout(seconds(120.0));
     Bench { test, gate, server }
 }
 
@@ -130,42 +118,26 @@ impl Bench {
         let mut expected: Vec<_> = (1..=runs).map(|n| format!("job {n}: {}", n * n)).collect();
         answers.sort();
         expected.sort();
-        run.demand(
-            answers == expected,
-            "the answers are not those to the questions",
-        );
+        run.demand(answers == expected, "the answers are not those to the questions");
         self.facts_and_notes(runs);
         self.sessions(runs);
         self.log(runs);
         let left = fs::read_dir(self.test.path("tmp")).unwrap().count();
         assert_eq!(left, 0, "temporary folders");
-        assert!(
-            wait_until(seconds(5.0), || self.test.processes().is_empty()),
-            "processes"
-        );
+        assert!(wait_until(seconds(5.0), || self.test.processes().is_empty()), "processes");
     }
 
     #[track_caller]
     fn facts_and_notes(&self, runs: usize) {
-        let listed = self
-            .test
-            .again()
-            .args(["facts", "list", "--json"])
-            .run()
-            .success();
+        let listed = self.test.again().args(["facts", "list", "--json"]).run().success();
         let listed = listed.stdout_json();
         let facts: Vec<_> = listed["facts"].as_array().unwrap().iter().collect();
         assert_eq!(facts.len(), runs);
-        let notes: Vec<_> = fs::read_dir(self.test.path("notes"))
-            .unwrap()
-            .flatten()
-            .collect();
+        let notes: Vec<_> = fs::read_dir(self.test.path("notes")).unwrap().flatten().collect();
         // Two if a day began meanwhile.
         assert!((1..=2).contains(&notes.len()), "{notes:?}");
-        let notes: String = notes
-            .iter()
-            .map(|note| fs::read_to_string(note.path()).unwrap())
-            .collect();
+        let notes: String =
+            notes.iter().map(|note| fs::read_to_string(note.path()).unwrap()).collect();
         for number in 1..=runs {
             let fact = json!(format!("job {number} is done"));
             let is_kept = facts
@@ -173,28 +145,15 @@ impl Bench {
                 .any(|kept| kept.as_object().unwrap().values().any(|text| *text == fact));
             assert!(is_kept, "the fact of job {number} is lost: {listed}");
             let note = format!("did job {number}\n");
-            assert_eq!(
-                notes.matches(&note).count(),
-                1,
-                "the note of job {number}: {notes}"
-            );
+            assert_eq!(notes.matches(&note).count(), 1, "the note of job {number}: {notes}");
         }
     }
 
     #[track_caller]
     fn sessions(&self, runs: usize) {
-        let listed = self
-            .test
-            .again()
-            .args(["sessions", "list", "--json"])
-            .run()
-            .success();
+        let listed = self.test.again().args(["sessions", "list", "--json"]).run().success();
         let listed = listed.stderr_is_empty().stdout_json();
-        assert_eq!(
-            listed["sessions"].as_array().unwrap().len(),
-            runs,
-            "{listed}"
-        );
+        assert_eq!(listed["sessions"].as_array().unwrap().len(), runs, "{listed}");
         for number in 1..=runs {
             let text = self.test.read(&format!("sessions/job-{number}.jsonl"));
             let answer = format!("job {number}: {}", number * number);
@@ -218,10 +177,7 @@ impl Bench {
             assert_eq!(kinds.first().unwrap(), "start", "{kinds:?}");
             assert_eq!(kinds.last().unwrap(), "result", "{kinds:?}");
             let count = |kind: &str| kinds.iter().filter(|other| *other == kind).count();
-            assert_eq!(
-                (count("start"), count("tool_result"), count("result")),
-                (1, 3, 1)
-            );
+            assert_eq!((count("start"), count("tool_result"), count("result")), (1, 3, 1));
         }
     }
 }
@@ -253,10 +209,7 @@ fn by_gnu_parallel() {
     let first: Vec<_> = run.stdout.lines().take(3).collect();
     assert_eq!(first, ["job 1: 1", "job 2: 4", "job 3: 9"], "in order");
     let jobs = bench.test.read("jobs");
-    let statuses = jobs
-        .lines()
-        .skip(1)
-        .map(|line| line.split('\t').nth(6).unwrap());
+    let statuses = jobs.lines().skip(1).map(|line| line.split('\t').nth(6).unwrap());
     assert!(statuses.into_iter().all(|status| status == "0"), "{jobs}");
 }
 
@@ -272,9 +225,7 @@ fn one_session_is_written_by_one_run_at_a_time() {
     let first = start();
     bench.server.wait_for_requests(1);
     let second = start().wait().status(75);
-    second
-        .stdout_is_empty()
-        .stderr_has("failed to open the session `job-1`: process");
+    second.stdout_is_empty().stderr_has("failed to open the session `job-1`: process");
     for _ in 1..ALIVE {
         let gate = Arc::clone(&bench.gate);
         std::thread::spawn(move || gate.pass(ALIVE));
@@ -284,9 +235,5 @@ fn one_session_is_written_by_one_run_at_a_time() {
     let third = start().wait().success().stdout("job 1: 1\n");
     third.stderr_is_empty();
     let session = bench.test.read("sessions/job-1.jsonl");
-    assert_eq!(
-        session.matches("\"text\":\"job 1\"").count(),
-        2,
-        "{session}"
-    );
+    assert_eq!(session.matches("\"text\":\"job 1\"").count(), 2, "{session}");
 }

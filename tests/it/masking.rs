@@ -49,9 +49,7 @@ fn a_servers_words_are_masked_before_they_are_cut() {
             Reply::status(400).body(error.to_string())
         }),
         ("bare text", |text| Reply::status(400).body(text)),
-        ("a page's title", |text| {
-            Reply::status(400).body(format!("<html><title>{text}</title>"))
-        }),
+        ("a page's title", |text| Reply::status(400).body(format!("<html><title>{text}</title>"))),
         ("no reply at all", |text| Reply::status(200).body(text)),
         ("an error in a stream", |text| {
             let error = json!({"error": {"message": text}});
@@ -59,13 +57,7 @@ fn a_servers_words_are_masked_before_they_are_cut() {
         }),
     ];
     for (what, form) in forms {
-        for before in [
-            QUOTED - 45,
-            QUOTED - 35,
-            QUOTED - 25,
-            QUOTED - 15,
-            QUOTED - 5,
-        ] {
+        for before in [QUOTED - 45, QUOTED - 35, QUOTED - 25, QUOTED - 15, QUOTED - 5] {
             let text = format!("{} {CANARY} and more", "x".repeat(before - 1));
             let server = Server::always(move |_| form(&text));
             let run = shows_no_part(hi(&server).run(), what);
@@ -82,8 +74,7 @@ fn where_a_redirect_leads_and_a_requests_id_are_masked() {
         reply.header("x-request-id", CANARY)
     });
     let run = shows_no_part(hi(&server).run(), "location");
-    run.stderr_has("https://h.test/xxx")
-        .stderr_has("(request [secret])");
+    run.stderr_has("https://h.test/xxx").stderr_has("(request [secret])");
 }
 
 /// What has come of a body that is no reply decides; the key has come in half.
@@ -122,10 +113,7 @@ fn the_lines_of_calls_and_results_show_no_part() {
             ("run_python_script", of(&format!("#{x} {CANARY} and more"))),
             ("get_skill", json!({"skill_name": name})),
             ("no_tool", json!({"skill_name": name})),
-            (
-                "read_file_in_skill",
-                json!({"skill_name": "s", "file_path": name}),
-            ),
+            ("read_file_in_skill", json!({"skill_name": "s", "file_path": name})),
         ] {
             let call = Reply::call(tool, &arguments);
             let server = Server::always(move |_| call.clone());
@@ -184,33 +172,18 @@ fn pages_and_descriptions_show_no_part_of_a_key() {
         let description = format!("{}{CANARY}{}", "d".repeat(4096 - place), "d".repeat(99));
         let test = Test::new()
             .env("LLM_API_KEY", CANARY)
-            .skill(
-                "s",
-                &format!("---\nname: s\ndescription: {description}\n---\n"),
-            )
+            .skill("s", &format!("---\nname: s\ndescription: {description}\n---\n"))
             .file("skills/s/f.txt", text);
         for (tool, more, rest) in [
-            (
-                "read_file_in_skill",
-                r#","file_path":"f.txt""#,
-                "xx[secret]\n",
-            ),
-            (
-                "read_file_in_skill",
-                r#","file_path":"f.txt","offset":2"#,
-                "[secret]yy",
-            ),
+            ("read_file_in_skill", r#","file_path":"f.txt""#, "xx[secret]\n"),
+            ("read_file_in_skill", r#","file_path":"f.txt","offset":2"#, "[secret]yy"),
             ("list_skills", "", "ddd[secret]…"),
         ] {
             let arguments = match tool {
                 "list_skills" => "{}".to_owned(),
                 _ => format!(r#"{{"skill_name":"s"{more}}}"#),
             };
-            let run = test
-                .again()
-                .args(["tool", tool, &arguments])
-                .run()
-                .success();
+            let run = test.again().args(["tool", tool, &arguments]).run().success();
             shows_no_part(run, more).stdout_has(rest);
         }
     }
@@ -218,19 +191,10 @@ fn pages_and_descriptions_show_no_part_of_a_key() {
     let test = Test::new()
         .env("LLM_API_KEY", CANARY)
         .skill("s", SKILL)
-        .file(
-            "skills/s/f.txt",
-            format!("1 {0}\n{1}\n3\n", &CANARY[..9], &CANARY[9..]),
-        );
-    for (lines, line) in [
-        (r#""limit":1"#, &CANARY[..9]),
-        (r#""offset":2"#, &CANARY[9..]),
-    ] {
+        .file("skills/s/f.txt", format!("1 {0}\n{1}\n3\n", &CANARY[..9], &CANARY[9..]));
+    for (lines, line) in [(r#""limit":1"#, &CANARY[..9]), (r#""offset":2"#, &CANARY[9..])] {
         let arguments = format!(r#"{{"skill_name":"s","file_path":"f.txt",{lines}}}"#);
-        let run = test
-            .again()
-            .args(["tool", "read_file_in_skill", &arguments])
-            .run();
+        let run = test.again().args(["tool", "read_file_in_skill", &arguments]).run();
         run.success().stdout_has(line);
     }
 }
@@ -256,13 +220,10 @@ fn a_secret_is_masked_however_it_is_written() {
         // No JSON: the words are quoted as they are written.
         let server = Server::always(move |_| Reply::status(400).body(text.clone()));
         let run = hi(&server).env(name, value).run();
-        run.stderr_has("You sent <[secret]>.")
-            .stdout_has("You sent <[secret]>.");
+        run.stderr_has("You sent <[secret]>.").stdout_has("You sent <[secret]>.");
     }
     let server = Server::always(|_| Reply::error(400, "My Canaries"));
-    let run = hi(&server)
-        .env("LLM_EXTRA_HEADERS", headers.to_string())
-        .run();
+    let run = hi(&server).env("LLM_EXTRA_HEADERS", headers.to_string()).run();
     run.stderr_has("My Canaries");
 }
 
@@ -317,9 +278,7 @@ fn a_key_in_base64_or_with_escapes_is_masked() {
 fn base64(bytes: &[u8]) -> String {
     const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let groups = bytes.chunks(3).map(|group| {
-        let all = group
-            .iter()
-            .fold(0, |all, byte| all << 8 | u32::from(*byte))
+        let all = group.iter().fold(0, |all, byte| all << 8 | u32::from(*byte))
             << (8 * (3 - group.len()));
         let letter = |at: u32| char::from(LETTERS[(all >> (18 - 6 * at) & 63) as usize]);
         (0..4).map(letter).collect::<String>()
@@ -330,15 +289,10 @@ fn base64(bytes: &[u8]) -> String {
 /// A model's answer comes in pieces, the key in base64 among them.
 #[test]
 fn a_streamed_answer_shows_no_key_in_base64() {
-    let text = format!(
-        "It is <{}> or {}.",
-        base64(format!("me:{CANARY}").as_bytes()),
-        "so"
-    );
+    let text = format!("It is <{}> or {}.", base64(format!("me:{CANARY}").as_bytes()), "so");
     let pieces = text.as_bytes().chunks(3);
-    let mut events: Vec<String> = pieces
-        .map(|piece| event(&json!({"content": String::from_utf8_lossy(piece)})))
-        .collect();
+    let mut events: Vec<String> =
+        pieces.map(|piece| event(&json!({"content": String::from_utf8_lossy(piece)}))).collect();
     events.push(last_event("stop"));
     let server = Server::start([Reply::sse(events)]);
     let run = Test::new()
@@ -355,10 +309,7 @@ fn a_streamed_answer_shows_no_key_in_base64() {
         .collect();
     let sure = base64(&CANARY.as_bytes()[..9]);
     let within = base64(format!("me:{}", &CANARY[..9]).as_bytes());
-    assert!(
-        !shown.contains(&sure) && !shown.contains(&within[4..12]),
-        "{shown}"
-    );
+    assert!(!shown.contains(&sure) && !shown.contains(&within[4..12]), "{shown}");
 }
 
 /// The address's query may hold a key; a server says that it has no such page.
@@ -367,9 +318,7 @@ fn values_of_the_query_are_masked_where_a_server_quotes_them() {
     let server =
         Server::always(|request| Reply::error(404, &format!("nothing at {}", request.path)));
     let query = "api-version=2024-10-21&key=query%2Fcanary-1&short=abc";
-    let run = hi(&server)
-        .env("LLM_API_BASE_URL", format!("{}?{query}", server.url()))
-        .run();
+    let run = hi(&server).env("LLM_API_BASE_URL", format!("{}?{query}", server.url())).run();
     run.stderr_has("?api-version=2024-10-21&key=[secret]&short=abc")
         .stderr_lacks("canary-1")
         .stdout_lacks("canary-1");

@@ -39,20 +39,14 @@ fn today(zone: &str) -> String {
 fn without_clock(time: &str) -> &str {
     let digits = |c: char| if c.is_ascii_digit() { '0' } else { c };
     let shape: String = time.chars().map(digits).collect();
-    assert!(
-        shape.ends_with("T00:00:00+00:00") || shape.ends_with("T00:00:00-00:00"),
-        "{time}"
-    );
+    assert!(shape.ends_with("T00:00:00+00:00") || shape.ends_with("T00:00:00-00:00"), "{time}");
     &time[..10]
 }
 
 /// A file of facts without the times of day that a program wrote just now.
 fn without_clocks(text: &str) -> String {
     let mut rest = text.to_string();
-    while let Some(at) = rest
-        .find('T')
-        .filter(|at| rest[at + 1..].starts_with(['0', '1', '2']))
-    {
+    while let Some(at) = rest.find('T').filter(|at| rest[at + 1..].starts_with(['0', '1', '2'])) {
         rest.replace_range(at..at + 15, "");
     }
     while let Some(at) = rest.find("+00:00, source") {
@@ -65,21 +59,13 @@ fn without_clocks(text: &str) -> String {
 #[test]
 fn facts_are_added_listed_and_removed() {
     let test = memory();
-    facts(&test, &[])
-        .success()
-        .stdout_is_empty()
-        .stderr_has("there is no fact in");
+    facts(&test, &[]).success().stdout_is_empty().stderr_has("there is no fact in");
     assert!(!test.exists("kept"), "looking writes nothing");
     facts(&test, &["add", "likes", "green tea #drinks"])
         .success()
         .stdout("remembered: likes green tea #drinks\n");
-    let run = test
-        .again()
-        .args(["facts", "add", "-"])
-        .stdin("no nuts\nat all #important\n")
-        .run();
-    run.success()
-        .stdout("remembered: no nuts at all #important\n");
+    let run = test.again().args(["facts", "add", "-"]).stdin("no nuts\nat all #important\n").run();
+    run.success().stdout("remembered: no nuts at all #important\n");
     let date = today("");
     facts(&test, &["list"]).success().stdout(&format!(
         "1\t{date}\tno nuts at all #important\n2\t{date}\tlikes green tea #drinks\n"
@@ -102,16 +88,11 @@ fn facts_are_added_listed_and_removed() {
         .status(2)
         .stderr_has("there is no such number")
         .stderr_has("(2 facts)");
-    facts(&test, &["remove", "1"])
-        .success()
-        .stdout("removed: no nuts at all #important\n");
+    facts(&test, &["remove", "1"]).success().stdout("removed: no nuts at all #important\n");
     assert_eq!(listed(&test).len(), 1);
     let meta = fs::metadata(test.path("kept/facts.md")).unwrap();
     assert_eq!(meta.mode() & 0o777, 0o600);
-    assert_eq!(
-        fs::metadata(test.path("kept")).unwrap().mode() & 0o777,
-        0o700
-    );
+    assert_eq!(fs::metadata(test.path("kept")).unwrap().mode() & 0o777, 0o700);
     let names = fs::read_dir(test.path("kept")).unwrap().count();
     assert_eq!(names, 1, "nothing else is left there");
 }
@@ -129,20 +110,12 @@ fn wrong_words_and_a_missing_setting_are_told() {
     ];
     let test = memory();
     for (words, message) in table {
-        facts(&test, words)
-            .status(2)
-            .stdout_is_empty()
-            .stderr_has(message)
-            .stderr_has("hint: ");
+        facts(&test, words).status(2).stdout_is_empty().stderr_has(message).stderr_has("hint: ");
     }
-    facts(&test, &["add", &"long ".repeat(1000)])
-        .status(2)
-        .stderr_has("a fact at most 2048");
+    facts(&test, &["add", &"long ".repeat(1000)]).status(2).stderr_has("a fact at most 2048");
     assert!(!test.exists("kept/facts.md"));
     let unset = Test::new();
-    facts(&unset, &["add", "x"])
-        .status(78)
-        .stderr_has("hint: MEMORY_PATH names a Markdown file");
+    facts(&unset, &["add", "x"]).status(78).stderr_has("hint: MEMORY_PATH names a Markdown file");
     let run = facts(&unset, &["list", "--json"]).status(78);
     assert_eq!(run.stdout_json()["error"]["kind"], "config");
 }
@@ -152,86 +125,39 @@ fn wrong_words_and_a_missing_setting_are_told() {
 fn a_file_that_is_not_fit_is_left_as_it_is() {
     let large = format!("{FRONT}{}", "word ".repeat(1_400_000));
     let table: [(&str, &[u8], u32, &str); 8] = [
-        (
-            "foreign",
-            b"# Shopping\n\n- milk\n",
-            0o600,
-            "no frontmatter with `type: memory`",
-        ),
-        (
-            "read-only",
-            FRONT.as_bytes(),
-            0o444,
-            "it may not be written",
-        ),
+        ("foreign", b"# Shopping\n\n- milk\n", 0o600, "no frontmatter with `type: memory`"),
+        ("read-only", FRONT.as_bytes(), 0o444, "it may not be written"),
         ("large", large.as_bytes(), 0o600, "it is larger than"),
-        (
-            "large",
-            large.as_bytes(),
-            0o600,
-            "hint: take out what is no use",
-        ),
-        (
-            "picture",
-            b"\x89PNG\r\n\x1a\n\0\0",
-            0o600,
-            "hint: it is no text: set MEMORY_PATH to",
-        ),
+        ("large", large.as_bytes(), 0o600, "hint: take out what is no use"),
+        ("picture", b"\x89PNG\r\n\x1a\n\0\0", 0o600, "hint: it is no text: set MEMORY_PATH to"),
         (
             "indented",
             b"---\ntype: memory\n---\n  ```\n- no fact\n",
             0o600,
             "close what begins in line 4 by a line",
         ),
-        (
-            "damaged",
-            b"---\ntype: memory\n\xff\xfe",
-            0o600,
-            "no frontmatter with",
-        ),
+        ("damaged", b"---\ntype: memory\n\xff\xfe", 0o600, "no frontmatter with"),
         ("binary", b"\0\0\0\0", 0o600, "no frontmatter with"),
     ];
     for (name, bytes, mode, message) in table {
-        let test = memory()
-            .file("kept/facts.md", bytes)
-            .mode("kept/facts.md", mode);
-        facts(&test, &["add", "a fact"])
-            .status(1)
-            .stderr_has(message);
-        assert!(
-            fs::read(test.path("kept/facts.md")).unwrap() == bytes,
-            "{name}"
-        );
-        assert_eq!(
-            fs::read_dir(test.path("kept")).unwrap().count(),
-            1,
-            "{name}"
-        );
+        let test = memory().file("kept/facts.md", bytes).mode("kept/facts.md", mode);
+        facts(&test, &["add", "a fact"]).status(1).stderr_has(message);
+        assert!(fs::read(test.path("kept/facts.md")).unwrap() == bytes, "{name}");
+        assert_eq!(fs::read_dir(test.path("kept")).unwrap().count(), 1, "{name}");
     }
-    let test = memory()
-        .file("other.md", FRONT)
-        .link("kept/facts.md", "../other.md");
+    let test = memory().file("other.md", FRONT).link("kept/facts.md", "../other.md");
     for words in [&["add", "a fact"][..], &["list"]] {
-        facts(&test, words)
-            .status(1)
-            .stderr_has("it is a link")
-            .stderr_has("/other.md");
+        facts(&test, words).status(1).stderr_has("it is a link").stderr_has("/other.md");
     }
     assert_eq!(test.read("other.md"), FRONT);
     let test = memory().folder("kept/facts.md");
-    facts(&test, &["add", "a fact"])
-        .status(1)
-        .stderr_has("it is no regular file");
+    facts(&test, &["add", "a fact"]).status(1).stderr_has("it is no regular file");
     let test = memory().file("kept/facts.md", FRONT);
     fs::hard_link(test.path("kept/facts.md"), test.path("other")).unwrap();
-    facts(&test, &["add", "a fact"])
-        .status(1)
-        .stderr_has("a hard link");
+    facts(&test, &["add", "a fact"]).status(1).stderr_has("a hard link");
     assert_eq!(test.read("other"), FRONT);
     let test = memory().file("kept", "a file");
-    facts(&test, &["add", "a fact"])
-        .status(1)
-        .stderr_has("failed to make the folder");
+    facts(&test, &["add", "a fact"]).status(1).stderr_has("failed to make the folder");
 }
 
 /// What a killed writer left is cleared, and mode and other lines stay.
@@ -251,10 +177,7 @@ fn a_change_keeps_the_mode_and_clears_what_was_left() {
             "{changed}## Recent\r\nmine\r\n\n- [{date}] a fact <!-- source: command line -->\n"
         )
     );
-    assert_eq!(
-        fs::metadata(test.path("kept/facts.md")).unwrap().mode() & 0o777,
-        0o640
-    );
+    assert_eq!(fs::metadata(test.path("kept/facts.md")).unwrap().mode() & 0o777, 0o640);
     assert!(!test.exists("kept/.facts.md.new"));
 }
 
@@ -264,40 +187,24 @@ fn without_room_nothing_is_lost() {
     let old = format!("{FRONT}{}", "a line of a person's\n".repeat(500));
     let test = memory().file("kept/facts.md", &old);
     let line = "ulimit -f 8; exec skills-runner facts add 'one more fact'";
-    test.again()
-        .shell(line)
-        .run()
-        .status(1)
-        .stderr_has("failed to change the facts");
+    test.again().shell(line).run().status(1).stderr_has("failed to change the facts");
     assert_eq!(test.read("kept/facts.md"), old);
     assert!(!test.exists("kept/.facts.md.new"));
     let date = today("");
     let note = format!("notes/{date}.md");
-    let test = Test::new()
-        .env("NOTES_FOLDER_PATH", "notes")
-        .file(&note, &old);
+    let test = Test::new().env("NOTES_FOLDER_PATH", "notes").file(&note, &old);
     let line = r#"ulimit -f 22; exec skills-runner tool write_daily_note "$(printf '{"activity":"%02000d"}' 7)""#;
-    test.again()
-        .shell(line)
-        .run()
-        .status(1)
-        .stdout_has("failed to write the daily note");
+    test.again().shell(line).run().status(1).stdout_has("failed to write the daily note");
     assert!(test.read(&note) == old);
     // What there was no room for leaves nothing at all.
     let test = Test::new().env("NOTES_FOLDER_PATH", "my/notes");
     let line =
         r#"ulimit -f 0; exec skills-runner tool write_daily_note '{"activity":"x"}' 2>&1 | cat"#;
-    test.again()
-        .shell(line)
-        .run()
-        .stdout_has("failed to write the daily note");
+    test.again().shell(line).run().stdout_has("failed to write the daily note");
     assert!(!test.exists("my"));
     let test = memory();
     let line = "ulimit -f 0; exec skills-runner facts add x 2>&1 | cat";
-    test.again()
-        .shell(line)
-        .run()
-        .stdout_has("failed to change the facts");
+    test.again().shell(line).run().stdout_has("failed to change the facts");
     assert!(!test.exists("kept"));
 }
 
@@ -344,17 +251,12 @@ fn a_newer_version_keeps_the_day_of_the_old_one() {
     assert_eq!(all[0]["created"], "2020-02-03");
     assert_eq!(all[0]["source"], "command line");
     let new = "- [2020-02-03] the user likes green tea with milk <!-- source: command line -->";
-    assert!(
-        test.read("kept/facts.md")
-            .ends_with(&format!("## Recent\n{new}\n"))
-    );
+    assert!(test.read("kept/facts.md").ends_with(&format!("## Recent\n{new}\n")));
 }
 
 fn remember(test: &Test, content: &str, replaces: &str) -> Outcome {
     let arguments = json!({"content": content, "replaces": replaces}).to_string();
-    test.again()
-        .args(["tool", "remember_fact", &arguments])
-        .run()
+    test.again().args(["tool", "remember_fact", &arguments]).run()
 }
 
 fn told(test: &Test) -> Vec<String> {
@@ -378,11 +280,7 @@ fn a_fact_takes_the_place_of_the_one_that_is_named() {
 ";
     let test = memory().file("kept/facts.md", format!("{FRONT}{OLD}"));
     // Blanks and case aside, with the date in front as the prompt has it.
-    let run = remember(
-        &test,
-        "user moved to Berlin",
-        "- [2020-02-03]  user LIVES in\nParis",
-    );
+    let run = remember(&test, "user moved to Berlin", "- [2020-02-03]  user LIVES in\nParis");
     let expected = json!({"remembered": "user moved to Berlin", "replaced": "User lives in Paris"});
     assert_eq!(run.success().stdout_json(), expected);
     let fact = &listed(&test)[1];
@@ -402,15 +300,8 @@ fn a_fact_takes_the_place_of_the_one_that_is_named() {
         .success()
         .stdout_has("\nnear it, and still there: server C is in the cellar\n");
     // What is known already may still take the place of another.
-    let run = remember(
-        &test,
-        "server D is in the cellar",
-        "server C is in the cellar",
-    );
-    assert_eq!(
-        run.success().stdout_json()["replaced"],
-        "server C is in the cellar"
-    );
+    let run = remember(&test, "server D is in the cellar", "server C is in the cellar");
+    assert_eq!(run.success().stdout_json()["replaced"], "server C is in the cellar");
     let left = [
         "the safe is open #important",
         "user moved to Berlin",
@@ -424,21 +315,9 @@ fn a_fact_takes_the_place_of_the_one_that_is_named() {
     // Nothing is written where no fact, several, or a person's own form is named.
     let before = test.read("kept/facts.md");
     let table = [
-        (
-            "server E is in the cellar",
-            "there is no such fact",
-            "`server D is in the cellar`, `",
-        ),
-        (
-            "the moon is made of cheese",
-            "there is no such fact",
-            "leave `replaces` out",
-        ),
-        (
-            "[ ] water the old plants",
-            "a form of their own, in line",
-            "ask the user",
-        ),
+        ("server E is in the cellar", "there is no such fact", "`server D is in the cellar`, `"),
+        ("the moon is made of cheese", "there is no such fact", "leave `replaces` out"),
+        ("[ ] water the old plants", "a form of their own, in line", "ask the user"),
     ];
     for (replaces, cause, hint) in table {
         let run = remember(&test, "a fact of another kind", replaces).status(1);
@@ -453,77 +332,46 @@ fn a_fact_takes_the_place_of_the_one_that_is_named() {
     let run = remember(&test, "no cat at all", "the cat sleeps on the roof").status(1);
     let error = run.stdout_json()["error"].as_str().unwrap().to_owned();
     assert!(error.contains("several facts are near it"), "{error}");
-    assert!(
-        error.contains("warm roof`") && error.contains("cold roof`"),
-        "{error}"
-    );
+    assert!(error.contains("warm roof`") && error.contains("cold roof`"), "{error}");
 }
 
 /// R-FACT-2: the time, where the user is. Old files have only the date.
 #[test]
 fn each_fact_has_its_time() {
     let old = "- [2020-02-03] the user likes tea with milk <!-- source: old -->\n";
-    let front = FRONT.replace(
-        "modified: 2026-01-01",
-        "modified: 2026-01-01 10:20:30 # mine",
-    );
+    let front = FRONT.replace("modified: 2026-01-01", "modified: 2026-01-01 10:20:30 # mine");
     let test = memory().file("kept/facts.md", format!("{front}## Recent\n{old}"));
     for (zone, offset) in [("XXX-5:30", "+05:30"), ("YYY3", "-03:00")] {
-        let run = test
-            .again()
-            .env("TZ", zone)
-            .args(["facts", "add", &format!("a fact of {zone}")]);
+        let run = test.again().env("TZ", zone).args(["facts", "add", &format!("a fact of {zone}")]);
         run.run().success();
         let all = listed(&test);
         let created = all.last().unwrap()["created"].as_str().unwrap();
         without_clock(&created.replace(offset, "+00:00"));
-        assert!(
-            created.starts_with(&today(zone)) && created.ends_with(offset),
-            "{created}"
-        );
+        assert!(created.starts_with(&today(zone)) && created.ends_with(offset), "{created}");
         let text = test.read("kept/facts.md");
-        assert!(
-            text.contains(&format!("\nmodified: {created} # mine\n")),
-            "{text}"
-        );
+        assert!(text.contains(&format!("\nmodified: {created} # mine\n")), "{text}");
     }
     let all = listed(&test);
     assert_eq!(all[0]["created"], "2020-02-03");
     // A date that a person changes counts, with the time of day.
-    let text = test
-        .read("kept/facts.md")
-        .replace(&format!("- [{}]", today("YYY3")), "- [2021-12-31]");
+    let text =
+        test.read("kept/facts.md").replace(&format!("- [{}]", today("YYY3")), "- [2021-12-31]");
     let test = memory().file("kept/facts.md", text);
     let created = listed(&test).last().unwrap()["created"].clone();
-    assert!(
-        created.as_str().unwrap().starts_with("2021-12-31T"),
-        "{created}"
-    );
+    assert!(created.as_str().unwrap().starts_with("2021-12-31T"), "{created}");
     let server = Server::start([]);
-    let system = test
-        .endpoint(&server)
-        .args(["--dry-run", "hi"])
-        .run()
-        .success()
-        .stdout;
+    let system = test.endpoint(&server).args(["--dry-run", "hi"]).run().success().stdout;
     assert!(system.contains("newest first"), "{system}");
 }
 
 /// However it is written, the tag is shown once.
 #[test]
 fn the_tag_of_important_facts_is_shown_once() {
-    let table = [
-        "no nuts #Important",
-        "no milk #important.",
-        "no #important eggs #important",
-    ];
+    let table = ["no nuts #Important", "no milk #important.", "no #important eggs #important"];
     let test = memory();
     for text in table {
         let arguments = json!({"content": text, "important": true}).to_string();
-        test.again()
-            .args(["tool", "remember_fact", &arguments])
-            .run()
-            .success();
+        test.again().args(["tool", "remember_fact", &arguments]).run().success();
     }
     let run = facts(&test, &["list"]).success();
     let lines: Vec<&str> = run.stdout.lines().collect();
@@ -555,27 +403,18 @@ fn another_users_file_is_not_written() {
             "it belongs to another user\nhint: run the program as its owner, or set MEMORY_PATH",
         );
     }
-    remember(&test, "one more", "")
-        .status(1)
-        .stdout_has("it belongs to another user");
-    let run = test
-        .again()
-        .args(["tool", "write_daily_note", r#"{"activity":"x"}"#])
-        .run();
+    remember(&test, "one more", "").status(1).stdout_has("it belongs to another user");
+    let run = test.again().args(["tool", "write_daily_note", r#"{"activity":"x"}"#]).run();
     run.status(1).stdout_has("it belongs to another user");
-    assert_eq!(
-        (test.read("kept/facts.md"), test.read(&note)),
-        (text, "mine\n".into())
-    );
+    assert_eq!((test.read("kept/facts.md"), test.read(&note)), (text, "mine\n".into()));
     assert_eq!(listed(&test).len(), 1, "it can be read");
 }
 
 /// A person appends with no lock, as `echo >>` does, while two others write.
 #[test]
 fn what_is_appended_meanwhile_stays() {
-    let test = memory()
-        .timeout(seconds(120.0))
-        .file("kept/facts.md", format!("{FRONT}## Recent\n"));
+    let test =
+        memory().timeout(seconds(120.0)).file("kept/facts.md", format!("{FRONT}## Recent\n"));
     let adds = "for n in $(seq 60); do skills-runner facts add \"writer $w has number $n of $w-$n\" >/dev/null || exit 1; done";
     let line = format!(
         "for w in 1 2; do {{ ({adds}) || touch failed; touch done$w; }} & done; n=0; \
@@ -586,9 +425,8 @@ fn what_is_appended_meanwhile_stays() {
     let count: usize = run.stdout.trim().parse().unwrap();
     assert!(!test.exists("failed"));
     let text = test.read("kept/facts.md");
-    let lost: Vec<usize> = (1..=count)
-        .filter(|n| !text.contains(&format!("- by hand {n} of hand-{n}\n")))
-        .collect();
+    let lost: Vec<usize> =
+        (1..=count).filter(|n| !text.contains(&format!("- by hand {n} of hand-{n}\n"))).collect();
     assert!(lost.is_empty(), "of {count} lines {lost:?} are lost");
     assert_eq!(listed(&test).len(), count + 120);
 }
@@ -605,16 +443,10 @@ fn a_file_in_place_of_the_folder_of_notes_is_told() {
     let run = test.again().args(["chat"]).stdin("hi\n").run().success();
     let told = run.stdout("fine\n").stderr;
     let (_, told) = told.split_once("NOTES_FOLDER_PATH (").expect(&told);
-    assert!(
-        told.contains("/kept) is a file, not a folder\nhint: "),
-        "{told}"
-    );
+    assert!(told.contains("/kept) is a file, not a folder\nhint: "), "{told}");
     let result = server.finish()[1].last_message()["content"].clone();
     let result = result.as_str().unwrap();
-    assert!(
-        result.contains("/kept) is a file, not a folder"),
-        "{result}"
-    );
+    assert!(result.contains("/kept) is a file, not a folder"), "{result}");
     // Before anything is asked.
     let run = test.again().args(["chat"]).stdin("").run();
     run.stderr_has("is a file, not a folder");
@@ -657,10 +489,7 @@ fn an_entry_leaves_no_block_open() {
 #[test]
 fn a_model_remembers_and_is_told_what_it_replaced() {
     let remember = |content: &str| {
-        Reply::call(
-            "remember_fact",
-            &json!({"content": content, "important": true}),
-        )
+        Reply::call("remember_fact", &json!({"content": content, "important": true}))
     };
     let server = Server::start([
         remember("the user likes green tea"),
@@ -683,46 +512,24 @@ fn a_model_remembers_and_is_told_what_it_replaced() {
         .filter(|message| message["role"] == "tool")
         .map(|message| serde_json::from_str(message["content"].as_str().unwrap()).unwrap())
         .collect();
-    assert_eq!(
-        results[0],
-        json!({"remembered": "the user likes green tea"})
-    );
+    assert_eq!(results[0], json!({"remembered": "the user likes green tea"}));
     let replaced = json!({
         "remembered": "the user likes strong green tea",
         "replaced": "the user likes green tea #important",
     });
     assert_eq!(results[1], replaced);
     assert_eq!(results[2], json!({"remembered": "the key is [secret]"}));
-    assert!(
-        results[3]["error"]
-            .as_str()
-            .unwrap()
-            .contains("it is empty")
-    );
-    assert_eq!(
-        requests[0].tool_names(),
-        ["remember_fact"],
-        "there are no skills"
-    );
+    assert!(results[3]["error"].as_str().unwrap().contains("it is empty"));
+    assert_eq!(requests[0].tool_names(), ["remember_fact"], "there are no skills");
     assert!(!test.read("kept/facts.md").contains(SECRET));
     let all = listed(&test);
     assert_eq!(all[0]["source"].as_str().unwrap().len(), 36, "{all:?}");
 
     // R-FACT-4: the next conversation knows.
     let server = Server::start([Reply::text("yes")]);
-    test.again()
-        .endpoint(&server)
-        .args(["do you know?"])
-        .run()
-        .success();
-    let system = server.finish()[0].messages()[0]["content"]
-        .as_str()
-        .unwrap()
-        .to_owned();
-    assert!(
-        system.contains("the user likes strong green tea #important"),
-        "{system}"
-    );
+    test.again().endpoint(&server).args(["do you know?"]).run().success();
+    let system = server.finish()[0].messages()[0]["content"].as_str().unwrap().to_owned();
+    assert!(system.contains("the user likes strong green tea #important"), "{system}");
 }
 
 /// R-LIFE-1: a conversation goes on without what cannot be read.
@@ -732,20 +539,11 @@ fn facts_that_cannot_be_read_stop_nothing() {
         Reply::call("remember_fact", &json!({"content": "x y"})),
         Reply::text("fine"),
     ]);
-    let test = memory()
-        .file("kept/facts.md", "# Shopping\n")
-        .endpoint(&server);
+    let test = memory().file("kept/facts.md", "# Shopping\n").endpoint(&server);
     let run = test.again().args(["hi"]).run().success();
-    run.stdout("fine\n")
-        .stderr_has("failed to read the facts")
-        .stderr_has("no file of facts");
+    run.stdout("fine\n").stderr_has("failed to read the facts").stderr_has("no file of facts");
     let last = server.finish()[1].last_message()["content"].clone();
-    assert!(
-        last.as_str()
-            .unwrap()
-            .contains("set MEMORY_PATH to a file of its own"),
-        "{last}"
-    );
+    assert!(last.as_str().unwrap().contains("set MEMORY_PATH to a file of its own"), "{last}");
     assert_eq!(test.read("kept/facts.md"), "# Shopping\n");
 }
 
@@ -776,21 +574,13 @@ fn sixteen_writers_lose_nothing() {
     let line = format!(
         "for w in $(seq 16); do ({adds}) & pids=\"$pids $!\"; done; for p in $pids; do wait $p || exit 1; done"
     );
-    test.again()
-        .shell(&line)
-        .timeout(seconds(120.0))
-        .run()
-        .success()
-        .stderr_is_empty();
+    test.again().shell(&line).timeout(seconds(120.0)).run().success().stderr_is_empty();
     let all = listed(&test);
     assert_eq!(all.len(), 16 * 12);
     for writer in 1..=16 {
         for number in 1..=12 {
             let content = format!("writer {writer} has number {number} of {writer}-{number}");
-            assert!(
-                all.iter().any(|fact| fact["content"] == content),
-                "{content}"
-            );
+            assert!(all.iter().any(|fact| fact["content"] == content), "{content}");
         }
     }
 }
@@ -812,10 +602,7 @@ fn a_killed_writer_leaves_a_whole_file() {
     facts(&test, &["add", "the last one"]).success();
     let all = listed(&test);
     for content in acknowledged {
-        assert!(
-            all.iter().any(|fact| fact["content"] == content),
-            "{content}"
-        );
+        assert!(all.iter().any(|fact| fact["content"] == content), "{content}");
     }
     assert_eq!(fs::read_dir(test.path("kept")).unwrap().count(), 1);
 }
@@ -826,59 +613,39 @@ fn a_daily_note_is_appended_to() {
     let test = Test::new().env("NOTES_FOLDER_PATH", "vault/daily");
     let write = |test: &Test, arguments: &Value| {
         let arguments = arguments.to_string();
-        test.again()
-            .args(["tool", "write_daily_note", &arguments])
-            .run()
+        test.again().args(["tool", "write_daily_note", &arguments]).run()
     };
     for zone in ["UTC", "Etc/GMT-14", "Etc/GMT+12"] {
         let test = test.again().env("TZ", zone);
         let path = format!("vault/daily/{}.md", today(zone));
         let test = test.file(&path, "# My day\r\n\r\n- [ ] a task");
-        write(
-            &test,
-            &json!({"activity": "Did **x**.\n\n- y", "title": "Work\n# on x"}),
-        )
-        .success()
-        .stdout_has(&path);
+        write(&test, &json!({"activity": "Did **x**.\n\n- y", "title": "Work\n# on x"}))
+            .success()
+            .stdout_has(&path);
         write(&test, &json!({"activity": "Did z."})).success();
         let text = test.read(&path);
-        let rest = text
-            .strip_prefix("# My day\r\n\r\n- [ ] a task\n\n## ")
-            .expect(&text);
+        let rest = text.strip_prefix("# My day\r\n\r\n- [ ] a task\n\n## ").expect(&text);
         let (time, rest) = rest.split_at(5);
         assert!(time.as_bytes()[2] == b':', "{text}");
-        let rest = rest
-            .strip_prefix(" Work # on x\n\nDid **x**.\n\n- y\n\n## ")
-            .expect(&text);
+        let rest = rest.strip_prefix(" Work # on x\n\nDid **x**.\n\n- y\n\n## ").expect(&text);
         assert_eq!(&rest[5..], "\n\nDid z.\n");
         fs::remove_dir_all(test.path("vault")).unwrap();
     }
-    write(&test, &json!({"activity": " \n"}))
-        .status(1)
-        .stdout_has("it is empty");
+    write(&test, &json!({"activity": " \n"})).status(1).stdout_has("it is empty");
     assert!(!test.exists("vault"));
     write(&test, &json!({"activity": "x"})).success();
     let path = format!("vault/daily/{}.md", today(""));
-    assert_eq!(
-        fs::metadata(test.path(&path)).unwrap().mode() & 0o777,
-        0o600
-    );
+    assert_eq!(fs::metadata(test.path(&path)).unwrap().mode() & 0o777, 0o600);
     let test = test.mode(&path, 0o444);
     let old = test.read(&path);
-    write(&test, &json!({"activity": "y"}))
-        .status(1)
-        .stdout_has("it is read-only");
+    write(&test, &json!({"activity": "y"})).status(1).stdout_has("it is read-only");
     assert_eq!(test.read(&path), old);
     fs::remove_file(test.path(&path)).unwrap();
     let test = test.file("secret", "s").link(&path, "../../secret");
-    write(&test, &json!({"activity": "y"}))
-        .status(1)
-        .stdout_has("it is a link");
+    write(&test, &json!({"activity": "y"})).status(1).stdout_has("it is a link");
     assert_eq!(test.read("secret"), "s");
     let unset = Test::new();
-    write(&unset, &json!({"activity": "y"}))
-        .status(1)
-        .stdout_has("NOTES_FOLDER_PATH");
+    write(&unset, &json!({"activity": "y"})).status(1).stdout_has("NOTES_FOLDER_PATH");
 }
 
 /// Sixteen notes at once: each is whole.
@@ -890,10 +657,7 @@ fn several_writers_of_a_note_lose_nothing() {
     test.again().shell(&line).run().success();
     let text = test.read(&format!("n/{}.md", today("")));
     for writer in 1..=16 {
-        assert!(
-            text.contains(&format!("\n\nentry {writer} of all\n")),
-            "{text}"
-        );
+        assert!(text.contains(&format!("\n\nentry {writer} of all\n")), "{text}");
     }
     assert_eq!(text.matches("## ").count(), 16);
 }
@@ -912,18 +676,11 @@ fn a_finished_conversation_is_logged_in_the_note() {
         .env("NOTES_FOLDER_PATH", "n")
         .env("LLM_EXTRA_HEADERS", HEADERS)
         .endpoint(&server);
-    test.again()
-        .args(["chat"])
-        .stdin(format!("first {SECRET}\nsecond\n/retry\n"))
-        .run()
-        .status(1);
+    test.again().args(["chat"]).stdin(format!("first {SECRET}\nsecond\n/retry\n")).run().status(1);
     let path = format!("n/{}.md", today(""));
     let text = test.read(&path);
     let (_, log) = text.split_once(" conversation ").expect(&text);
-    assert!(
-        log.contains(&format!("\n\n2 turns with {MODEL}, ")),
-        "{text}"
-    );
+    assert!(log.contains(&format!("\n\n2 turns with {MODEL}, ")), "{text}");
     assert!(log.contains("; tools: write_daily_note 1\n"), "{text}");
     assert!(
         log.contains("\n**first [secret]**\n\n> # One\n>\n> long text\n\n**second**\n\n> two\n"),
@@ -935,11 +692,7 @@ fn a_finished_conversation_is_logged_in_the_note() {
     assert_eq!(test.read(&path), text);
     server.finish();
     let server = Server::start([Reply::nothing().hang()]);
-    let running = test
-        .again()
-        .endpoint(&server)
-        .args(["chat", "wait"])
-        .spawn();
+    let running = test.again().endpoint(&server).args(["chat", "wait"]).spawn();
     server.wait_for_requests(1);
     running.signal(libc::SIGTERM);
     running.wait().status(-libc::SIGTERM);

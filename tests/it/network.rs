@@ -54,28 +54,17 @@ fn a_proxy_may_speak_tls_itself() {
     let server = Server::start([Reply::text("4"), Reply::text("5")]);
     let tls = TlsServer::start("server", server.port());
     let proxies = [Proxy::start(tls.port()), Proxy::start(server.port())];
-    let outer = proxies
-        .each_ref()
-        .map(|proxy| TlsServer::start("server", proxy.port()));
+    let outer = proxies.each_ref().map(|proxy| TlsServer::start("server", proxy.port()));
     let url = |index: usize| format!("https://localhost:{}", outer[index].port());
-    ask(behind(&server, "https").env("HTTPS_PROXY", url(0)))
-        .success()
-        .stdout("4\n");
-    ask(behind(&server, "http").env("HTTP_PROXY", url(1)))
-        .success()
-        .stdout("5\n");
+    ask(behind(&server, "https").env("HTTPS_PROXY", url(0))).success().stdout("4\n");
+    ask(behind(&server, "http").env("HTTP_PROXY", url(1))).success().stdout("5\n");
     assert_eq!(proxies[0].asked(), ["CONNECT llm.test:8080"]);
-    assert_eq!(
-        proxies[1].asked(),
-        ["POST http://llm.test:8080/v1/chat/completions"]
-    );
+    assert_eq!(proxies[1].asked(), ["POST http://llm.test:8080/v1/chat/completions"]);
     let test = behind(&server, "https").env("HTTPS_PROXY", url(0));
-    ask(test.env_unset("SSL_CERT_FILE"))
-        .status(1)
-        .stderr_has(&format!(
-            "the certificate of the proxy localhost:{} is not trusted",
-            outer[0].port()
-        ));
+    ask(test.env_unset("SSL_CERT_FILE")).status(1).stderr_has(&format!(
+        "the certificate of the proxy localhost:{} is not trusted",
+        outer[0].port()
+    ));
 }
 
 #[test]
@@ -83,11 +72,7 @@ fn socks_reaches_both() {
     for scheme in ["http", "https"] {
         let server = Server::start([Reply::text("4"), Reply::text("5")]);
         let tls = TlsServer::start("server", server.port());
-        let target = if scheme == "http" {
-            server.port()
-        } else {
-            tls.port()
-        };
+        let target = if scheme == "http" { server.port() } else { tls.port() };
         let proxy = Proxy::start(target);
         let test = behind(&server, scheme).env("ALL_PROXY", proxy.url("socks5h", ""));
         ask(test).success().stdout("4\n");
@@ -129,9 +114,7 @@ fn logins_are_told_apart() {
         run("http", "user:horse-stapler@")
             .status(77)
             .stderr_has(&format!("{name} refused the login"));
-        run("socks5h", "")
-            .status(77)
-            .stderr_has(&format!("{name} wants a login"));
+        run("socks5h", "").status(77).stderr_has(&format!("{name} wants a login"));
         run("socks5h", "user:horse-stapler@")
             .status(77)
             .stderr_has(&format!("{name} refused the login"));
@@ -158,45 +141,22 @@ fn proxies_that_fail_are_named() {
         ),
         (b"SSH-2.0-OpenSSH\r\n", "http", 1, "does not speak HTTP"),
         (b"", "http", 75, "closed the connection without an answer"),
-        (
-            b"\x15\x03\x01\x00\x02\x02\x46",
-            "http",
-            1,
-            "speaks TLS, not plain http",
-        ),
-        (
-            b"HTTP/1.1 400 Bad Request\r\n\r\n",
-            "socks5h",
-            1,
-            "does not speak SOCKS 5",
-        ),
-        (
-            b"\x05\x00\x05\x05",
-            "socks5h",
-            75,
-            "cannot connect to llm.test:8080: connection refused",
-        ),
-        (
-            b"\x05\x00\x05",
-            "socks5h",
-            75,
-            "closed the connection without an answer",
-        ),
+        (b"\x15\x03\x01\x00\x02\x02\x46", "http", 1, "speaks TLS, not plain http"),
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "socks5h", 1, "does not speak SOCKS 5"),
+        (b"\x05\x00\x05\x05", "socks5h", 75, "cannot connect to llm.test:8080: connection refused"),
+        (b"\x05\x00\x05", "socks5h", 75, "closed the connection without an answer"),
     ];
     for (answer, scheme, status, words) in table {
         let proxy = Proxy::saying(answer, true);
         let run = ask(behind(&server, "https").env("HTTPS_PROXY", proxy.url(scheme, "")));
-        run.status(status)
-            .stderr_has(&format!("the proxy 127.0.0.1:{} {words}", proxy.port()));
+        run.status(status).stderr_has(&format!("the proxy 127.0.0.1:{} {words}", proxy.port()));
     }
     let nobody = Server::refused();
     let url = format!("http://127.0.0.1:{}", nobody.port());
-    ask(behind(&server, "https").env("HTTPS_PROXY", url))
-        .status(75)
-        .stderr_has(&format!(
-            "failed to connect to the proxy 127.0.0.1:{}: Connection refused",
-            nobody.port()
-        ));
+    ask(behind(&server, "https").env("HTTPS_PROXY", url)).status(75).stderr_has(&format!(
+        "failed to connect to the proxy 127.0.0.1:{}: Connection refused",
+        nobody.port()
+    ));
     ask(behind(&server, "https").env("HTTPS_PROXY", "http://no-such-proxy.invalid:1"))
         .status(75)
         .stderr_has("failed to look up the proxy `no-such-proxy.invalid`");
@@ -231,25 +191,17 @@ fn connecting_ends_at_once() {
         behind(&server, "https").env("HTTPS_PROXY", silent.url("socks5h", "")),
         behind(&server, "https").env("HTTPS_PROXY", half.url("socks5h", "")),
         // TLS with somebody who says nothing.
-        Test::new()
-            .endpoint(&server)
-            .env("LLM_API_BASE_URL", silent.url("https", "")),
+        Test::new().endpoint(&server).env("LLM_API_BASE_URL", silent.url("https", "")),
         // An address that does not answer at all.
-        Test::new()
-            .endpoint(&server)
-            .env("LLM_API_BASE_URL", format!("http://{full}/v1")),
+        Test::new().endpoint(&server).env("LLM_API_BASE_URL", format!("http://{full}/v1")),
         behind(&server, "https").env("HTTPS_PROXY", format!("http://{full}")),
     ];
-    let runs = ways
-        .each_ref()
-        .map(|test| test.again().args(["--timeout", "1", "hi"]).spawn());
+    let runs = ways.each_ref().map(|test| test.again().args(["--timeout", "1", "hi"]).spawn());
     for run in runs {
         let run = run.wait().status(3);
         run.took_at_least(seconds(1.0)).took_at_most(seconds(1.5));
     }
-    let runs = ways
-        .each_ref()
-        .map(|test| test.again().args(["hi"]).spawn());
+    let runs = ways.each_ref().map(|test| test.again().args(["hi"]).spawn());
     std::thread::sleep(seconds(0.5));
     for run in runs {
         let start = Stopwatch::start();
@@ -265,32 +217,19 @@ fn connecting_ends_at_once() {
 fn certificates_that_are_refused_say_why() {
     let server = Server::start([]);
     let table = [
-        (
-            "server",
-            None,
-            "is not trusted: it is self-signed, or its authority is unknown",
-        ),
+        ("server", None, "is not trusted: it is self-signed, or its authority is unknown"),
         ("self-signed", None, "is not trusted: it is self-signed"),
         ("server", Some("self-signed.pem"), "is not trusted"),
-        (
-            "self-signed",
-            Some("ca.pem"),
-            "is not trusted: it is self-signed",
-        ),
+        ("self-signed", Some("ca.pem"), "is not trusted: it is self-signed"),
         ("expired", Some("ca.pem"), "expired"),
         ("future", Some("ca.pem"), "is not valid yet"),
-        (
-            "other-name",
-            Some("ca.pem"),
-            "is not for localhost, but for other.test",
-        ),
+        ("other-name", Some("ca.pem"), "is not for localhost, but for other.test"),
     ];
     for (certificate, roots, words) in table {
         let tls = TlsServer::start(certificate, server.port());
-        let mut test = Test::new().endpoint(&server).env(
-            "LLM_API_BASE_URL",
-            format!("https://localhost:{}/v1", tls.port()),
-        );
+        let mut test = Test::new()
+            .endpoint(&server)
+            .env("LLM_API_BASE_URL", format!("https://localhost:{}/v1", tls.port()));
         if let Some(roots) = roots {
             test = test.env("SSL_CERT_FILE", tls_file(roots));
         }
@@ -299,10 +238,7 @@ fn certificates_that_are_refused_say_why() {
             .status(1)
             .stdout_is_empty()
             .stderr_lacks("try 2")
-            .stderr_has(&format!(
-                "the certificate of localhost:{} {words}",
-                tls.port()
-            ));
+            .stderr_has(&format!("the certificate of localhost:{} {words}", tls.port()));
         let system = "hint: if you trust that server's authority, set SSL_CERT_FILE";
         match roots {
             _ if words.ends_with("it is self-signed") => {
@@ -322,20 +258,13 @@ fn the_users_certificates_are_trusted() {
     let server = Server::start([Reply::text("1"), Reply::text("2"), Reply::text("3")]);
     let run = |certificate: &str, roots: &str, host: &str| {
         let tls = TlsServer::start(certificate, server.port());
-        let test = Test::new()
-            .endpoint(&server)
-            .env("SSL_CERT_FILE", tls_file(roots));
-        ask(test.env(
-            "LLM_API_BASE_URL",
-            format!("https://{host}:{}/v1", tls.port()),
-        ))
+        let test = Test::new().endpoint(&server).env("SSL_CERT_FILE", tls_file(roots));
+        ask(test.env("LLM_API_BASE_URL", format!("https://{host}:{}/v1", tls.port())))
     };
     run("server", "ca.pem", "localhost").success().stdout("1\n");
     run("server", "ca.pem", "127.0.0.1").success().stdout("2\n");
     // As `openssl req -x509` makes it, and as OpenSSL takes it.
-    run("self-signed", "self-signed.pem", "localhost")
-        .success()
-        .stdout("3\n");
+    run("self-signed", "self-signed.pem", "localhost").success().stdout("3\n");
     let tls = TlsServer::start("self-signed", server.port());
     let proxy = Proxy::start(tls.port());
     let test = behind(&server, "https").env("SSL_CERT_FILE", tls_file("self-signed.pem"));
@@ -353,11 +282,9 @@ fn a_file_without_readable_certificates_is_78() {
     let pem = "-----BEGIN CERTIFICATE-----\naGVsbG8=\n-----END CERTIFICATE-----\n";
     let test = Test::new().endpoint(&server).file("bad.pem", pem.repeat(2));
     let path = test.path("bad.pem");
-    ask(test
-        .env("SSL_CERT_FILE", path)
-        .env("LLM_API_BASE_URL", "https://127.0.0.1:1/v1"))
-    .status(78)
-    .stderr_has("holds 2 certificates, none of which can be read");
+    ask(test.env("SSL_CERT_FILE", path).env("LLM_API_BASE_URL", "https://127.0.0.1:1/v1"))
+        .status(78)
+        .stderr_has("holds 2 certificates, none of which can be read");
 }
 
 /// What the server wants and does not get; http and https mixed up.
@@ -365,55 +292,30 @@ fn a_file_without_readable_certificates_is_78() {
 fn handshakes_that_fail_say_why() {
     let server = Server::start([]);
     let at = |port: u16, scheme: &str| {
-        let test = Test::new()
-            .endpoint(&server)
-            .env("SSL_CERT_FILE", tls_file("ca.pem"));
-        ask(test.env(
-            "LLM_API_BASE_URL",
-            format!("{scheme}://localhost:{port}/v1"),
-        ))
+        let test = Test::new().endpoint(&server).env("SSL_CERT_FILE", tls_file("ca.pem"));
+        ask(test.env("LLM_API_BASE_URL", format!("{scheme}://localhost:{port}/v1")))
     };
     let wants = "context.verify_mode = ssl.CERT_REQUIRED; context.load_verify_locations(ca)";
     let tls = TlsServer::start_with("server", server.port(), wants);
-    at(tls.port(), "https")
-        .status(1)
-        .stderr_has("wants a client certificate");
+    at(tls.port(), "https").status(1).stderr_has("wants a client certificate");
     let old = format!("{wants}; context.maximum_version = ssl.TLSVersion.TLSv1_2");
     let tls = TlsServer::start_with("server", server.port(), &old);
-    at(tls.port(), "https")
-        .status(1)
-        .stderr_has("client certificate");
-    let plain = Proxy::saying(
-        b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n",
-        true,
-    );
+    at(tls.port(), "https").status(1).stderr_has("client certificate");
+    let plain = Proxy::saying(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n", true);
     at(plain.port(), "https")
         .status(1)
-        .stderr_has(&format!(
-            "localhost:{} speaks plain http, not https",
-            plain.port()
-        ))
-        .stderr_has(&format!(
-            "LLM_API_BASE_URL begins with http://localhost:{}",
-            plain.port()
-        ));
+        .stderr_has(&format!("localhost:{} speaks plain http, not https", plain.port()))
+        .stderr_has(&format!("LLM_API_BASE_URL begins with http://localhost:{}", plain.port()));
     let other = Proxy::saying(b"SSH-2.0-OpenSSH_9.2\r\n", true);
-    at(other.port(), "https")
-        .status(1)
-        .stderr_has("does not speak TLS");
+    at(other.port(), "https").status(1).stderr_has("does not speak TLS");
     let gone = Proxy::saying(b"", true);
     at(gone.port(), "https")
         .status(75)
         .stderr_has("closed the connection during the TLS handshake");
     let alert = Proxy::saying(b"\x15\x03\x01\x00\x02\x02\x46", true);
-    at(alert.port(), "https")
-        .status(1)
-        .stderr_has("only an old version of TLS");
+    at(alert.port(), "https").status(1).stderr_has("only an old version of TLS");
     at(alert.port(), "http")
         .status(1)
-        .stderr_has(&format!(
-            "localhost:{} speaks TLS, not plain http",
-            alert.port()
-        ))
+        .stderr_has(&format!("localhost:{} speaks TLS, not plain http", alert.port()))
         .stderr_has("LLM_API_BASE_URL begins with https://localhost:");
 }

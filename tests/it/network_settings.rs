@@ -23,15 +23,10 @@ fn refused(test: &Test, expected: &str) -> Outcome {
 fn a_key_is_read_from_a_file() {
     let contents = [CANARY.to_string(), format!("\u{feff}Bearer {CANARY}\r\n\n")];
     let server = Server::start([Reply::text("ok"), Reply::text("ok"), Reply::text("ok")]);
-    let test = Test::new()
-        .endpoint(&server)
-        .env_unset("LLM_API_KEY")
-        .env("LLM_API_KEY_FILE", "~/key");
+    let test =
+        Test::new().endpoint(&server).env_unset("LLM_API_KEY").env("LLM_API_KEY_FILE", "~/key");
     for content in contents {
-        let test = test
-            .again()
-            .file("home/key", content)
-            .mode("home/key", 0o600);
+        let test = test.again().file("home/key", content).mode("home/key", 0o600);
         let run = test.args(["hi"]).run();
         run.success().stderr_lacks("chmod");
     }
@@ -45,10 +40,7 @@ fn a_key_is_read_from_a_file() {
         .stderr_has("LLM_API_KEY_FILE (environment): others may read")
         .stderr_has("chmod 600");
     for request in server.finish() {
-        assert_eq!(
-            request.header("authorization"),
-            Some(format!("Bearer {CANARY}").as_str())
-        );
+        assert_eq!(request.header("authorization"), Some(format!("Bearer {CANARY}").as_str()));
     }
 }
 
@@ -56,9 +48,7 @@ fn a_key_is_read_from_a_file() {
 #[test]
 fn the_variable_wins_over_the_file() {
     let server = Server::start([Reply::text("ok"), Reply::text("ok")]);
-    let test = Test::new()
-        .endpoint(&server)
-        .env("LLM_API_KEY_FILE", "missing");
+    let test = Test::new().endpoint(&server).env("LLM_API_KEY_FILE", "missing");
     test.again().args(["hi"]).run().success();
     let test = test.env("LLM_API_KEY", "none");
     test.args(["hi"]).run().success();
@@ -76,19 +66,14 @@ fn a_file_that_holds_no_key_is_refused_and_not_shown() {
         (b"letmein\xff", "not UTF-8"),
         (&[b'k'; 17 << 10], "larger than 16384 bytes"),
     ];
-    let test = elsewhere()
-        .env_unset("LLM_API_KEY")
-        .env("LLM_API_KEY_FILE", "key");
+    let test = elsewhere().env_unset("LLM_API_KEY").env("LLM_API_KEY_FILE", "key");
     for (content, reason) in table {
         let test = test.again().file("key", content);
-        refused(
-            &test,
-            "LLM_API_KEY_FILE (environment): failed to read the key",
-        )
-        .stderr_has(reason)
-        .stderr_has("/key`")
-        .stderr_lacks("letmein")
-        .stderr_lacks("LLM_API_KEY is not set");
+        refused(&test, "LLM_API_KEY_FILE (environment): failed to read the key")
+            .stderr_has(reason)
+            .stderr_has("/key`")
+            .stderr_lacks("letmein")
+            .stderr_lacks("LLM_API_KEY is not set");
     }
     let test = test.folder("folder");
     for (path, reason) in [
@@ -98,10 +83,8 @@ fn a_file_that_holds_no_key_is_refused_and_not_shown() {
     ] {
         refused(&test.again().env("LLM_API_KEY_FILE", path), reason);
     }
-    let fifo = test
-        .again()
-        .shell("mkfifo fifo && LLM_API_KEY_FILE=fifo exec skills-runner hi")
-        .run();
+    let fifo =
+        test.again().shell("mkfifo fifo && LLM_API_KEY_FILE=fifo exec skills-runner hi").run();
     fifo.status(78).stderr_has("not a regular file");
 }
 
@@ -133,45 +116,19 @@ fn extra_headers_that_cannot_be_sent_are_refused_by_name() {
         ("letmein", "is no JSON"),
         ("[\"letmein\"]", "is no JSON object"),
         ("{\"x-token\": letmein}", "line 1 column 13"),
-        (
-            "{\"x-token\": \"let\\nmein\"}",
-            "the header `x-token`: its value holds a line break",
-        ),
-        (
-            "{\"x-token\": [\"letmein\"]}",
-            "the header `x-token`: its value is no text",
-        ),
-        (
-            "{\"x token\": \"letmein\"}",
-            "the header `x token`: this is no name",
-        ),
-        (
-            "{\"x\\u001b[1m\": \"letmein\"}",
-            "the header `x\\u{1b}[1m`: this is no name",
-        ),
-        (
-            "{\"Host\": \"letmein\"}",
-            "the header `Host`: the program sets it itself",
-        ),
+        ("{\"x-token\": \"let\\nmein\"}", "the header `x-token`: its value holds a line break"),
+        ("{\"x-token\": [\"letmein\"]}", "the header `x-token`: its value is no text"),
+        ("{\"x token\": \"letmein\"}", "the header `x token`: this is no name"),
+        ("{\"x\\u001b[1m\": \"letmein\"}", "the header `x\\u{1b}[1m`: this is no name"),
+        ("{\"Host\": \"letmein\"}", "the header `Host`: the program sets it itself"),
         ("{\"content-length\": 1}", "the header `content-length`"),
-        (
-            "{\"Transfer-Encoding\": \"chunked\"}",
-            "the header `Transfer-Encoding`",
-        ),
-        (
-            "{\"content-type\": \"letmein\"}",
-            "the header `content-type`",
-        ),
+        ("{\"Transfer-Encoding\": \"chunked\"}", "the header `Transfer-Encoding`"),
+        ("{\"content-type\": \"letmein\"}", "the header `content-type`"),
         ("{\"connection\": \"close\"}", "the header `connection`"),
-        (
-            "{\"X-A\": \"letmein\", \"x-a\": \"letmein\"}",
-            "the header `x-a`: it is given twice",
-        ),
+        ("{\"X-A\": \"letmein\", \"x-a\": \"letmein\"}", "the header `x-a`: it is given twice"),
     ];
     for (value, reason) in table {
-        let test = elsewhere()
-            .env_unset("LLM_API_KEY")
-            .env("LLM_EXTRA_HEADERS", value);
+        let test = elsewhere().env_unset("LLM_API_KEY").env("LLM_EXTRA_HEADERS", value);
         refused(&test, "LLM_EXTRA_HEADERS (environment)")
             .stderr_has(reason)
             .stderr_lacks("letmein");
@@ -186,30 +143,17 @@ fn a_header_can_take_the_place_of_the_key() {
     refused(&other, "LLM_API_KEY is not set");
     let own = test
         .again()
-        .env(
-            "LLM_EXTRA_HEADERS",
-            "{\"Authorization\": \"Basic letmein\"}",
-        )
+        .env("LLM_EXTRA_HEADERS", "{\"Authorization\": \"Basic letmein\"}")
         .env_unset("LLM_MODEL_NAME");
-    refused(&own, "LLM_MODEL_NAME is not set")
-        .stderr_lacks("LLM_API_KEY")
-        .stderr_lacks("letmein");
+    refused(&own, "LLM_MODEL_NAME is not set").stderr_lacks("LLM_API_KEY").stderr_lacks("letmein");
 }
 
 #[test]
 fn a_proxy_that_cannot_be_used_is_refused_without_its_login() {
     let table = [
         ("HTTPS_PROXY", "socks4://letmein:letmein@proxy", "SOCKS 4"),
-        (
-            "https_proxy",
-            "ftp://letmein:letmein@proxy",
-            "`ftp` is none of",
-        ),
-        (
-            "ALL_PROXY",
-            "http://letmein:letmein@proxy:99999",
-            "1 to 65535",
-        ),
+        ("https_proxy", "ftp://letmein:letmein@proxy", "`ftp` is none of"),
+        ("ALL_PROXY", "http://letmein:letmein@proxy:99999", "1 to 65535"),
         ("all_proxy", "http://letmein:letmein", "no port"),
         ("HTTPS_PROXY", "http://letmein:let/letmein@proxy", "%2F"),
         ("HTTPS_PROXY", "http://letmein:letmein@", "no host"),
@@ -252,17 +196,9 @@ fn a_certificate_file_that_holds_none_is_refused() {
         .folder("folder");
     let table = [
         ("SSL_CERT_FILE", "missing.pem", "No such file"),
-        (
-            "SSL_CERT_FILE",
-            "~/missing.pem",
-            "home/missing.pem`: No such file",
-        ),
+        ("SSL_CERT_FILE", "~/missing.pem", "home/missing.pem`: No such file"),
         ("SSL_CERT_FILE", "empty.pem", "no certificate in PEM form"),
-        (
-            "REQUESTS_CA_BUNDLE",
-            "key.pem",
-            "no certificate in PEM form",
-        ),
+        ("REQUESTS_CA_BUNDLE", "key.pem", "no certificate in PEM form"),
         ("CURL_CA_BUNDLE", "der.crt", "no certificate in PEM form"),
         ("SSL_CERT_FILE", "huge.pem", "larger than 4194304 bytes"),
         ("SSL_CERT_FILE", "folder", "not a regular file"),
@@ -274,9 +210,7 @@ fn a_certificate_file_that_holds_none_is_refused() {
             .stderr_lacks("letmein");
     }
     // Its own name wins over those of other tools.
-    let test = test
-        .env("CURL_CA_BUNDLE", "c.pem")
-        .env("REQUESTS_CA_BUNDLE", "r.pem");
+    let test = test.env("CURL_CA_BUNDLE", "c.pem").env("REQUESTS_CA_BUNDLE", "r.pem");
     refused(&test, "REQUESTS_CA_BUNDLE (environment)").stderr_lacks("CURL_CA_BUNDLE");
     let test = test.env("SSL_CERT_FILE", "s.pem");
     refused(&test, "SSL_CERT_FILE (environment)").stderr_lacks("REQUESTS_CA_BUNDLE");
@@ -301,15 +235,11 @@ fn nothing_of_the_users_goes_where_only_the_folder_sends_it() {
              .env line 1 names",
         ),
         (
-            elsewhere()
-                .file("ca.pem", pem)
-                .dotenv("\nSSL_CERT_FILE=ca.pem\n"),
+            elsewhere().file("ca.pem", pem).dotenv("\nSSL_CERT_FILE=ca.pem\n"),
             "ca.pem`, which only .env line 2 names: set SSL_CERT_FILE",
         ),
         (
-            Test::new()
-                .env("LLM_EXTRA_HEADERS", headers)
-                .dotenv(&with_key),
+            Test::new().env("LLM_EXTRA_HEADERS", headers).dotenv(&with_key),
             "LLM_EXTRA_HEADERS (environment) is not sent to collector.example",
         ),
         (
@@ -319,9 +249,9 @@ fn nothing_of_the_users_goes_where_only_the_folder_sends_it() {
             "LLM_API_KEY_FILE (.env line 3) is not sent to collector.example",
         ),
         (
-            Test::new().env("PRIVATE", "letmein").dotenv(&format!(
-                "{with_key}LLM_EXTRA_BODY='{{\"user\": \"${{PRIVATE}}\"}}'\n"
-            )),
+            Test::new()
+                .env("PRIVATE", "letmein")
+                .dotenv(&format!("{with_key}LLM_EXTRA_BODY='{{\"user\": \"${{PRIVATE}}\"}}'\n")),
             "LLM_EXTRA_BODY (.env line 4) puts environment variables into what is sent to collector.example",
         ),
         (
@@ -331,15 +261,13 @@ fn nothing_of_the_users_goes_where_only_the_folder_sends_it() {
             "LLM_EXTRA_HEADERS (.env line 4) is not sent to collector.example",
         ),
         (
-            Test::new().env("PRIVATE", "letmein").dotenv(&format!(
-                "{with_key}https_proxy=http://${{PRIVATE}}@collector.example\n"
-            )),
+            Test::new()
+                .env("PRIVATE", "letmein")
+                .dotenv(&format!("{with_key}https_proxy=http://${{PRIVATE}}@collector.example\n")),
             "https_proxy (.env line 4) puts environment variables into what is sent",
         ),
     ];
     for (test, expected) in table {
-        refused(&test, expected)
-            .stderr_has("--env-file")
-            .stderr_lacks("letmein");
+        refused(&test, expected).stderr_has("--env-file").stderr_lacks("letmein");
     }
 }

@@ -35,9 +35,7 @@ fn bench() -> Test {
         .file(&format!("{HERE}/skills/good/SKILL.md"), document("good"))
         .file(&format!("{HERE}/skills/good/secret"), INSIDE);
     let (home, here) = (test.path("user"), test.path(HERE));
-    test.env("HOME", home)
-        .env("SCRIPT_PYTHON", interpreter())
-        .cwd(here)
+    test.env("HOME", home).env("SCRIPT_PYTHON", interpreter()).cwd(here)
 }
 
 /// With documents in the folders that no link may lead to.
@@ -106,21 +104,11 @@ fn above(test: &Test) -> Vec<String> {
 /// The ways to call a skill `name` that some reader could take for it.
 fn spellings(name: &str) -> Vec<String> {
     let upper = name.to_uppercase();
-    [
-        "{}",
-        "./{}",
-        "{}/",
-        "{}/.",
-        "skills/{}",
-        "../skills/{}",
-        "good/../{}",
-        " {}",
-        "{}\0",
-    ]
-    .map(|form| form.replace("{}", name))
-    .into_iter()
-    .chain([upper])
-    .collect()
+    ["{}", "./{}", "{}/", "{}/.", "skills/{}", "../skills/{}", "good/../{}", " {}", "{}\0"]
+        .map(|form| form.replace("{}", name))
+        .into_iter()
+        .chain([upper])
+        .collect()
 }
 
 /// By each way to open files, as this user and as an ordinary one, with and without
@@ -183,16 +171,10 @@ fn a_link_to_the_root_folder_reads_nothing() {
     let test = bench();
     without_documents(&test);
     let words = ["--sandbox", "--no-scripts", "tool", READ];
-    for (name, path) in [
-        ("root", "etc/shadow"),
-        ("root", "etc/passwd"),
-        ("etc", "passwd"),
-    ] {
+    for (name, path) in [("root", "etc/shadow"), ("root", "etc/passwd"), ("etc", "passwd")] {
         let arguments = of(name, path).to_string();
         let run = test.again().args(words).args([arguments]).run();
-        run.status(1)
-            .stdout_lacks("root:")
-            .stdout_has("has no SKILL.md");
+        run.status(1).stdout_lacks("root:").stdout_has("has no SKILL.md");
     }
 }
 
@@ -229,27 +211,11 @@ fn lists_and_checks_give_the_reason_and_prompts_leave_it_out() {
     let list = test.again().args(["skills", "list"]).run().success();
     let check = test.again().args(["skills", "check"]).run().status(1);
     for (name, why, rule) in [
-        (
-            "home",
-            "a link to the home folder is no skill",
-            "link-above",
-        ),
-        (
-            "above-home",
-            "a link to a folder above the home is no skill",
-            "link-above",
-        ),
-        (
-            "above-here",
-            "a link to a folder above the working folder is no skill",
-            "link-above",
-        ),
+        ("home", "a link to the home folder is no skill", "link-above"),
+        ("above-home", "a link to a folder above the home is no skill", "link-above"),
+        ("above-here", "a link to a folder above the working folder is no skill", "link-above"),
         ("etc", "it has no SKILL.md", "no-document"),
-        (
-            "root",
-            "it has no SKILL.md, and a link to the root folder is no skill",
-            "no-document",
-        ),
+        ("root", "it has no SKILL.md, and a link to the root folder is no skill", "no-document"),
     ] {
         let line = format!("{name}\t(cannot be used: {why})\n");
         list.demand(list.stdout.contains(&line), &line);
@@ -278,10 +244,7 @@ fn lists_and_checks_give_the_reason_and_prompts_leave_it_out() {
     run.stderr_has("the skill `home` cannot be used: a link to the home folder is no skill");
     let requests = server.finish();
     let system = requests[0].messages()[0]["content"].as_str().unwrap();
-    assert!(
-        system.ends_with("Skills:\n- good: Does good.\n"),
-        "{system}"
-    );
+    assert!(system.ends_with("Skills:\n- good: Does good.\n"), "{system}");
 }
 
 /// A conversation's `/NAME`.
@@ -293,12 +256,7 @@ fn a_conversation_invokes_none_of_them() {
     let server = Server::start([]);
     let lines = names.iter().map(|name| format!("/{name} now\n"));
     let lines: String = lines.chain(["/etc now\n".into()]).collect();
-    let run = test
-        .again()
-        .endpoint(&server)
-        .args(["chat"])
-        .stdin(lines)
-        .run();
+    let run = test.again().endpoint(&server).args(["chat"]).stdin(lines).run();
     run.demand(run.stdout.is_empty(), "nothing is asked");
     for name in names.iter().map(String::as_str).chain(["etc"]) {
         let line = format!("failed to invoke skill `{name}`: ");
@@ -320,10 +278,7 @@ fn mcp_serves_none_of_them() {
         fs::remove_file(test.path(HERE).join("skills").join(name)).unwrap();
     }
     let options = ["--skills-as-tools"];
-    let clients = [
-        Client::legacy_with(&test, &options),
-        Client::modern_with(&test, &options),
-    ];
+    let clients = [Client::legacy_with(&test, &options), Client::modern_with(&test, &options)];
     for mut client in clients {
         for (method, field) in [
             ("resources/list", "resources"),
@@ -336,19 +291,14 @@ fn mcp_serves_none_of_them() {
             for name in &names {
                 let shown = format!("skill://{name}/");
                 assert!(!listed.contains(&shown), "{listed}");
-                assert!(
-                    !listed.contains(&format!("\"name\":\"{name}\"")),
-                    "{listed}"
-                );
+                assert!(!listed.contains(&format!("\"name\":\"{name}\"")), "{listed}");
             }
         }
         for name in &names {
             for path in ["secret", "SKILL.md", ""] {
                 let uri = format!("skill://{name}/{path}");
                 for method in ["resources/read", "resources/directory/read", "skills/get"] {
-                    let told = client
-                        .ask_in_vain(method, json!({ "uri": uri }))
-                        .to_string();
+                    let told = client.ask_in_vain(method, json!({ "uri": uri })).to_string();
                     assert!(!told.contains(CANARY) && !told.contains("root:x"), "{told}");
                 }
             }
@@ -368,11 +318,7 @@ fn a_linked_skills_folder_leads_not_above_either() {
     let skills = test.path(HERE).join("skills");
     fs::remove_dir_all(&skills).unwrap();
     // In there `here` is the working folder itself, and `work` lies above it.
-    for (target, name) in [
-        ("..", None),
-        ("../..", Some("work")),
-        ("../../..", Some("user")),
-    ] {
+    for (target, name) in [("..", None), ("../..", Some("work")), ("../../..", Some("user"))] {
         symlink(target, &skills).unwrap();
         if let Some(name) = name {
             let get = call(&test, GET, json!({"skill_name": name})).status(1);
@@ -387,9 +333,7 @@ fn a_linked_skills_folder_leads_not_above_either() {
     // What lies in a named folder, without a link, is judged by its document alone.
     let within = test.path("user/near");
     let test = test.cwd(within).args(["--skills", "..", "tool", GET]);
-    let get = test
-        .again()
-        .args(["--skills", "..", "tool", GET, r#"{"skill_name":"near"}"#]);
+    let get = test.again().args(["--skills", "..", "tool", GET, r#"{"skill_name":"near"}"#]);
     get.run().success().stdout_has("Does near.");
 }
 
@@ -400,9 +344,7 @@ fn a_skill_above_the_working_folder_is_one_where_no_link_led() {
     let inside = test.path(HERE).join("skills/good/scripts");
     let test = test.cwd(inside);
     let arguments = of("good", "secret").to_string();
-    let read = test
-        .again()
-        .args(["--skills", "../..", "tool", READ, &arguments]);
+    let read = test.again().args(["--skills", "../..", "tool", READ, &arguments]);
     read.run().success().stdout(INSIDE);
     test.args(["skills", "show", ".."]).run().success();
 }
@@ -418,8 +360,7 @@ fn the_home_is_what_home_says() {
     let get = |home: &str, name: &str| {
         let arguments = json!({"skill_name": name}).to_string();
         let run = test.again().cwd(&elsewhere).env("HOME", home);
-        run.args(["--skills", &skills, "tool", GET, &arguments])
-            .run()
+        run.args(["--skills", &skills, "tool", GET, &arguments]).run()
     };
     let path = |path: &str| test.path(path).display().to_string();
     for home in [
@@ -438,9 +379,7 @@ fn the_home_is_what_home_says() {
     }
     let unset = test.again().cwd(&elsewhere).env_unset("HOME");
     let arguments = r#"{"skill_name":"home"}"#;
-    let run = unset
-        .args(["--skills", &skills, "tool", GET, arguments])
-        .run();
+    let run = unset.args(["--skills", &skills, "tool", GET, arguments]).run();
     run.success();
     link(&test, "root", "/");
     get("/", "root").status(1).stdout_has("has no SKILL.md");

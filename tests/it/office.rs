@@ -13,17 +13,11 @@ use crate::harness::{Outcome, Reply, Request, Server, Test, interpreter, seconds
 const DOCUMENT: &str = include_str!("office/SKILL.md");
 const FILES: [(&str, &str); 6] = [
     ("scripts/__init__.py", ""),
-    (
-        "scripts/build_sheet.py",
-        include_str!("office/build_sheet.py"),
-    ),
+    ("scripts/build_sheet.py", include_str!("office/build_sheet.py")),
     ("scripts/verify.py", include_str!("office/verify.py")),
     ("scripts/shared/__init__.py", ""),
     ("scripts/shared/hours.py", include_str!("office/hours.py")),
-    (
-        "references/columns.md",
-        "# Columns\n\n`day`, `project`, `hours`: one row a piece of work.\n",
-    ),
+    ("references/columns.md", "# Columns\n\n`day`, `project`, `hours`: one row a piece of work.\n"),
 ];
 const HOURS: &str =
     "day,project,hours\n2026-03-02,Bridge,6.5\n2026-03-02,Canal,1.5\n2026-03-03,Bridge,8\n";
@@ -40,22 +34,14 @@ const PACKAGE: &str = "grid-scribe";
 /// The skill, the user's folder `desk` with the data, and a folder of wheels
 /// that stands for the package index: nothing here goes to a network.
 fn office() -> Test {
-    let mut test = Test::new()
-        .skill("hours-sheet", DOCUMENT)
-        .file("desk/march.csv", HOURS);
+    let mut test = Test::new().skill("hours-sheet", DOCUMENT).file("desk/march.csv", HOURS);
     for (path, content) in FILES {
         test = test.file(&format!("skills/hours-sheet/{path}"), content);
     }
     let wheels = test.path("wheels");
     fs::create_dir(&wheels).expect("the folder is new");
-    let made = Command::new(interpreter())
-        .args(["-I", "-c", MAKE_WHEEL])
-        .arg(&wheels)
-        .status();
-    assert!(
-        made.is_ok_and(|status| status.success()),
-        "the wheel is made"
-    );
+    let made = Command::new(interpreter()).args(["-I", "-c", MAKE_WHEEL]).arg(&wheels).status();
+    assert!(made.is_ok_and(|status| status.success()), "the wheel is made");
     let skills = test.path("skills");
     test.env("PIP_NO_INDEX", "1")
         .env("PIP_FIND_LINKS", &wheels)
@@ -90,24 +76,11 @@ with zipfile.ZipFile(sys.argv[1] + "/grid_scribe-1.2-py3-none-any.whl", "w") as 
 #[test]
 fn the_skill_is_listed_as_its_owner_describes_it() {
     let test = office();
-    let list = test
-        .again()
-        .args(["tool", "list_skills"])
-        .run()
-        .success()
-        .stdout_json();
+    let list = test.again().args(["tool", "list_skills"]).run().success().stdout_json();
     let described = "Adds up the hours of a CSV and writes them as a sheet: one line a project, \
                      with a total. Use when somebody asks for \"hours\", a timesheet or the month's work.";
-    assert_eq!(
-        list["skills"],
-        json!([{"name": "hours-sheet", "description": described}])
-    );
-    let listed = test
-        .again()
-        .args(["skills", "list", "--json"])
-        .run()
-        .success()
-        .stdout_json();
+    assert_eq!(list["skills"], json!([{"name": "hours-sheet", "description": described}]));
+    let listed = test.again().args(["skills", "list", "--json"]).run().success().stdout_json();
     // What works here is told as check tells it.
     let skill = &listed["skills"][0];
     assert_eq!(skill["status"], "warning");
@@ -121,17 +94,11 @@ fn a_missing_package_is_named_with_its_remedy() {
     let test = office();
     let arguments = json!({"skill_name": "hours-sheet", "file_path": "scripts/build_sheet.py",
                            "args": [test.path("desk/march.csv"), test.path("desk/march.txt")]});
-    let run = test
-        .args(["tool", "run_python_script", &arguments.to_string()])
-        .run()
-        .status(1);
+    let run = test.args(["tool", "run_python_script", &arguments.to_string()]).run().status(1);
     let result = run.stdout_json();
     let (stderr, hint) = (text(&result["stderr"]), text(&result["hint"]));
     assert!(stderr.contains(MODULE), "{result}");
-    assert!(
-        hint.contains(MODULE) && hint.contains("skills setup"),
-        "{result}"
-    );
+    assert!(hint.contains(MODULE) && hint.contains("skills setup"), "{result}");
 }
 
 /// Check names what is missing, setup brings it, and the model then makes the
@@ -151,9 +118,7 @@ fn from_a_missing_package_to_the_finished_file() {
     assert!(required.contains(PACKAGE), "{required}");
 
     let outcome = ask_the_model(&test);
-    outcome
-        .success()
-        .stdout("The sheet is in march.txt: 16 hours.\n");
+    outcome.success().stdout("The sheet is in march.txt: 16 hours.\n");
     assert_eq!(test.read("desk/march.txt"), SHEET);
     assert_eq!(names_in(&test.path("desk")), ["march.csv", "march.txt"]);
 
@@ -175,17 +140,9 @@ fn ask_the_model(test: &Test) -> Outcome {
         }),
         Reply::from_fn(|request| {
             let document = text(&request.last_message()["content"]);
-            assert!(
-                document.contains("- scripts/build_sheet.py\n"),
-                "{document}"
-            );
+            assert!(document.contains("- scripts/build_sheet.py\n"), "{document}");
             let desk = desk_of(request);
-            let args = json!([
-                desk.join("march.csv"),
-                desk.join("march.txt"),
-                "--title",
-                "March"
-            ]);
+            let args = json!([desk.join("march.csv"), desk.join("march.txt"), "--title", "March"]);
             Reply::call(
                 "run_python_script",
                 &json!({"skill_name": "hours-sheet", "file_path": "scripts/build_sheet.py", "args": args}),
@@ -206,11 +163,7 @@ fn ask_the_model(test: &Test) -> Outcome {
             Reply::text("The sheet is in march.txt: 16 hours.")
         }),
     ]);
-    let outcome = test
-        .again()
-        .endpoint(&server)
-        .args(["Make a sheet of march.csv"])
-        .run();
+    let outcome = test.again().endpoint(&server).args(["Make a sheet of march.csv"]).run();
     server.finish();
     outcome
 }
@@ -218,9 +171,8 @@ fn ask_the_model(test: &Test) -> Outcome {
 /// The folder that the user works in, as the system message says it.
 fn desk_of(request: &Request) -> PathBuf {
     let system = text(&request.messages()[0]["content"]);
-    let (_, rest) = system
-        .split_once("the user's are relative to ")
-        .expect("the user's folder is told");
+    let (_, rest) =
+        system.split_once("the user's are relative to ").expect("the user's folder is told");
     let (folder, _) = rest.split_once(": ").expect("a sentence goes on");
     PathBuf::from(folder)
 }
@@ -236,17 +188,13 @@ fn demand_script(request: &Request, stdout: &str) {
         "{content}"
     );
     let python = result["interpreter"].as_str();
-    assert!(
-        python.is_none_or(|python| python.contains("venv")),
-        "{content}"
-    );
+    assert!(python.is_none_or(|python| python.contains("venv")), "{content}");
 }
 
 fn names_in(folder: &PathBuf) -> Vec<String> {
     let entries = fs::read_dir(folder).expect("the user's folder").flatten();
-    let mut names: Vec<String> = entries
-        .map(|entry| entry.file_name().to_string_lossy().into_owned())
-        .collect();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
     names.sort();
     names
 }

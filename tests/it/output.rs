@@ -20,10 +20,7 @@ const FIELDS: [(&str, &[&str]); 8] = [
     ("text", &["delta", "type"]),
     ("reasoning", &["delta", "type"]),
     ("tool_call", &["arguments", "id", "name", "type"]),
-    (
-        "tool_result",
-        &["content", "duration_ms", "id", "name", "ok", "type"],
-    ),
+    ("tool_result", &["content", "duration_ms", "id", "name", "ok", "type"]),
     ("retry", &["attempt", "delay_ms", "reason", "type"]),
     ("error", &["kind", "message", "type"]),
     (
@@ -54,10 +51,7 @@ fn kind(record: &Value) -> &str {
 
 /// The records of a type.
 fn all<'r>(records: &'r [Value], wanted: &str) -> Vec<&'r Value> {
-    records
-        .iter()
-        .filter(|record| kind(record) == wanted)
-        .collect()
+    records.iter().filter(|record| kind(record) == wanted).collect()
 }
 
 /// What holds for every output in `jsonl`: its records, checked one by one and
@@ -79,10 +73,7 @@ fn checked(run: &Outcome, results: usize) -> Vec<Value> {
                 said.clear();
             }
             "result" => {
-                run.demand(
-                    record["answer"] == said.as_str(),
-                    "the deltas are the answer",
-                );
+                run.demand(record["answer"] == said.as_str(), "the deltas are the answer");
                 run.demand(open.is_empty(), "every call has its result");
                 said.clear();
             }
@@ -93,10 +84,7 @@ fn checked(run: &Outcome, results: usize) -> Vec<Value> {
         all(&records, "result").len() == results,
         format_args!("there are {results} results"),
     );
-    run.demand(
-        records.last().is_some_and(|last| kind(last) == "result"),
-        "a result is last",
-    );
+    run.demand(records.last().is_some_and(|last| kind(last) == "result"), "a result is last");
     records
 }
 
@@ -112,15 +100,9 @@ fn check_fields(run: &Outcome, record: &Value) {
         _ => &[],
     };
     let present = record.as_object().unwrap();
-    let names: Vec<&str> = present
-        .keys()
-        .map(String::as_str)
-        .filter(|name| !optional.contains(name))
-        .collect();
-    run.demand(
-        names == *fields,
-        format_args!("{record} has the fields {fields:?}"),
-    );
+    let names: Vec<&str> =
+        present.keys().map(String::as_str).filter(|name| !optional.contains(name)).collect();
+    run.demand(names == *fields, format_args!("{record} has the fields {fields:?}"));
     for (name, value) in present {
         let fits = match name.as_str() {
             "session" => value.is_null(),
@@ -154,10 +136,7 @@ fn failed(run: &Outcome, expected: &str) -> Vec<Value> {
     };
     run.demand(result["exit_code"] == status, "the status is the real one");
     run.demand(result["status"] == "error", "the result is an error");
-    run.demand(
-        result["error"]["kind"] == expected,
-        format_args!("the error's kind is {expected}"),
-    );
+    run.demand(result["error"]["kind"] == expected, format_args!("the error's kind is {expected}"));
     run.demand(kind(error) == "error", "the error comes before the result");
     for field in ["kind", "message", "hint"] {
         run.demand(error[field] == result["error"][field], field);
@@ -177,10 +156,7 @@ fn a_run_with_tools_is_told_as_it_happens() {
         Reply::calls([
             ("fly", "{}"),
             ("list_skills", "{"),
-            (
-                "run_python_script",
-                r#"{"skill_name":"s","script":"exit(3)"}"#,
-            ),
+            ("run_python_script", r#"{"skill_name":"s","script":"exit(3)"}"#),
         ])
         .with_usage(20, 2),
         Reply::text("It is 4.\r\nä😀\u{1b}[1m\r").with_usage(30, 3),
@@ -205,19 +181,11 @@ fn a_run_with_tools_is_told_as_it_happens() {
         records[0],
         json!({"type": "start", "session": null, "model": MODEL, "skills": ["s"]})
     );
-    let ids: Vec<&Value> = all(&records, "tool_call")
-        .iter()
-        .map(|call| &call["id"])
-        .collect();
+    let ids: Vec<&Value> = all(&records, "tool_call").iter().map(|call| &call["id"]).collect();
     assert_eq!(ids, ["call_1", "call_2", "call_3", "call_4", "call_5"]);
-    let arguments: Vec<&Value> = all(&records, "tool_call")
-        .iter()
-        .map(|call| &call["arguments"])
-        .collect();
-    assert_eq!(
-        arguments[1],
-        &json!({"skill_name": "s", "script": "print(2 + 2)"})
-    );
+    let arguments: Vec<&Value> =
+        all(&records, "tool_call").iter().map(|call| &call["arguments"]).collect();
+    assert_eq!(arguments[1], &json!({"skill_name": "s", "script": "print(2 + 2)"}));
     assert_eq!(arguments[3], &json!("{"), "what is no object is a text");
     let tools = all(&records, "tool_result");
     let oks: Vec<&Value> = tools.iter().map(|result| &result["ok"]).collect();
@@ -232,11 +200,7 @@ fn a_run_with_tools_is_told_as_it_happens() {
     );
     assert_eq!(
         (&result["steps"], &result["tool_calls"], &result["usage"]),
-        (
-            &json!(3),
-            &json!(5),
-            &json!({"prompt_tokens": 60, "completion_tokens": 6})
-        )
+        (&json!(3), &json!(5), &json!({"prompt_tokens": 60, "completion_tokens": 6}))
     );
     assert!(result.get("error").is_none() && result.get("stdin").is_none());
     // Standard error is as with text.
@@ -254,10 +218,7 @@ fn json_is_the_result_alone_and_quiet_is_quiet() {
     let run = test.args(["-q", "--output=json", "go"]).run().success();
     let records = checked_alone(&run);
     assert_eq!(records["answer"], "Done.\n");
-    assert_eq!(
-        (&records["steps"], &records["tool_calls"]),
-        (&json!(2), &json!(1))
-    );
+    assert_eq!((&records["steps"], &records["tool_calls"]), (&json!(2), &json!(1)));
     run.stderr("");
     server.finish();
 }
@@ -278,20 +239,8 @@ fn every_failure_has_its_result() {
     let table: [(Vec<Reply>, i32, &str, &str, u64); 8] = [
         (vec![Reply::error(401, "no")], 77, "auth", "", 0),
         (vec![Reply::error(400, "no")], 1, "endpoint", "", 0),
-        (
-            vec![Reply::status(503), Reply::status(503), Reply::status(503)],
-            75,
-            "temporary",
-            "",
-            0,
-        ),
-        (
-            vec![Reply::text("half an answer").cut()],
-            4,
-            "truncated",
-            "half an answer",
-            1,
-        ),
+        (vec![Reply::status(503), Reply::status(503), Reply::status(503)], 75, "temporary", "", 0),
+        (vec![Reply::text("half an answer").cut()], 4, "truncated", "half an answer", 1),
         (
             vec![Reply::text("half").finish_reason("length").with_usage(7, 1)],
             4,
@@ -299,21 +248,9 @@ fn every_failure_has_its_result() {
             "half",
             1,
         ),
-        (
-            vec![Reply::text("half").finish_reason("content_filter")],
-            1,
-            "endpoint",
-            "half",
-            1,
-        ),
+        (vec![Reply::text("half").finish_reason("content_filter")], 1, "endpoint", "half", 1),
         (vec![Reply::text("")], 1, "protocol", "", 0),
-        (
-            vec![Reply::status(200).body("<html>hello</html>")],
-            1,
-            "endpoint",
-            "",
-            0,
-        ),
+        (vec![Reply::status(200).body("<html>hello</html>")], 1, "endpoint", "", 0),
     ];
     for (replies, status, kind, answer, steps) in table {
         let first = Reply::calls([("list_skills", "{}")]).with_usage(5, 2);
@@ -342,11 +279,7 @@ fn a_failure_in_json_is_one_line() {
     let run = test.run().status(77);
     let result = checked_alone(&run);
     assert_eq!(
-        (
-            &result["exit_code"],
-            &result["error"]["kind"],
-            &result["model"]
-        ),
+        (&result["exit_code"], &result["error"]["kind"], &result["model"]),
         (&json!(77), &json!("auth"), &json!(MODEL))
     );
     server.finish();
@@ -363,17 +296,11 @@ fn a_configuration_that_fails_has_its_result_too() {
     }
     let server = Server::start([]);
     let test = Test::new().endpoint(&server).dotenv("A='\u{0}");
-    failed(
-        &test.again().args(["-o", "jsonl", "hi"]).run().status(78),
-        "config",
-    );
+    failed(&test.again().args(["-o", "jsonl", "hi"]).run().status(78), "config");
     let test = test.again().args(["-o", "jsonl", "--env-file", "no", "hi"]);
     failed(&test.run().status(78), "config");
     failed(
-        &Test::new()
-            .args(["--skills", "skills", "demo", "-o", "jsonl"])
-            .run()
-            .status(78),
+        &Test::new().args(["--skills", "skills", "demo", "-o", "jsonl"]).run().status(78),
         "config",
     );
     server.finish();
@@ -397,10 +324,7 @@ fn wrong_usage_has_no_result() {
         let run = Test::new().endpoint(&server).args(args).stdin(" ").run();
         run.status(2).stdout_is_empty().stderr_has("failed to");
     }
-    Test::new()
-        .args(["-o", "xml", "hi"])
-        .run()
-        .stderr_has("text, json, jsonl");
+    Test::new().args(["-o", "xml", "hi"]).run().stderr_has("text, json, jsonl");
     server.finish();
 }
 
@@ -408,21 +332,11 @@ fn wrong_usage_has_no_result() {
 #[test]
 fn other_commands_do_not_mind_the_format() {
     let test = Test::new().skill("s", SKILL);
-    test.args(["-o", "jsonl", "tool", "list_skills"])
-        .run()
-        .success()
-        .stdout_has("{\"skills\":[");
-    Test::new()
-        .args(["-o", "json", "--version"])
-        .run()
-        .success()
-        .stdout_has("skills-runner ");
+    test.args(["-o", "jsonl", "tool", "list_skills"]).run().success().stdout_has("{\"skills\":[");
+    Test::new().args(["-o", "json", "--version"]).run().success().stdout_has("skills-runner ");
     let server = Server::start([]);
     let test = Test::new().endpoint(&server);
-    let run = test
-        .args(["-o", "jsonl", "--dry-run", "hi"])
-        .run()
-        .success();
+    let run = test.args(["-o", "jsonl", "--dry-run", "hi"]).run().success();
     run.stdout_has("\"messages\"").stdout_lacks("\"result\"");
     server.finish();
 }
@@ -433,10 +347,7 @@ fn limits_have_their_result() {
     let run = asking(&server).args(["--max-steps", "3"]).run().status(3);
     let records = failed(&run, "limit");
     let result = records.last().unwrap();
-    assert_eq!(
-        (&result["steps"], &result["tool_calls"]),
-        (&json!(3), &json!(3))
-    );
+    assert_eq!((&result["steps"], &result["tool_calls"]), (&json!(3), &json!(3)));
     assert_eq!(result["usage"]["prompt_tokens"], 9);
     server.finish();
 
@@ -464,18 +375,12 @@ fn phases() -> Vec<Phase> {
         ("request", vec![Reply::nothing().hang()], |_, server, _| {
             server.wait_for_requests(1);
         }),
-        (
-            "stream",
-            vec![Reply::text("half an answer").hang()],
-            |running, _, _| {
-                running.read_stdout_until("swer\"}");
-            },
-        ),
-        (
-            "script",
-            vec![Reply::calls([("run_python_script", LONG)])],
-            |_, _, test| assert!(wait_until(seconds(10.0), || test.exists("skills/s/begun"))),
-        ),
+        ("stream", vec![Reply::text("half an answer").hang()], |running, _, _| {
+            running.read_stdout_until("swer\"}");
+        }),
+        ("script", vec![Reply::calls([("run_python_script", LONG)])], |_, _, test| {
+            assert!(wait_until(seconds(10.0), || test.exists("skills/s/begun")));
+        }),
         ("retry", vec![busy], |running, _, _| {
             running.read_stdout_until("\"retry\"");
         }),
@@ -496,11 +401,7 @@ fn a_signal_in_any_phase_has_its_result() {
             let run = running.wait().status(-signal);
             let records = failed(&run, "interrupted");
             let result = records.last().unwrap();
-            let answer = if phase == "stream" {
-                "half an answer"
-            } else {
-                ""
-            };
+            let answer = if phase == "stream" { "half an answer" } else { "" };
             assert_eq!(result["answer"], answer, "{phase}");
             let steps = u64::from(phase == "script");
             assert_eq!(
@@ -556,10 +457,7 @@ fn a_reader_that_does_not_read_holds_no_deadline_up() {
         let start = Stopwatch::start();
         let run = test.again().shell(&line).run().success();
         run.stderr_has("the time for the whole run (--timeout) is over");
-        assert!(
-            start.elapsed_within(seconds(6.0)) <= seconds(6.0),
-            "{format}"
-        );
+        assert!(start.elapsed_within(seconds(6.0)) <= seconds(6.0), "{format}");
         assert_eq!(test.read("status"), "3\n", "{format}");
         server.finish();
     }
@@ -572,10 +470,7 @@ fn a_signal_after_the_answer_still_ends_by_itself() {
                   data: {\"choices\":[{\"delta\":{\"content\":\"4\"}}]}\n\n";
     let end = "data: [DONE]\n\n";
     let server = Server::start([Reply::raw(stream).then_repeat(usize::MAX, seconds(0.005), end)]);
-    let mut running = Test::new()
-        .endpoint(&server)
-        .args(["-o", "jsonl", "hi"])
-        .spawn();
+    let mut running = Test::new().endpoint(&server).args(["-o", "jsonl", "hi"]).spawn();
     running.read_stdout_until("delta");
     running.signal(libc::SIGTERM);
     let run = running.wait().status(-libc::SIGTERM);
@@ -587,11 +482,8 @@ fn a_signal_after_the_answer_still_ends_by_itself() {
 fn a_file_that_may_not_grow_is_told() {
     let server = Server::start([Reply::text("4")]);
     let test = Test::new().endpoint(&server).stdin_null();
-    let run = test
-        .shell("ulimit -f 0; exec skills-runner go >answer")
-        .run();
-    run.status(1)
-        .stderr_has("failed to write the answer: File too large");
+    let run = test.shell("ulimit -f 0; exec skills-runner go >answer").run();
+    run.status(1).stderr_has("failed to write the answer: File too large");
     server.finish();
 }
 
@@ -657,13 +549,10 @@ fn the_key_shows_nowhere() {
     server.finish();
     // The model has the key from elsewhere and writes it into a call.
     let server = Server::start([
-        Reply::calls([("run_python_script", steal.to_string().as_str())]).with_ids([CANARY]),
+        Reply::calls([("run_python_script", steal.to_string().as_str())]).with_ids([CANARY])
     ]);
     let run = asking(&server).args(["--max-steps", "1"]).run().status(3);
-    run.demand(
-        run.stdout.contains("k = '[secret]'"),
-        "arguments are masked",
-    );
+    run.demand(run.stdout.contains("k = '[secret]'"), "arguments are masked");
 }
 
 /// The reader goes away: the run ends soon and quietly, a script with it.
@@ -800,11 +689,7 @@ fn a_signal_during_a_turn_writes_its_result() {
     let records = checked(&run, 2);
     let result = records.last().unwrap();
     assert_eq!(
-        (
-            &result["exit_code"],
-            &result["answer"],
-            &result["error"]["kind"]
-        ),
+        (&result["exit_code"], &result["answer"], &result["error"]["kind"]),
         (&json!(143), &json!("half"), &json!("interrupted"))
     );
     server.finish();
@@ -816,17 +701,12 @@ fn the_demo_as_records() {
     let skills = concat!(env!("CARGO_MANIFEST_DIR"), "/skills");
     let test = Test::new().args(["--skills", skills, "demo", "-o", "jsonl"]);
     let records = checked(&test.run().success(), 1);
-    let mut ids: Vec<&str> = all(&records, "tool_call")
-        .iter()
-        .filter_map(|call| call["id"].as_str())
-        .collect();
+    let mut ids: Vec<&str> =
+        all(&records, "tool_call").iter().filter_map(|call| call["id"].as_str()).collect();
     ids.dedup();
     assert_eq!(ids.len(), 8, "every call has an id of its own");
     let result = records.last().unwrap();
-    assert_eq!(
-        (&result["steps"], &result["tool_calls"]),
-        (&json!(5), &json!(8))
-    );
+    assert_eq!((&result["steps"], &result["tool_calls"]), (&json!(5), &json!(8)));
 }
 
 /// With `-v`: masked before it is cut, and nothing in it commands a terminal.

@@ -319,10 +319,7 @@ pub(super) fn of(skill: &str, path: &str) -> Value {
 
 /// `tool NAME JSON`: within a second, in little memory, without the canary.
 #[track_caller]
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "a call reads better without an ampersand"
-)]
+#[expect(clippy::needless_pass_by_value, reason = "a call reads better without an ampersand")]
 pub(super) fn call(test: &Test, tool: &str, arguments: impl ToString) -> Outcome {
     let arguments = arguments.to_string();
     let run = test.again().shell(FRUGAL).args(["tool", tool]);
@@ -356,21 +353,15 @@ pub(super) fn error_of(content: &str) -> Option<String> {
 /// `shell` is the line that starts the program.
 #[track_caller]
 pub(super) fn results(test: &Test, shell: &str, calls: &[(&str, Value)]) -> Vec<String> {
-    let calls: Vec<(&str, String)> = calls
-        .iter()
-        .map(|(tool, arguments)| (*tool, arguments.to_string()))
-        .collect();
+    let calls: Vec<(&str, String)> =
+        calls.iter().map(|(tool, arguments)| (*tool, arguments.to_string())).collect();
     let batches = calls.chunks(BATCH).map(|batch| {
         let words = batch.iter().map(|(tool, text)| (*tool, text.as_str()));
         Reply::calls(words)
     });
     let server = Server::start(batches.chain([Reply::text("done")]));
     let run = test.again().endpoint(&server).shell(shell).args(["go"]);
-    run.run()
-        .success()
-        .stdout("done\n")
-        .stderr_lacks(CANARY)
-        .memory_at_most(32 * 1024);
+    run.run().success().stdout("done\n").stderr_lacks(CANARY).memory_at_most(32 * 1024);
     let requests = server.finish();
     let messages = requests.last().unwrap().messages().iter();
     let contents: Vec<String> = messages
@@ -463,10 +454,7 @@ fn the_same_holds_without_openat2() {
             }
         }
         let last = contents.last().unwrap();
-        assert!(
-            error_of(last).is_none() && last.contains("inside"),
-            "{last}"
-        );
+        assert!(error_of(last).is_none() && last.contains("inside"), "{last}");
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
@@ -486,9 +474,8 @@ fn nothing_leaks_while_links_are_swapped() {
         test = test.clone().link(&link, target);
         [format!("skills/hostile/{name}"), link].map(|name| in_c(&test.path(name)))
     });
-    let test = test
-        .file("skills/hostile/swapped", INSIDE)
-        .file("skills/hostile/folder/secret", INSIDE);
+    let test =
+        test.file("skills/hostile/swapped", INSIDE).file("skills/hostile/folder/secret", INSIDE);
     let calls = [
         (READ, of("hostile", "swapped")),
         (READ, of("hostile", "folder/secret")),
@@ -556,11 +543,7 @@ fn no_name_of_a_skill_leads_outside() {
     for (name, due) in rows {
         for tool in [GET, READ, RUN] {
             let message = refusal(&test, tool, of(name, "secret"));
-            assert!(
-                message.contains(due),
-                "{tool} {:?}: {message}",
-                start_of(name)
-            );
+            assert!(message.contains(due), "{tool} {:?}: {message}", start_of(name));
         }
     }
     for (name, remedy) in [
@@ -581,29 +564,14 @@ fn what_is_no_path_is_told_so() {
     for (fields, due) in [
         ("", missing.clone()),
         (r#","file_path":null"#, missing),
-        (
-            r#","file_path":["../secret"]"#,
-            wrong("file_path", "an array"),
-        ),
-        (
-            r#","file_path":{"path":"../secret"}"#,
-            wrong("file_path", "an object"),
-        ),
+        (r#","file_path":["../secret"]"#, wrong("file_path", "an array")),
+        (r#","file_path":{"path":"../secret"}"#, wrong("file_path", "an object")),
         (r#","file_path":true"#, wrong("file_path", "a boolean")),
-        (
-            r#","file_path":"a.md","skill_name":["hostile"]"#,
-            wrong("skill_name", "an array"),
-        ),
-        (
-            r#","file_path":"a.md","skill_name":null"#,
-            "`skill_name` is missing".into(),
-        ),
+        (r#","file_path":"a.md","skill_name":["hostile"]"#, wrong("skill_name", "an array")),
+        (r#","file_path":"a.md","skill_name":null"#, "`skill_name` is missing".into()),
         (r#","file_path":3"#, MISSING.into()),
         (r#","file_path":-1.5e300"#, MISSING.into()),
-        (
-            r#","file_path":"a.md","file_path":"../secret""#,
-            PARENT.into(),
-        ),
+        (r#","file_path":"a.md","file_path":"../secret""#, PARENT.into()),
         (r#","file_path":"\u002e\u002e\u002fsecret""#, PARENT.into()),
         (r#","file_path":"..\/secret""#, PARENT.into()),
     ] {
@@ -617,10 +585,7 @@ fn what_is_no_path_is_told_so() {
     let broken: [(&[u8], &str); 4] = [
         (b"[\"hostile\",\"../secret\"]", "must be a JSON object"),
         (b"3", "must be a JSON object"),
-        (
-            b"{\"file_path\":\"\xc0\xae\xc0\xae/secret\"}",
-            "is not UTF-8",
-        ),
+        (b"{\"file_path\":\"\xc0\xae\xc0\xae/secret\"}", "is not UTF-8"),
         (b"{\"file_path\":\"\\ud800../secret\"}", "is broken"),
     ];
     for (stdin, due) in broken {
@@ -632,10 +597,7 @@ fn what_is_no_path_is_told_so() {
     for path in [".", "./", "docs", "docs/", "docs/.", &skill] {
         call(&test, READ, of("hostile", path)).success();
         let message = refusal(&test, RUN, of("hostile", path));
-        assert!(
-            message.contains("a folder, not a file"),
-            "{path}: {message}"
-        );
+        assert!(message.contains("a folder, not a file"), "{path}: {message}");
     }
     call(&test, READ, of("hostile", "")).success();
     let message = refusal(&test, RUN, of("hostile", ""));
@@ -663,22 +625,14 @@ fn odd_names_are_ordinary() {
     let mut paths: Vec<Value> = names.iter().map(|name| of(ODD, name)).collect();
     let dots = "./".repeat(2000) + "a.md";
     let plain = "a.md ./a.md docs/b.md docs//b.md docs/./b.md ./docs/././/deep///c.md";
-    paths.extend(
-        plain
-            .split(' ')
-            .chain([dots.as_str()])
-            .map(|path| of("hostile", path)),
-    );
+    paths.extend(plain.split(' ').chain([dots.as_str()]).map(|path| of("hostile", path)));
     for path in ["skills/hostile/a.md", "skills//hostile/./docs//b.md"] {
         paths.push(of("hostile", &absolute(&test, path)));
     }
     let links = "link-in chain-in folder-in/b.md folder-in/deep/up-in docs/deep/up-in step-20";
     let by_link = links.split(' ').map(|path| of("hostile", path));
     let all: Vec<Value> = paths.iter().cloned().chain(by_link).collect();
-    for (shell, paths) in [
-        (Some(PLAIN.to_owned()), all),
-        (without_openat2(&test), paths),
-    ] {
+    for (shell, paths) in [(Some(PLAIN.to_owned()), all), (without_openat2(&test), paths)] {
         let Some(shell) = shell else { continue };
         let calls: Vec<_> = paths.iter().map(|path| (READ, path.clone())).collect();
         for (path, content) in paths.iter().zip(results(&test, &shell, &calls)) {
@@ -689,32 +643,15 @@ fn odd_names_are_ordinary() {
     for folder in ["by-link", "skills"] {
         let path = absolute(&test, &format!("{folder}/hostile/a.md"));
         let run = test.again().args(["--skills", "by-link", "tool", READ]);
-        run.args([of("hostile", &path).to_string()])
-            .run()
-            .success()
-            .stdout(INSIDE);
+        run.args([of("hostile", &path).to_string()]).run().success().stdout(INSIDE);
     }
     // No name is an option of the interpreter.
-    let scripts = [
-        "...",
-        "-",
-        "-c",
-        "--help",
-        "-d/-",
-        "~",
-        "new\nline",
-        "．．/x",
-        &long,
-    ];
+    let scripts = ["...", "-", "-c", "--help", "-d/-", "~", "new\nline", "．．/x", &long];
     let scripts = scripts.into_iter().map(|name| of(ODD, name));
     let dash = absolute(&test, &format!("skills/{ODD}/-c"));
     for arguments in scripts.chain([of(ODD, &dash), of("hostile", "link-in")]) {
-        let run = test
-            .again()
-            .args(["tool", RUN, &arguments.to_string()])
-            .run();
-        run.success()
-            .stdout_has(r#""returncode":0,"stdout":"inside\n""#);
+        let run = test.again().args(["tool", RUN, &arguments.to_string()]).run();
+        run.success().stdout_has(r#""returncode":0,"stdout":"inside\n""#);
     }
 }
 
@@ -773,17 +710,11 @@ fn documents_that_are_none_are_refused() {
     let mut huge = appending(&document("huge"));
     io::copy(&mut io::repeat(b'x').take(64 << 20), &mut huge).unwrap();
     appending(&document("sparse")).set_len(1 << 40).unwrap();
-    let unusable = links
-        .map(|(skill, _, why)| (skill, why))
-        .into_iter()
-        .chain(others);
+    let unusable = links.map(|(skill, _, why)| (skill, why)).into_iter().chain(others);
     let unusable: Vec<_> = unusable.collect();
     for (skill, why) in unusable.iter().chain(&texts) {
         let message = refusal(&test, GET, of(skill, ""));
-        assert!(
-            message.contains(why) && message.contains(skill),
-            "{skill}: {message}"
-        );
+        assert!(message.contains(why) && message.contains(skill), "{skill}: {message}");
     }
     let list = call(&test, LIST, "{}").success().stdout_json();
     let listed = described(&list);
@@ -796,10 +727,7 @@ fn documents_that_are_none_are_refused() {
     }
     for (skill, _) in texts {
         let (_, description) = listed.iter().find(|(name, _)| *name == skill).unwrap();
-        assert!(
-            !description.starts_with("(not usable: "),
-            "{skill}: {description}"
-        );
+        assert!(!description.starts_with("(not usable: "), "{skill}: {description}");
     }
 }
 
@@ -828,9 +756,7 @@ fn what_the_user_may_not_read_is_told_so() {
     let ask = |tool: &str, arguments: &Value| {
         let run = test.again().shell(shell).args(["tool", tool]);
         let run = run.args([arguments.to_string()]).run();
-        run.took_at_most(seconds(1.0))
-            .stdout_lacks(CANARY)
-            .stderr_is_empty()
+        run.took_at_most(seconds(1.0)).stdout_lacks(CANARY).stderr_is_empty()
     };
     for (tool, arguments) in [
         (READ, of("open", "locked.md")),
@@ -848,16 +774,11 @@ fn what_the_user_may_not_read_is_told_so() {
         let due = "permission denied; the user has to allow it";
         run.demand(message.contains(due), due);
     }
-    ask(READ, &of("open", "blind/a.md"))
-        .success()
-        .stdout(INSIDE);
+    ask(READ, &of("open", "blind/a.md")).success().stdout(INSIDE);
     ask(GET, &of("open", "")).success().stdout_has("# Open\n");
     let list = ask(LIST, &json!({})).success().stdout_json();
     let denied = "(not usable: SKILL.md cannot be read: permission denied)";
-    assert_eq!(
-        described(&list),
-        [("document", denied), ("folder", denied), ("open", "Open")]
-    );
+    assert_eq!(described(&list), [("document", denied), ("folder", denied), ("open", "Open")]);
 }
 
 /// The line that starts the program as somebody whom permissions bind. The
@@ -876,10 +797,7 @@ pub(super) fn as_an_ordinary_user(test: &Test) -> &'static str {
 #[test]
 fn skills_may_be_links() {
     let test = Test::new()
-        .file(
-            "elsewhere/linked/SKILL.md",
-            "---\ndescription: From elsewhere.\n---\n",
-        )
+        .file("elsewhere/linked/SKILL.md", "---\ndescription: From elsewhere.\n---\n")
         .file("elsewhere/linked/a.md", INSIDE)
         .file("elsewhere/secret", OUTSIDE)
         .link("elsewhere/linked/out", "../secret")
@@ -895,31 +813,17 @@ fn skills_may_be_links() {
             run.args([arguments.to_string()]).run().stdout_lacks(CANARY)
         };
         let list = ask(LIST, json!({})).success().stdout_json();
-        assert_eq!(
-            described(&list),
-            [("inner", "Real"), ("linked", "From elsewhere.")]
-        );
-        ask(GET, of("linked", ""))
-            .success()
-            .stdout_has("From elsewhere.");
+        assert_eq!(described(&list), [("inner", "Real"), ("linked", "From elsewhere.")]);
+        ask(GET, of("linked", "")).success().stdout_has("From elsewhere.");
         ask(GET, of("inner", "")).success().stdout_has("# Real\n");
         let paths = [&format!("{folder}/linked/a.md"), "elsewhere/linked/a.md"];
-        for path in paths
-            .map(|path| absolute(&test, path))
-            .iter()
-            .chain([&"a.md".to_owned()])
-        {
+        for path in paths.map(|path| absolute(&test, path)).iter().chain([&"a.md".to_owned()]) {
             ask(READ, of("linked", path)).success().stdout(INSIDE);
-            ask(RUN, of("linked", path))
-                .success()
-                .stdout_has(r#""stdout":"inside\n""#);
+            ask(RUN, of("linked", path)).success().stdout_has(r#""stdout":"inside\n""#);
         }
         let outside = ["elsewhere/secret", "elsewhere/linked/../secret"];
         let outside = outside.map(|path| absolute(&test, path));
-        for path in ["out", "../secret"]
-            .into_iter()
-            .chain(outside.iter().map(String::as_str))
-        {
+        for path in ["out", "../secret"].into_iter().chain(outside.iter().map(String::as_str)) {
             ask(READ, of("linked", path)).status(1);
             ask(RUN, of("linked", path)).status(1);
         }
@@ -1000,9 +904,7 @@ fn binary_files_are_told_by_type_and_size() {
         call(&test, READ, of("s", "file")).success().stdout(&due);
     }
     let test = Test::new().skill("s", "x\n").file("skills/s/sparse", "");
-    appending(&test.path("skills/s/sparse"))
-        .set_len(1 << 40)
-        .unwrap();
+    appending(&test.path("skills/s/sparse")).set_len(1 << 40).unwrap();
     let run = call(&test, READ, of("s", "sparse")).success();
     run.stdout_has("binary file, 1099511627776 bytes");
 }
@@ -1039,10 +941,7 @@ fn folders_are_listed() {
     let lines: Vec<&str> = run.stdout.lines().collect();
     assert_eq!(lines.len(), 1001);
     assert_eq!((lines[0], lines[999]), ("0000 (0 bytes)", "0999 (0 bytes)"));
-    assert_eq!(
-        lines[1000],
-        "[entries 1 to 1000 of 1003. Go on with offset 1001]"
-    );
+    assert_eq!(lines[1000], "[entries 1 to 1000 of 1003. Go on with offset 1001]");
     let rest = part("empty", &json!(1001), &json!(2));
     call(&test, READ, rest).success().stdout(
         "1000 (0 bytes)\n1001 (0 bytes)\n[entries 1001 to 1002 of 1003. Go on with offset 1003]\n",
@@ -1061,18 +960,13 @@ fn part(path: &str, offset: &Value, limit: &Value) -> Value {
 fn page_of(text: &str) -> (&str, Option<usize>) {
     let body = text.strip_suffix('\n').unwrap_or(text);
     let start = body.rfind('\n').map_or(0, |end| end + 1);
-    let note = body[start..]
-        .strip_prefix('[')
-        .and_then(|note| note.strip_suffix(']'));
+    let note = body[start..].strip_prefix('[').and_then(|note| note.strip_suffix(']'));
     let Some((_, offset)) = note.and_then(|note| note.rsplit_once("Go on with offset ")) else {
         return (text, None);
     };
     let page = &text[..start];
     let is_cut = page.rsplit_once("\n[the line goes on: ");
-    (
-        is_cut.map_or(page, |(page, _)| page),
-        Some(offset.parse().unwrap()),
-    )
+    (is_cut.map_or(page, |(page, _)| page), Some(offset.parse().unwrap()))
 }
 
 /// The pages of a file, one after the other, as the notes tell.
@@ -1084,10 +978,7 @@ fn pages_of(test: &Test, path: &str, limit: Option<usize>) -> Vec<String> {
         let run = call(test, READ, part(path, &json!(line), &json!(limit))).success();
         let (page, next) = page_of(&run.stdout);
         run.demand(page.len() <= (64 << 10) + 3, "the page is too large");
-        run.demand(
-            next.is_none_or(|next| next > line),
-            "the note leads nowhere",
-        );
+        run.demand(next.is_none_or(|next| next > line), "the note leads nowhere");
         pages.push(page.to_owned());
         offset = next;
     }
@@ -1116,61 +1007,30 @@ fn pages_give_every_line_back() {
         .file("skills/s/seven", SEVEN);
     let pages = pages_of(&test, "large", None);
     let count = pages.len();
-    assert!(
-        pages.concat() == large,
-        "{count} pages differ from the file"
-    );
+    assert!(pages.concat() == large, "{count} pages differ from the file");
     assert!(count > 75 && pages.iter().all(|page| page.ends_with('\n')));
-    let lines: Vec<usize> = pages_of(&test, "many", None)
-        .iter()
-        .map(String::len)
-        .collect();
+    let lines: Vec<usize> = pages_of(&test, "many", None).iter().map(String::len).collect();
     assert_eq!(lines, [2000, 2000, 2000, 2000, 1000]);
-    assert_eq!(
-        pages_of(&test, "seven", Some(3)),
-        ["1\n2\n3\n", "4\n5\n6\n", "7\n"]
-    );
+    assert_eq!(pages_of(&test, "seven", Some(3)), ["1\n2\n3\n", "4\n5\n6\n", "7\n"]);
     assert_eq!(pages_of(&test, "seven", Some(7)), [SEVEN]);
     let note = |lines, next| {
         format!("[lines {lines}; the file is 14 bytes long. Go on with offset {next}]\n")
     };
     for (offset, limit, due) in [
-        (
-            json!(null),
-            json!(2),
-            "1\n2\n".to_owned() + &note("1 to 2", 3),
-        ),
+        (json!(null), json!(2), "1\n2\n".to_owned() + &note("1 to 2", 3)),
         (json!(4), json!(1), "4\n".to_owned() + &note("4 to 4", 5)),
         (json!("6"), json!(2.0), "6\n7\n".into()),
         (json!(0), json!(1_000_000), SEVEN.into()),
     ] {
-        call(&test, READ, part("seven", &offset, &limit))
-            .success()
-            .stdout(&due);
+        call(&test, READ, part("seven", &offset, &limit)).success().stdout(&due);
     }
     for (offset, limit, due) in [
-        (
-            json!(9),
-            json!(1),
-            "the file has only 7 lines; offset must not be larger",
-        ),
-        (
-            json!(i64::MAX),
-            json!(i64::MAX),
-            "the file has only 7 lines",
-        ),
+        (json!(9), json!(1), "the file has only 7 lines; offset must not be larger"),
+        (json!(i64::MAX), json!(i64::MAX), "the file has only 7 lines"),
         (json!(-1), json!(1), "`offset` must be 1 or more, not -1"),
         (json!(1), json!(0), "`limit` must be 1 or more, not 0"),
-        (
-            json!("first"),
-            json!(1),
-            "`offset` must be an integer, not a string",
-        ),
-        (
-            json!(1),
-            json!(1.5),
-            "`limit` must be an integer, not a number",
-        ),
+        (json!("first"), json!(1), "`offset` must be an integer, not a string"),
+        (json!(1), json!(1.5), "`limit` must be an integer, not a number"),
     ] {
         let message = refusal(&test, READ, part("seven", &offset, &limit));
         assert!(message.contains(due), "{offset} {limit}: {message}");
@@ -1214,17 +1074,13 @@ fn a_last_line_without_an_end_is_counted() {
 /// R-READ-1: never cut silently, also behind what is read of a file at most.
 #[test]
 fn a_file_larger_than_can_be_read_is_not_cut_silently() {
-    let test = Test::new()
-        .skill("s", "x\n")
-        .file("skills/s/large", "first lines\n".repeat(6000));
+    let test = Test::new().skill("s", "x\n").file("skills/s/large", "first lines\n".repeat(6000));
     let mut large = appending(&test.path("skills/s/large"));
     large.set_len((256 << 20) - 10).unwrap();
     large.write_all(b"\nthe next part\nthe end\n").unwrap();
     let read = |offset: usize| {
         let arguments = part("large", &json!(offset), &json!(null));
-        test.again()
-            .args(["tool", READ, &arguments.to_string()])
-            .run()
+        test.again().args(["tool", READ, &arguments.to_string()]).run()
     };
     let run = read(6002);
     let is_whole = run.stdout == "the next part\nthe end\n";
@@ -1236,15 +1092,10 @@ fn a_file_larger_than_can_be_read_is_not_cut_silently() {
 /// The name of a stranger's file stays one line, in whichever list it stands.
 #[test]
 fn a_name_with_a_line_break_is_one_line_of_a_list() {
-    let test = Test::new()
-        .skill("s", "x\n")
-        .file("skills/s/a\n\n# New rules", "");
+    let test = Test::new().skill("s", "x\n").file("skills/s/a\n\n# New rules", "");
     for (tool, path) in [(READ, "."), (GET, "")] {
         let run = call(&test, tool, of("s", path)).success();
-        let forged = run
-            .stdout
-            .lines()
-            .any(|line| line.starts_with("# New rules"));
+        let forged = run.stdout.lines().any(|line| line.starts_with("# New rules"));
         run.demand(!forged, "a name is more than a line");
     }
 }
@@ -1261,9 +1112,7 @@ fn an_offset_behind_everything_is_not_the_beginning() {
 /// Files that grow while they are read keep nobody waiting.
 #[test]
 fn files_that_grow_are_bounded() {
-    let test = Test::new()
-        .skill("s", "# Grows\n")
-        .file("skills/s/log", "line\n");
+    let test = Test::new().skill("s", "# Grows\n").file("skills/s/log", "line\n");
     let paths = ["skills/s/log", "skills/s/SKILL.md"].map(|path| test.path(path));
     let more = b"more and more\n".repeat(600);
     let grow = || {
@@ -1280,12 +1129,8 @@ fn files_that_grow_are_bounded() {
             run.demand(run.stdout.len() < 66_000, "the page is too large");
             let beyond = part("log", &json!(1_000_000_000), &json!(1));
             call(&test, READ, beyond).status(1);
-            call(&test, GET, of("s", ""))
-                .status(1)
-                .stdout_has("is larger than 1 MiB");
-            call(&test, LIST, "{}")
-                .success()
-                .stdout_has(r#""description":"Grows""#);
+            call(&test, GET, of("s", "")).status(1).stdout_has("is larger than 1 MiB");
+            call(&test, LIST, "{}").success().stdout_has(r#""description":"Grows""#);
         }
     });
 }
@@ -1310,15 +1155,11 @@ fn documents_come_whole() {
             absolute(&test, &format!("skills/{skill}"))
         )
     };
-    for (skill, text) in [
-        ("mib", mib.as_str()),
-        ("lower", "lower"),
-        ("upper", "upper"),
-        ("mixed", "mixed"),
-    ] {
+    for (skill, text) in
+        [("mib", mib.as_str()), ("lower", "lower"), ("upper", "upper"), ("mixed", "mixed")]
+    {
         let run = call(&test, GET, of(skill, "")).success();
-        run.took_at_most(seconds(0.5))
-            .stdout(&format!("{}{text}\n", base(skill)));
+        run.took_at_most(seconds(0.5)).stdout(&format!("{}{text}\n", base(skill)));
     }
     let files =
         "Other files of this skill (read_file_in_skill reads them):\n- Skill.md\n- skill.md\n";
@@ -1340,12 +1181,7 @@ fn a_list_is_bounded_as_it_is_sent() {
     }
     let list = call(&test, LIST, "{}").success();
     assert!(list.stdout.len() < 70_000, "{}", list.stdout.len());
-    assert!(
-        list.stdout_json()["note"]
-            .as_str()
-            .unwrap()
-            .contains("of 40 skills")
-    );
+    assert!(list.stdout_json()["note"].as_str().unwrap().contains("of 40 skills"));
     // Thousands of words are a text, and not looked for one by one.
     let words: Vec<String> = (0..5_000).map(|n| format!("w{n}")).collect();
     let query = json!({"query": format!("s07 {}", words.join(" "))});
@@ -1356,33 +1192,17 @@ fn a_list_is_bounded_as_it_is_sent() {
 #[test]
 fn skills_are_listed_sorted_with_their_descriptions() {
     let fields = [
-        (
-            "Big",
-            "name: Big\ndescription: Capitals come first.",
-            "Capitals come first.",
-        ),
+        ("Big", "name: Big\ndescription: Capitals come first.", "Capitals come first."),
         ("block", "description: |\n  Two\n  lines.", "Two\nlines."),
         ("colon", "description: Use when: always", "Use when: always"),
         ("double", r#"description: "a \"b\" \u00e9""#, "a \"b\" é"),
-        (
-            "folded",
-            "description: >-\n  Folded\n  to one.",
-            "Folded to one.",
-        ),
-        (
-            "single",
-            "description: 'it''s: quoted' # a remark",
-            "it's: quoted",
-        ),
+        ("folded", "description: >-\n  Folded\n  to one.", "Folded to one."),
+        ("single", "description: 'it''s: quoted' # a remark", "it's: quoted"),
         ("ünïcödé", "description: 日本語 😀", "日本語 😀"),
         ("without", "name: x", "From the body"),
     ];
     let documents = [
-        (
-            "bom",
-            "\u{feff}---\r\ndescription: From Windows.\r\n---\r\n",
-            "From Windows.",
-        ),
+        ("bom", "\u{feff}---\r\ndescription: From Windows.\r\n---\r\n", "From Windows."),
         ("empty", "", ""),
         ("plain", "\n# A title\n\nText.\n", "A title"),
     ];
@@ -1415,10 +1235,7 @@ fn skills_are_listed_sorted_with_their_descriptions() {
 
     for query in ["FOLDED one", "\"folded\", one?"] {
         let found = call(&test, LIST, json!({ "query": query })).success();
-        assert_eq!(
-            described(&found.stdout_json()),
-            [("folded", "Folded to one.")]
-        );
+        assert_eq!(described(&found.stdout_json()), [("folded", "Folded to one.")]);
     }
     let none = call(&test, LIST, json!({"query": "no xylophone"})).success();
     assert_eq!(described(&none.stdout_json()), []);
@@ -1444,10 +1261,7 @@ fn folders_without_skills_are_told_so() {
         let run = run.success().took_at_most(seconds(1.0));
         let list = run.stdout_json();
         assert_eq!(described(&list), [], "{folder}");
-        assert!(
-            list["note"].as_str().unwrap().contains(due),
-            "{folder}: {list}"
-        );
+        assert!(list["note"].as_str().unwrap().contains(due), "{folder}: {list}");
         let run = test.again().args(["--skills", folder, "tool", GET]);
         let run = run.args([of("x", "").to_string()]).run().status(1);
         run.demand(error_of(&run.stdout).is_some(), "no error is told");
@@ -1471,22 +1285,15 @@ fn every_refusal_says_what_to_do() {
     let test = hostile().folder("skills/a-fifo");
     make_node(&test.path("skills/a-fifo/SKILL.md"), &["p"]);
     let long = "x".repeat(5000);
-    let paths = [
-        "..", "/etc", "link-out", "nothing", "a.md/x", "\0", "fifo", "socket", "loop-1", &long,
-    ];
+    let paths =
+        ["..", "/etc", "link-out", "nothing", "a.md/x", "\0", "fifo", "socket", "loop-1", &long];
     let refused = paths.map(|path| refusal(&test, READ, of("hostile", path)));
     let document = refusal(&test, GET, of("a-fifo", ""));
     let says_nothing = |message: &&String| {
-        let (_, why) = message
-            .rsplit_once("cannot be read: ")
-            .unwrap_or(("", message));
+        let (_, why) = message.rsplit_once("cannot be read: ").unwrap_or(("", message));
         !REMEDIES.split('|').any(|remedy| why.contains(remedy))
     };
-    let wrong: Vec<&String> = refused
-        .iter()
-        .chain([&document])
-        .filter(says_nothing)
-        .collect();
+    let wrong: Vec<&String> = refused.iter().chain([&document]).filter(says_nothing).collect();
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 

@@ -41,17 +41,11 @@ fn open(test: &Test, names: &[&str]) -> Vec<Skill> {
     }
     let skills = Skills::new(vec![test.path("skills")]);
     let opened = names.iter().map(|name| skills.find(name));
-    opened
-        .map(|skill| skill.expect("the test wrote it"))
-        .collect()
+    opened.map(|skill| skill.expect("the test wrote it")).collect()
 }
 
 fn python(program: impl AsRef<Path>) -> Interpreter {
-    Interpreter {
-        program: program.as_ref().to_path_buf(),
-        venv: None,
-        search_path: None,
-    }
+    Interpreter { program: program.as_ref().to_path_buf(), venv: None, search_path: None }
 }
 
 fn ask_of(
@@ -155,10 +149,7 @@ fn modules_of_the_skill_are_its_own() {
             .file("skills/s/above.py", "")
             .file("skills/s/lib/deep.py", "")
             .file("skills/s/lib/inner/leaf.py", "")
-            .file(
-                "skills/s/nobody_a/notes.md",
-                "a folder without Python is no package",
-            )
+            .file("skills/s/nobody_a/notes.md", "a folder without Python is no package")
     };
     assert_eq!(imports(&ask(&base())), ["nobody_a 2!"]);
     // Material may import what its user has.
@@ -185,18 +176,12 @@ fn what_python_cannot_read_is_told_with_its_line() {
         let told = shown(&probed.syntax);
         let is_right =
             told.len() == 1 && told[0].starts_with("scripts/a.py") && told[0].contains(expected);
-        assert!(
-            is_right && probed.faults.is_empty(),
-            "{expected:?}: {probed:?}"
-        );
+        assert!(is_right && probed.faults.is_empty(), "{expected:?}: {probed:?}");
         assert_eq!(probed.syntax[0].severity, Severity::Error);
     }
     // Other encodings are read, warnings are nobody's business here.
     let fine = ask_script(b"# coding: latin-1\nx = '\xff \\d'\nassert (x, 1)\nimport nobody_a\n");
-    assert_eq!(
-        (imports(&fine), fine.syntax),
-        (vec!["nobody_a 4!".to_string()], vec![])
-    );
+    assert_eq!((imports(&fine), fine.syntax), (vec!["nobody_a 4!".to_string()], vec![]));
     let template = Test::new().file("skills/s/templates/a.py", "import {{ module }}");
     assert_eq!(ask(&template).syntax[0].severity, Severity::Warning);
 }
@@ -208,16 +193,10 @@ fn requirements_are_found_wherever_they_are_declared() {
     let test = Test::new()
         .file("skills/s/scripts/a.py", block)
         .file("skills/s/pyproject.toml", project)
-        .file(
-            "skills/s/requirements.txt",
-            "openpyxl # tables\n-r more.txt\n",
-        )
+        .file("skills/s/requirements.txt", "openpyxl # tables\n-r more.txt\n")
         .file("skills/s/scripts/requirements.txt", "\npillow\n")
         .file("skills/s/assets/template.py", block.replace("3.6", "4.6"))
-        .file(
-            "skills/s/tests/test_a.py",
-            "# /// script\n# dependencies = {{ all }}\n# ///\n",
-        );
+        .file("skills/s/tests/test_a.py", "# /// script\n# dependencies = {{ all }}\n# ///\n");
     let probed = ask(&test);
     assert_eq!(
         rows(&probed.declared),
@@ -264,11 +243,7 @@ fn a_broken_declaration_is_told_with_its_line() {
             "[project]\nname = 'x'\n[dependency-groups]\nall = ['rich']\n".into(),
             "pyproject.toml line 3: `dependency-groups` is not read",
         ),
-        (
-            "pyproject.toml",
-            "project = 1".into(),
-            "pyproject.toml: `project` is no table",
-        ),
+        ("pyproject.toml", "project = 1".into(), "pyproject.toml: `project` is no table"),
         (
             "pyproject.toml",
             "[project]\ndependencies = 'a'".into(),
@@ -290,21 +265,13 @@ fn a_broken_declaration_is_told_with_its_line() {
             "pyproject.toml line 2: `new` names no versions of Python",
         ),
         ("pyproject.toml", "[".repeat(100_000), "pyproject.toml"),
-        (
-            "a.py",
-            block("# dependencies = ["),
-            "a.py line 2: its TOML is broken: ",
-        ),
+        ("a.py", block("# dependencies = ["), "a.py line 2: its TOML is broken: "),
         (
             "a.py",
             block("dependencies = []"),
             "a.py line 1: the block `# /// script` has a line that is no comment",
         ),
-        (
-            "a.py",
-            format!("\n{0}\n{0}", block("# x = 1")),
-            "a.py line 6: a second block",
-        ),
+        ("a.py", format!("\n{0}\n{0}", block("# x = 1")), "a.py line 6: a second block"),
     ] {
         let probed = ask(&Test::new().file(&format!("skills/s/{name}"), &content));
         let faults = shown(&probed.faults);
@@ -339,30 +306,19 @@ fn a_requirement_is_whole_or_left_out() {
         let declared = rows(&probed.declared);
         assert_eq!(
             declared,
-            [
-                format!("{name}:{} kept", lines[0]),
-                format!("{name}:{} last\t>1", lines[1])
-            ]
+            [format!("{name}:{} kept", lines[0]), format!("{name}:{} last\t>1", lines[1])]
         );
         let faults = probed.faults.iter().filter(|fault| fault.line != Some(2));
         let faults: Vec<String> = faults
             .map(|fault| format!("{}: {}", fault.line.unwrap() + offset, fault.message))
             .collect();
         assert_eq!(faults, expected, "{name}");
-        assert!(
-            probed
-                .faults
-                .iter()
-                .all(|fault| fault.rule == "unreadable-requirements")
-        );
+        assert!(probed.faults.iter().all(|fault| fault.rule == "unreadable-requirements"));
         assert_eq!(rows(&probed.requires_python), [""; 0]);
     }
     let test = Test::new().file("skills/s/requirements.txt", "a\n".repeat(1_001));
     let faults = shown(&ask(&test).faults);
-    assert_eq!(
-        faults,
-        ["requirements.txt: it has more requirements than are looked at"]
-    );
+    assert_eq!(faults, ["requirements.txt: it has more requirements than are looked at"]);
 }
 
 /// Nothing of a skill runs because somebody looks at it: neither its scripts
@@ -386,10 +342,7 @@ fn nothing_of_a_skill_is_executed() {
         "nobody_a",
         "conftest",
     ];
-    let mut test = Test::new().file(
-        "skills/s/pyproject.toml",
-        "[project]\ndependencies = ['x']\n",
-    );
+    let mut test = Test::new().file("skills/s/pyproject.toml", "[project]\ndependencies = ['x']\n");
     for name in names {
         test = test.file(&format!("skills/s/{name}.py"), trap);
         test = test.file(&format!("elsewhere/{name}.py"), trap);
@@ -402,11 +355,7 @@ fn nothing_of_a_skill_is_executed() {
         .file("elsewhere/nobody_b/__init__.py", trap);
     let skill = test.path("skills/s");
     // A user may have the skill itself on the path, or what a finder loads from.
-    let path = format!(
-        "{}:.::{}",
-        skill.display(),
-        test.path("elsewhere").display()
-    );
+    let path = format!("{}:.::{}", skill.display(), test.path("elsewhere").display());
     let scripts = with(scripts(&test), "PYTHONPATH", path);
     let scripts = with(scripts, "PYTHONSTARTUP", skill.join("a.py"));
     let scripts = with(scripts, "PYTHONINSPECT", "1");
@@ -415,16 +364,9 @@ fn nothing_of_a_skill_is_executed() {
     let ran = |folder: &str| {
         let entries = fs::read_dir(test.path(folder)).unwrap().flatten();
         let names = entries.map(|entry| entry.file_name().into_string().unwrap());
-        names
-            .filter(|name| name.contains(".ran") || name.contains("pycache"))
-            .collect::<Vec<_>>()
+        names.filter(|name| name.contains(".ran") || name.contains("pycache")).collect::<Vec<_>>()
     };
-    for folder in [
-        "skills/s",
-        "skills/s/scripts",
-        "elsewhere",
-        "elsewhere/nobody_b",
-    ] {
+    for folder in ["skills/s", "skills/s/scripts", "elsewhere", "elsewhere/nobody_b"] {
         assert_eq!(ran(folder), [""; 0], "{folder}");
     }
 }
@@ -449,11 +391,7 @@ fn skills_are_asked_by_their_own_interpreters() {
         .file("skills/own/a.py", source)
         .venv("own")
         .venv_module("own", "installed.py", "")
-        .venv_module(
-            "own",
-            "noise.pth",
-            "import sys; print('noise'); print('{\"skill\": 0}')\n",
-        )
+        .venv_module("own", "noise.pth", "import sys; print('noise'); print('{\"skill\": 0}')\n")
         .file("skills/plain/a.py", source)
         .file("skills/other/requirements.txt", "x")
         .file("skills/words/SKILL.md", "no Python in here")
@@ -463,41 +401,23 @@ fn skills_are_asked_by_their_own_interpreters() {
         .venv("half done")
         .file(&format!("skills/half done/venv/{INCOMPLETE}"), "");
     let scripts = scripts(&test);
-    let skills = open(
-        &test,
-        &["plain", "own", "words", "broken", "half done", "other"],
-    );
+    let skills = open(&test, &["plain", "own", "words", "broken", "half done", "other"]);
     let skills: Vec<&Skill> = skills.iter().collect();
     let found = group_by_interpreter(&skills, &scripts);
     let mut told = Vec::new();
     for group in &found.groups {
-        let probed = probe(
-            &group.interpreter,
-            &group.skills,
-            &scripts,
-            &Patience::endless(),
-        );
+        let probed = probe(&group.interpreter, &group.skills, &scripts, &Patience::endless());
         for skill in probed.unwrap() {
             told.push((skill.skill.clone(), imports(&skill).join(" ")));
         }
     }
-    let expected = [
-        ("plain", "installed 1! nobody_a 1!"),
-        ("other", ""),
-        ("own", "installed 1 nobody_a 1!"),
-    ];
+    let expected =
+        [("plain", "installed 1! nobody_a 1!"), ("other", ""), ("own", "installed 1 nobody_a 1!")];
     let expected = expected.map(|(name, imports)| (name.to_string(), imports.to_string()));
     assert_eq!(told, expected);
-    let reasons: Vec<&str> = found
-        .refused
-        .iter()
-        .map(|(_, reason)| reason.as_str())
-        .collect();
+    let reasons: Vec<&str> = found.refused.iter().map(|(_, reason)| reason.as_str()).collect();
     assert_eq!(reasons.len(), 2);
-    assert!(
-        reasons[0].starts_with("the venv of the skill `broken` is broken: "),
-        "{reasons:?}"
-    );
+    assert!(reasons[0].starts_with("the venv of the skill `broken` is broken: "), "{reasons:?}");
     assert_eq!(
         reasons[1],
         "the venv of the skill `half done` is not finished, a setup of it is under way or was \
@@ -524,10 +444,7 @@ fn mortal(test: Test, how: &str) -> (Test, Interpreter) {
 #[test]
 fn a_file_that_ends_the_interpreter_costs_its_skill_alone() {
     for (how, expected) in [
-        (
-            "os.kill(os.getpid(), 11)",
-            "Python died of signal 11 over them",
-        ),
+        ("os.kill(os.getpid(), 11)", "Python died of signal 11 over them"),
         (
             "print(\"last words\", file=sys.stderr, flush=True); os._exit(3)",
             "Python ended over them: last words",
@@ -565,11 +482,7 @@ fn an_interpreter_that_dies_over_everything_is_given_up() {
         .file("skills/s29/requirements.txt", "rich")
         .file("skills/s20/requirements.txt", "lxml");
     for name in &names {
-        let source = if name == "s00" {
-            "import nobody_a"
-        } else {
-            "DIE"
-        };
+        let source = if name == "s00" { "import nobody_a" } else { "DIE" };
         test = test.file(&format!("skills/{name}/a.py"), source);
     }
     let (test, mortal) = mortal(test, "os._exit(3)");
@@ -584,14 +497,9 @@ fn an_interpreter_that_dies_over_everything_is_given_up() {
             ..=21 => "its Python files cannot be looked at: Python ended over them",
             _ => "ended over 21 skills, the last of them `s21`",
         };
-        let [fault] = &probed.faults[..] else {
-            panic!("{probed:?}")
-        };
+        let [fault] = &probed.faults[..] else { panic!("{probed:?}") };
         assert!(fault.message.ends_with(expected), "{fault}");
-        assert_eq!(
-            (fault.rule, fault.severity),
-            ("unprobed", Severity::Warning)
-        );
+        assert_eq!((fault.rule, fault.severity), ("unprobed", Severity::Warning));
     }
     // What is known without Python stays known.
     assert_eq!(rows(&found[20].declared), ["requirements.txt:1 lxml"]);
@@ -610,14 +518,8 @@ fn an_endless_version_costs_its_own_skill_alone() {
     let found = ask_all(&test, &names);
     assert_eq!(imports(&found[29]), ["nobody_a 1!"]);
     for probed in &found[..29] {
-        let [fault] = &probed.faults[..] else {
-            panic!("{probed:?}")
-        };
-        assert_eq!(
-            (fault.rule, fault.line),
-            ("unreadable-requirements", Some(2)),
-            "{fault}"
-        );
+        let [fault] = &probed.faults[..] else { panic!("{probed:?}") };
+        assert_eq!((fault.rule, fault.line), ("unreadable-requirements", Some(2)), "{fault}");
     }
 }
 
@@ -631,15 +533,10 @@ fn a_file_that_cannot_be_looked_at_is_told() {
         .file("skills/s/c.py", "import nobody_b");
     let how = "sys.modules[\"__main__\"].imports_of = lambda *_: {}[0]";
     let (test, odd) = mortal(test, how);
-    let found = ask_of(&odd, &scripts(&test), &open(&test, &["s"]))
-        .unwrap()
-        .remove(0);
+    let found = ask_of(&odd, &scripts(&test), &open(&test, &["s"])).unwrap().remove(0);
     assert_eq!(imports(&found), ["nobody_a 1!"]);
     let expected = "it cannot be looked at: KeyError: 0";
-    assert_eq!(
-        shown(&found.faults),
-        [format!("b.py: {expected}"), format!("c.py: {expected}")]
-    );
+    assert_eq!(shown(&found.faults), [format!("b.py: {expected}"), format!("c.py: {expected}")]);
 }
 
 /// What would take minutes, or gigabytes, ends soon and costs nobody else.
@@ -647,19 +544,10 @@ fn a_file_that_cannot_be_looked_at_is_told() {
 fn files_made_to_be_slow_are_left_early() {
     let nested = format!("  x{}\n", "()".repeat(900)).repeat(500);
     let handler = format!("try:\n  import nobody_b\nexcept ImportError:\n{nested}");
-    let listed = |count| {
-        format!(
-            "[project]\ndependencies = [\n{}]\n",
-            "\"a\",\n".repeat(count)
-        )
-    };
+    let listed = |count| format!("[project]\ndependencies = [\n{}]\n", "\"a\",\n".repeat(count));
     let coded = |codec: &str| format!("# coding: {codec}\n{}", "#".repeat(900_000));
     let cases = [
-        (
-            "list/pyproject.toml",
-            listed(200_000),
-            "its TOML is longer than 65536 characters",
-        ),
+        ("list/pyproject.toml", listed(200_000), "its TOML is longer than 65536 characters"),
         (
             "rows/pyproject.toml",
             listed(10_000),
@@ -676,21 +564,9 @@ fn files_made_to_be_slow_are_left_early() {
             format!("{}b=1", "a.".repeat(400_000)),
             "its TOML is longer than 65536",
         ),
-        (
-            "punycode/a.py",
-            coded("punycode"),
-            "its encoding `punycode` is none for scripts",
-        ),
-        (
-            "idna/a.py",
-            format!("\n{}", coded("IDNA")),
-            "its encoding `idna` is none for scripts",
-        ),
-        (
-            "dots/a.py",
-            format!("import google.{}b", "a.".repeat(400_000)),
-            "too large",
-        ),
+        ("punycode/a.py", coded("punycode"), "its encoding `punycode` is none for scripts"),
+        ("idna/a.py", format!("\n{}", coded("IDNA")), "its encoding `idna` is none for scripts"),
+        ("dots/a.py", format!("import google.{}b", "a.".repeat(400_000)), "too large"),
     ];
     let mut test = Test::new().file("skills/zz/a.py", "import nobody_a");
     let mut names = Vec::new();
@@ -699,19 +575,11 @@ fn files_made_to_be_slow_are_left_early() {
         names.push(path.split('/').next().unwrap());
     }
     names.push("zz");
-    let found = ask_of(
-        &python(interpreter()),
-        &scripts(&test),
-        &open(&test, &names),
-    )
-    .unwrap();
+    let found = ask_of(&python(interpreter()), &scripts(&test), &open(&test, &names)).unwrap();
     for ((path, _, expected), probed) in cases.iter().zip(&found) {
         let told = [shown(&probed.faults), shown(&probed.syntax)].concat();
         let is_told = told.len() == 1 && told[0].contains(expected);
-        assert!(
-            is_told || expected.is_empty() && told.is_empty(),
-            "{path}: {told:?}"
-        );
+        assert!(is_told || expected.is_empty() && told.is_empty(), "{path}: {told:?}");
     }
     assert_eq!(imports(&found[2]), ["nobody_b 2?!"]);
     assert_eq!(imports(&found[8]), ["nobody_a 1!"]);
@@ -737,9 +605,8 @@ fn what_takes_too_long_is_called_unprobed() {
         let how = format!(
             "left = signal.getitimer(signal.{clock})[0]\n        signal.setitimer(signal.{clock}, left / 50)\n        {work}"
         );
-        let test = Test::new()
-            .file("skills/s/a.py", "DIE")
-            .file("skills/t/a.py", "import nobody_a");
+        let test =
+            Test::new().file("skills/s/a.py", "DIE").file("skills/t/a.py", "import nobody_a");
         let (test, slow) = mortal(test, &how);
         let found = ask_of(&slow, &scripts(&test), &open(&test, &["s", "t"])).unwrap();
         assert_eq!(shown(&found[0].faults), [expected]);
@@ -751,14 +618,7 @@ fn what_takes_too_long_is_called_unprobed() {
     let skills = open(&test, &["s"]);
     let skills: Vec<&Skill> = skills.iter().collect();
     let (python, scripts) = (python(interpreter()), scripts(&test));
-    let found = probe_until(
-        &python,
-        &skills,
-        &scripts,
-        None,
-        &Patience::endless(),
-        Instant::now(),
-    );
+    let found = probe_until(&python, &skills, &scripts, None, &Patience::endless(), Instant::now());
     let found = found.unwrap().remove(0);
     assert_eq!(
         shown(&found.faults),
@@ -772,9 +632,7 @@ fn what_takes_too_long_is_called_unprobed() {
 #[test]
 fn what_is_too_much_at_once_is_asked_again() {
     let long = "x".repeat(450);
-    let lines: Vec<String> = (0..1100)
-        .map(|number| format!("import m{number}_{long}"))
-        .collect();
+    let lines: Vec<String> = (0..1100).map(|number| format!("import m{number}_{long}")).collect();
     let source = lines.join("\n");
     let names: Vec<String> = (0..12).map(|number| format!("s{number:02}")).collect();
     let mut test = Test::new().file("skills/s03/large.py", "#".repeat(2 << 20));
@@ -800,14 +658,8 @@ fn what_is_no_python_says_so() {
         .executable("talks", "#!/bin/sh\necho 'I am no Python' >&2; exit 1\n");
     let skills = open(&test, &["s"]);
     for (program, expected) in [
-        (
-            "silent",
-            "silent is no working Python 3.6 or later: it says nothing",
-        ),
-        (
-            "talks",
-            "talks is no working Python 3.6 or later: I am no Python",
-        ),
+        ("silent", "silent is no working Python 3.6 or later: it says nothing"),
+        ("talks", "talks is no working Python 3.6 or later: I am no Python"),
         ("nowhere", "nowhere cannot be started: "),
     ] {
         let mut program = python(test.path(program));
@@ -815,20 +667,14 @@ fn what_is_no_python_says_so() {
         assert!(error.contains(expected), "{error}");
         program.venv = Some(test.path("skills/s/venv"));
         let error = ask_of(&program, &scripts(&test), &skills).unwrap_err();
-        assert!(
-            error.starts_with("the venv of the skill `s` is broken: "),
-            "{error}"
-        );
+        assert!(error.starts_with("the venv of the skill `s` is broken: "), "{error}");
     }
 }
 
 #[test]
 fn asking_ends_with_the_run() {
     let test = Test::new().file("skills/s/a.py", "import os");
-    let patience = Patience {
-        deadline: Some(Instant::now()),
-        ..Patience::endless()
-    };
+    let patience = Patience { deadline: Some(Instant::now()), ..Patience::endless() };
     let skills = open(&test, &["s"]);
     let skills: Vec<&Skill> = skills.iter().collect();
     assert!(probe(&python(interpreter()), &skills, &scripts(&test), &patience).is_err());

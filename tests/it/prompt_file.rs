@@ -33,27 +33,15 @@ fn its_placeholders_are_filled_in_once() {
     assert!(system.starts_with(skills), "{system}");
     assert!(system.contains("\n\n- `list_skills`: "), "{system}");
     for name in request.tool_names() {
-        assert!(
-            system.contains(&format!("\n- `{name}`: ")),
-            "{name}: {system}"
-        );
+        assert!(system.contains(&format!("\n- `{name}`: ")), "{name}: {system}");
     }
     assert!(system.contains("\n  - `arguments` (string, optional)\n  - `skill_name` (string)\n"));
-    assert!(
-        system.ends_with("\n{{X}} (none).") && !system.contains("Skills:"),
-        "{system}"
-    );
+    assert!(system.ends_with("\n{{X}} (none).") && !system.contains("Skills:"), "{system}");
 
-    let plain = test
-        .again()
-        .file("plain.md", "Be Jo.\n")
-        .env(SETTING, "plain.md");
+    let plain = test.again().file("plain.md", "Be Jo.\n").env(SETTING, "plain.md");
     let system = self::system(&plain.args(["--dry-run", "hi"]).run().success());
     assert!(system.starts_with("Be Jo.\n\nPaths in a skill"), "{system}");
-    assert!(
-        system.ends_with("\n\nSkills:\n- s: Says {{KEY_FACTS}}.\n"),
-        "{system}"
-    );
+    assert!(system.ends_with("\n\nSkills:\n- s: Says {{KEY_FACTS}}.\n"), "{system}");
     assert!(!system.contains("list_skills"), "{system}");
 }
 
@@ -61,10 +49,7 @@ fn its_placeholders_are_filled_in_once() {
 #[test]
 fn instructions_of_the_command_line_win_over_it() {
     let server = Server::unasked(Reply::text("never"));
-    let test = Test::new()
-        .skill("s", DOCUMENT)
-        .endpoint(&server)
-        .env(SETTING, "missing.md");
+    let test = Test::new().skill("s", DOCUMENT).endpoint(&server).env(SETTING, "missing.md");
     let run = test.args(["-s", "Be {{SKILLS}}.", "--dry-run", "hi"]).run();
     let system = system(&run.success());
     assert!(system.starts_with("Be {{SKILLS}}.\n\nPaths"), "{system}");
@@ -95,11 +80,7 @@ fn a_file_that_cannot_be_used_is_refused_with_its_path() {
             format!("failed to read the instructions `{path}`: {cause}\nhint: SYSTEM_PROMPT_PATH ");
         let test = test.again().env(SETTING, name);
         // Before a question is waited for.
-        test.again()
-            .stdin_open()
-            .run()
-            .status(78)
-            .stderr_has(&expected);
+        test.again().stdin_open().run().status(78).stderr_has(&expected);
         for arguments in [&["hi"][..], &["chat"], &["--dry-run", "hi"]] {
             let run = test.again().stdin("hi\n").args(arguments).run();
             run.status(78).stderr_has(&expected).stdout_is_empty();
@@ -107,20 +88,12 @@ fn a_file_that_cannot_be_used_is_refused_with_its_path() {
         // What needs no instructions works.
         test.again().args(["tool", "list_skills"]).run().success();
     }
-    let doctor = test
-        .env(SETTING, "missing")
-        .args(["doctor", "--json"])
-        .run();
+    let doctor = test.env(SETTING, "missing").args(["doctor", "--json"]).run();
     doctor.demand(doctor.status_is(78), "the exit status");
     let report = doctor.stdout_json();
     let check = &report["checks"][0];
     doctor.demand(check["name"] == "configuration", "the first check");
-    doctor.demand(
-        check
-            .to_string()
-            .contains("failed to read the instructions"),
-        "the finding",
-    );
+    doctor.demand(check.to_string().contains("failed to read the instructions"), "the finding");
 }
 
 const AWAY: &str = "https://models.test/v1";
@@ -141,11 +114,7 @@ fn a_foreign_file_of_settings_names_only_what_lies_in_the_folder() {
         .file("outside.md", "canary-outside")
         .env("LLM_MODEL_NAME", "m")
         .cwd("work");
-    let ask = |test: &Test| {
-        test.again()
-            .args(["--skills", "../skills", "--dry-run", "hi"])
-            .run()
-    };
+    let ask = |test: &Test| test.again().args(["--skills", "../skills", "--dry-run", "hi"]).run();
     for (value, is_taken) in [
         ("own.md", true),
         ("./own.md", true),
@@ -160,11 +129,8 @@ fn a_foreign_file_of_settings_names_only_what_lies_in_the_folder() {
     ] {
         let line = format!("{SETTING}={value}\n");
         // Nothing leaves for whom the user chose, or for this machine.
-        let chosen = test
-            .again()
-            .dotenv(&line)
-            .env("LLM_API_BASE_URL", AWAY)
-            .env("LLM_API_KEY", "none");
+        let chosen =
+            test.again().dotenv(&line).env("LLM_API_BASE_URL", AWAY).env("LLM_API_KEY", "none");
         ask(&chosen).success();
         let test = test.again().dotenv(&format!("{FOREIGN}{line}"));
         let run = ask(&test).stdout_lacks("canary").stderr_lacks("canary");
@@ -183,9 +149,7 @@ fn a_foreign_file_of_settings_names_only_what_lies_in_the_folder() {
             .success()
             .stdout_has("canary");
     }
-    let fifo = std::process::Command::new("mkfifo")
-        .arg(test.path("work/fifo"))
-        .status();
+    let fifo = std::process::Command::new("mkfifo").arg(test.path("work/fifo")).status();
     assert!(fifo.unwrap().success());
     let waits = test.again().dotenv(&format!("{SETTING}=fifo\n"));
     ask(&waits).status(78).stderr_has("no plain file");
@@ -215,11 +179,8 @@ fn a_foreign_file_of_settings_names_only_what_lies_in_the_folder() {
             run.stderr_has(&told)
                 .stderr_has("outside of the working folder, and the same file names the endpoint")
                 .stderr_has("~/.config/skills-runner/.env");
-            let chosen = test
-                .again()
-                .dotenv(&line)
-                .env("LLM_API_BASE_URL", AWAY)
-                .env("LLM_API_KEY", "none");
+            let chosen =
+                test.again().dotenv(&line).env("LLM_API_BASE_URL", AWAY).env("LLM_API_KEY", "none");
             ask(&chosen).success().stderr_lacks("leads to");
         }
         let own = test.again().dotenv(FOREIGN).env(name, "../home/kept");
@@ -249,36 +210,25 @@ fn facts_stand_where_the_file_says() {
 
     let with = ask(test.again().env(SETTING, "with.md"));
     let start = format!("Know:\n{told}\nThat is all.\n\nPaths");
-    assert!(
-        with.starts_with(&start) && !with.contains("remember of"),
-        "{with}"
-    );
+    assert!(with.starts_with(&start) && !with.contains("remember of"), "{with}");
     for test in [test.again(), test.again().env(SETTING, "without.md")] {
         let without = ask(test);
         assert!(without.ends_with(&appended), "{without}");
     }
     let missing = ask(test.env("MEMORY_PATH", "none.md").env(SETTING, "with.md"));
-    assert!(
-        missing.starts_with("Know:\n(none)\nThat is all."),
-        "{missing}"
-    );
+    assert!(missing.starts_with("Know:\n(none)\nThat is all."), "{missing}");
 }
 
 /// A slip in a placeholder is told; what is no placeholder at all is not.
 #[test]
 fn an_unknown_placeholder_is_told() {
     for (text, told) in [
-        (
-            "{{SKILLS}} {{OTHER}}",
-            "the instructions hold {{OTHER}}, which",
-        ),
+        ("{{SKILLS}} {{OTHER}}", "the instructions hold {{OTHER}}, which"),
         ("{{ SKILLS }}", "the instructions hold {{ SKILLS }}, which"),
         ("{{SKILLS}} {{name}} {{}} {{ A B }} {{A", ""),
     ] {
         let server = Server::start([Reply::text("ok")]);
-        let test = Test::new()
-            .file("prompt.md", text)
-            .env(SETTING, "prompt.md");
+        let test = Test::new().file("prompt.md", text).env(SETTING, "prompt.md");
         let run = test.endpoint(&server).args(["hi"]).run().success();
         let run = run.stderr_has(told);
         let is_silent = !run.stderr.contains("the instructions hold");

@@ -11,10 +11,7 @@ const DOCUMENT: &str = "---\nname: s\ndescription: Runs scripts.\n---\n";
 
 /// A skill that lacks a module.
 fn bench() -> Test {
-    Test::new()
-        .skill("s", DOCUMENT)
-        .file("skills/s/a.py", "import nobody_a\n")
-        .folder("outside")
+    Test::new().skill("s", DOCUMENT).file("skills/s/a.py", "import nobody_a\n").folder("outside")
 }
 
 /// An interpreter that leaves a mark outside whenever it is started.
@@ -100,19 +97,13 @@ fn without_a_sandbox_nothing_is_asked() {
         (".", "which scripts must not touch", "name a folder beside"),
     ];
     for (folder, cause, fix) in cases {
-        let test = test
-            .again()
-            .dotenv("")
-            .env("SCRIPT_SANDBOX_WRITE", test.path(folder));
+        let test = test.again().dotenv("").env("SCRIPT_SANDBOX_WRITE", test.path(folder));
         let run = test.again().args(["skills", "check"]).run();
         let run = run.stdout_has("its Python files were not looked at: ");
         run.stdout_has(cause).stdout_has(fix);
         let report = test.again().args(["doctor", "--json"]).run().stdout_json();
         let sandbox = finding(&report, "sandbox").to_string();
-        assert!(
-            sandbox.contains(cause) && sandbox.contains(fix),
-            "{sandbox}"
-        );
+        assert!(sandbox.contains(cause) && sandbox.contains(fix), "{sandbox}");
         assert!(!sandbox.contains("on: Landlock"), "{sandbox}");
         assert!(!sandbox.contains("SCRIPT_PYTHON"), "{sandbox}");
         let python = finding(&report, "python");
@@ -129,32 +120,20 @@ fn doctor_tells_grants_in_vain() {
         let run: Outcome = test.args(["doctor"]).run();
         run.stdout_has(text);
     };
-    let off = test
-        .again()
-        .env("SCRIPT_SANDBOX_WRITE", test.path("outside"));
+    let off = test.again().env("SCRIPT_SANDBOX_WRITE", test.path("outside"));
     warned(off, "SCRIPT_SANDBOX_WRITE is set, and without a sandbox");
-    let off = test
-        .again()
-        .env("SCRIPT_SANDBOX_READ", test.path("outside"));
+    let off = test.again().env("SCRIPT_SANDBOX_READ", test.path("outside"));
     warned(off, "SCRIPT_SANDBOX_READ is set, and without a sandbox");
     let on = test.again().env("SCRIPT_SANDBOX", "on");
-    warned(
-        on.env("SCRIPT_SANDBOX_READ", test.path("gone")),
-        "/gone, which is not there",
-    );
+    warned(on.env("SCRIPT_SANDBOX_READ", test.path("gone")), "/gone, which is not there");
 }
 
 /// A setup needs the network: the option is wrong there, the setting is not.
 #[test]
 fn a_setup_is_not_confined() {
     let test = bench().env("SCRIPT_PYTHON", interpreter());
-    let wrong = test
-        .again()
-        .args(["skills", "setup", "s", "--sandbox"])
-        .run();
-    wrong
-        .status(2)
-        .stderr_has("--sandbox does not go with `skills setup`");
+    let wrong = test.again().args(["skills", "setup", "s", "--sandbox"]).run();
+    wrong.status(2).stderr_has("--sandbox does not go with `skills setup`");
     assert!(!test.exists("skills/s/venv"));
     let test = test.skill("s", "# S\n");
     let test = test.file("skills/s/a.py", "import json\n");
@@ -172,11 +151,7 @@ fn env_files_that_cannot_be_used() {
     let folder = bench().args(["--env-file", "outside", "hi"]).run();
     folder.status(78).stderr_has("outside: it is a folder");
     let key = "sk-4f1c-very-secret";
-    for line in [
-        key.to_string(),
-        key.replace('-', ""),
-        format!("{key} {key}"),
-    ] {
+    for line in [key.to_string(), key.replace('-', ""), format!("{key} {key}")] {
         let test = bench().file("in", line + "\n");
         for command in ["hi", "doctor", "--dry-run hi"] {
             let shell = format!("bash -c 'exec skills-runner --env-file <(cat in) {command}'");

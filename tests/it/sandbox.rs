@@ -116,12 +116,7 @@ const CALLS: &[(&str, i64, i64, &str)] = &[
     ("ptrace", 101, 117, "16, os.getppid(), 0, 0"),
     ("process_vm_readv", 310, 270, "os.getppid(), 0, 0, 0, 0, 0"),
     ("pidfd_getfd", 438, 438, "0, 0, 0"),
-    (
-        "io_uring_setup",
-        425,
-        425,
-        "1, ctypes.create_string_buffer(120)",
-    ),
+    ("io_uring_setup", 425, 425, "1, ctypes.create_string_buffer(120)"),
     ("unshare of the user", 272, 97, "0x10000000"),
     ("a clone with a new user", 56, 220, "0x10000011, 0, 0, 0, 0"),
     ("shmget", 29, 194, "0, 4096, 0o1600"),
@@ -129,18 +124,8 @@ const CALLS: &[(&str, i64, i64, &str)] = &[
     ("keyctl", 250, 219, "0, -3, 1"),
     ("bpf", 321, 280, "0, 0, 0"),
     ("mount", 165, 40, "b'none', b'.', b'tmpfs', 0, 0"),
-    (
-        "file_getattr",
-        468,
-        468,
-        "-100, b'/etc/passwd', ctypes.create_string_buffer(24), 24, 0",
-    ),
-    (
-        "file_setattr",
-        469,
-        469,
-        "-100, b'/etc/passwd', ctypes.create_string_buffer(24), 24, 0",
-    ),
+    ("file_getattr", 468, 468, "-100, b'/etc/passwd', ctypes.create_string_buffer(24), 24, 0"),
+    ("file_setattr", 469, 469, "-100, b'/etc/passwd', ctypes.create_string_buffer(24), 24, 0"),
     (
         "listmount",
         458,
@@ -161,20 +146,14 @@ fn bench() -> Test {
         .mode(".env", 0o600)
         .mode("key", 0o600);
     let temporary = test.path("tmp");
-    test.env("TMPDIR", temporary)
-        .env("SCRIPT_PYTHON", interpreter())
-        .env("SCRIPT_SANDBOX", "on")
+    test.env("TMPDIR", temporary).env("SCRIPT_PYTHON", interpreter()).env("SCRIPT_SANDBOX", "on")
 }
 
 #[track_caller]
 fn run(test: &Test, script: &str) -> (Value, Outcome) {
     let arguments = json!({"skill_name": "s", "script": script});
     let command = ["tool", "run_python_script", "-"];
-    let run = test
-        .clone()
-        .args(command)
-        .stdin(arguments.to_string())
-        .run();
+    let run = test.clone().args(command).stdin(arguments.to_string()).run();
     (run.stdout_json(), run)
 }
 
@@ -200,17 +179,12 @@ if __name__ == '__main__':
 
 fn probes() -> Vec<(String, String, Due)> {
     let calls = CALLS.iter().map(|(name, x86, arm, arguments)| {
-        let number = if cfg!(target_arch = "aarch64") {
-            arm
-        } else {
-            x86
-        };
+        let number = if cfg!(target_arch = "aarch64") { arm } else { x86 };
         let code = format!("call({number}, {arguments})");
         ((*name).to_string(), code, No)
     });
-    let probes = PROBES
-        .iter()
-        .map(|(name, code, due)| ((*name).to_string(), (*code).to_string(), *due));
+    let probes =
+        PROBES.iter().map(|(name, code, due)| ((*name).to_string(), (*code).to_string(), *due));
     probes.chain(calls).collect()
 }
 
@@ -242,28 +216,18 @@ fn a_sandboxed_script_does_what_it_may() {
             test = ordinary;
         }
         let (result, run) = run(&test, &script);
-        let ends: Vec<&str> = result["stdout"]
-            .as_str()
-            .unwrap_or_default()
-            .lines()
-            .collect();
+        let ends: Vec<&str> = result["stdout"].as_str().unwrap_or_default().lines().collect();
         run.demand(ends.len() == probes.len(), "not every probe has ended");
         let mut wrong = Vec::new();
         for (number, (name, _, due)) in probes.iter().enumerate() {
             let start = format!("{number} ");
-            let end = ends
-                .iter()
-                .find_map(|line| line.strip_prefix(&start))
-                .unwrap();
+            let end = ends.iter().find_map(|line| line.strip_prefix(&start)).unwrap();
             if (end == "works") != (*due == Works) {
                 wrong.push(format!("{name}: {end}"));
             }
         }
         run.demand(wrong.is_empty(), format!("root {is_root}: {wrong:#?}"));
-        assert_eq!(
-            fs::read_to_string(test.path("victim")).unwrap(),
-            "still here\n"
-        );
+        assert_eq!(fs::read_to_string(test.path("victim")).unwrap(), "still here\n");
         assert!(fs::read_dir(test.path("tmp")).unwrap().next().is_none());
     }
 }
@@ -340,10 +304,7 @@ fn without_a_sandbox_the_probes_are_no_dead_ends() {
     let stdout = result["stdout"].as_str().unwrap();
     for (number, (name, ..)) in probes.iter().enumerate() {
         let works = stdout.lines().any(|line| line == format!("{number} works"));
-        run.demand(
-            works,
-            format!("{name} does not even work without a sandbox"),
-        );
+        run.demand(works, format!("{name} does not even work without a sandbox"));
     }
 }
 
@@ -353,14 +314,8 @@ fn without_a_sandbox_the_probes_are_no_dead_ends() {
 fn where_there_can_be_no_sandbox_nothing_runs() {
     let cases: [(&[Refused], &str); 4] = [
         (&[LANDLOCK], "the kernel has no Landlock"),
-        (
-            &[Refused(444, 444, None, libc::EOPNOTSUPP)],
-            "Landlock is switched off",
-        ),
-        (
-            &[Refused(446, 446, None, libc::EPERM)],
-            "Landlock is refused",
-        ),
+        (&[Refused(444, 444, None, libc::EOPNOTSUPP)], "Landlock is switched off"),
+        (&[Refused(446, 446, None, libc::EPERM)], "Landlock is refused"),
         (&SECCOMP, "the filter of system calls (seccomp) is refused"),
     ];
     for (refused, why) in cases {
@@ -387,10 +342,7 @@ fn where_there_can_be_no_sandbox_nothing_runs() {
 #[test]
 fn the_run_goes_on_without_a_sandbox() {
     let server = Server::start(vec![
-        Reply::call(
-            "run_python_script",
-            &json!({"skill_name": "s", "script": "print(1)"}),
-        ),
+        Reply::call("run_python_script", &json!({"skill_name": "s", "script": "print(1)"})),
         Reply::text("it cannot be run here"),
     ]);
     let test = bench().endpoint(&server);
@@ -414,10 +366,8 @@ fn more_can_be_granted() {
     if !is_possible() {
         return;
     }
-    let test = bench()
-        .folder("out")
-        .file("data/rows.csv", "1,2,3\n")
-        .file("data/deep/more.csv", "4\n");
+    let test =
+        bench().folder("out").file("data/rows.csv", "1,2,3\n").file("data/deep/more.csv", "4\n");
     symlink(test.path("key"), test.path("data/link")).unwrap();
     let (out, all) = (test.path("out"), test.path("."));
     let test = test
@@ -478,18 +428,10 @@ fn links_of_a_skill_grant_nothing() {
         return;
     }
     let spy = format!("{BEFORE}\nread(os.path.expanduser('~/private/id'))");
-    let fresh = || {
-        bench()
-            .file("home/private/id", SECRET)
-            .env("SCRIPT_PYTHON", "")
-    };
+    let fresh = || bench().file("home/private/id", SECRET).env("SCRIPT_PYTHON", "");
     for part in ["ssl", "libexec"] {
         let test = fresh().venv("s");
-        symlink(
-            test.path("home"),
-            test.path(format!("skills/s/venv/{part}")),
-        )
-        .unwrap();
+        symlink(test.path("home"), test.path(format!("skills/s/venv/{part}"))).unwrap();
         let (result, run) = run(&test, &spy);
         run.demand(result["returncode"] == 1, part);
     }
@@ -499,11 +441,7 @@ fn links_of_a_skill_grant_nothing() {
     let (result, set) = run(&test, &spy);
     set.demand(result["returncode"] == 1, "a venv that is set");
     let test = fresh().venv("s").folder("skills/s/x");
-    symlink(
-        test.path("home/private/id"),
-        test.path("skills/s/x/python3"),
-    )
-    .unwrap();
+    symlink(test.path("home/private/id"), test.path("skills/s/x/python3")).unwrap();
     let settings = format!("home = {}\n", test.path("skills/s/x").display());
     fs::write(test.path("skills/s/venv/pyvenv.cfg"), settings).unwrap();
     let (result, as_base) = run(&test, &spy);
@@ -520,40 +458,26 @@ fn links_of_a_skill_grant_nothing() {
     let test = fresh().env("SCRIPT_PYTHON", interpreter());
     symlink(test.path("home"), test.path("skills/s/.python-version")).unwrap();
     symlink(test.path("home"), test.path("skills/s/lib")).unwrap();
-    let test = test
-        .clone()
-        .env("PYTHONPATH", test.path("skills/s/lib/private"));
+    let test = test.clone().env("PYTHONPATH", test.path("skills/s/lib/private"));
     let (result, chosen) = run(&test, &spy);
     chosen.demand(result["returncode"] == 1, "a version, a search path");
     // The user's own link is followed; one in what it leads to is not.
-    let test = fresh()
-        .env("SCRIPT_PYTHON", interpreter())
-        .folder("data/out");
+    let test = fresh().env("SCRIPT_PYTHON", interpreter()).folder("data/out");
     symlink(test.path("data"), test.path("mine")).unwrap();
     let test = test.clone().env("SCRIPT_SANDBOX_WRITE", test.path("mine"));
     let (result, own) = run(&test, &format!("{BEFORE}\nwrite(cwd + '/data/out/x')"));
     own.demand(result["returncode"] == 0, "the user's own link");
-    let both = format!(
-        "{}:{}",
-        test.path("mine").display(),
-        test.path("mine/out/x").display()
-    );
+    let both = format!("{}:{}", test.path("mine").display(), test.path("mine/out/x").display());
     fs::remove_file(test.path("data/out/x")).unwrap();
     symlink(test.path("home"), test.path("data/out/x")).unwrap();
     let (result, swapped) = run(&test.clone().env("SCRIPT_SANDBOX_WRITE", both), &spy);
     let message = result["error"].as_str().unwrap_or_default();
-    swapped.demand(
-        message.contains("leads over a link where scripts write"),
-        "swapped",
-    );
+    swapped.demand(message.contains("leads over a link where scripts write"), "swapped");
     // What is a link to no skill is none.
     let test = fresh().env("SCRIPT_PYTHON", interpreter());
     symlink(test.path("home/private"), test.path("skills/linked")).unwrap();
     let arguments = json!({"skill_name": "linked", "script": "print(open('id').read())"});
-    let linked = test
-        .again()
-        .args(["tool", "run_python_script", &arguments.to_string()])
-        .run();
+    let linked = test.again().args(["tool", "run_python_script", &arguments.to_string()]).run();
     linked.status(1).stdout_lacks(SECRET);
 }
 
@@ -567,11 +491,9 @@ fn odd_places_have_their_sandbox() {
     let test = bench().file("elsewhere/SKILL.md", DOCUMENT);
     symlink("/", test.path("skills/all")).unwrap();
     symlink(test.path("elsewhere"), test.path("skills/linked")).unwrap();
-    for (folder, skills, name) in [
-        ("skills/s", "..", "s"),
-        (".", "skills", "linked"),
-        ("elsewhere", "../skills", "linked"),
-    ] {
+    for (folder, skills, name) in
+        [("skills/s", "..", "s"), (".", "skills", "linked"), ("elsewhere", "../skills", "linked")]
+    {
         let arguments = json!({"skill_name": name, "script": "open('own', 'w'); print(1)"});
         let command = ["--skills", skills, "tool", "run_python_script"];
         let within = test.again().args(command).args([arguments.to_string()]);
@@ -590,22 +512,12 @@ fn what_lies_in_what_is_granted_stays_hidden() {
     }
     let test = bench().file("skills/s/more/inner/SKILL.md", DOCUMENT);
     let arguments = json!({"skill_name": "s", "script": "print(1)"}).to_string();
-    let command = [
-        "--skills",
-        "skills",
-        "--skills",
-        "skills/s/more",
-        "tool",
-        "run_python_script",
-    ];
+    let command = ["--skills", "skills", "--skills", "skills/s/more", "tool", "run_python_script"];
     let nested = test.again().args(command).args([&arguments]).run();
     nested.status(1).stdout_has("the skill's folder holds");
     let (result, shared) = run(&bench().env("TMPDIR", "/dev/shm"), "print(1)");
     let message = result["error"].as_str().unwrap_or_default();
-    shared.demand(
-        message.contains("set TMPDIR to another folder"),
-        "TMPDIR is shared",
-    );
+    shared.demand(message.contains("set TMPDIR to another folder"), "TMPDIR is shared");
     let (result, all) = run(
         &bench().env("SCRIPT_SANDBOX_READ", "/etc:/proc"),
         &format!(
@@ -616,10 +528,7 @@ for path in ['/etc/shadow', '/etc/gshadow', '/proc/version', '/proc/self/environ
     except (PermissionError, FileNotFoundError): pass"
         ),
     );
-    all.demand(
-        result["returncode"] == 0 && result["stdout"] == "",
-        "it shows",
-    );
+    all.demand(result["returncode"] == 0 && result["stdout"] == "", "it shows");
     for folder in ["/etc", "/proc", "/"] {
         let (result, run) = run(&bench().env("SCRIPT_SANDBOX_WRITE", folder), "print(1)");
         let message = result["error"].as_str().unwrap_or_default();
@@ -642,9 +551,7 @@ fn a_strangers_file_does_not_open_the_sandbox() {
     both.demand(result["returncode"] == 1, "the user's sandbox is gone");
     let test = test.file(".env", "SCRIPT_SANDBOX_READ=/var\n");
     let run_it = test.again().args(["tool", "list_skills"]).run();
-    run_it
-        .status(78)
-        .stderr_has("no plain folder in the working folder");
+    run_it.status(78).stderr_has("no plain folder in the working folder");
     let test = test.file(".env", "SCRIPT_SANDBOX_READ=victim\n");
     let (result, own) = run(&test, &spy);
     own.demand(result["returncode"] == 0, "its own folder is its to grant");
@@ -657,13 +564,8 @@ fn a_stranger_keeps_no_leftovers() {
         return;
     }
     let leave = "import subprocess; subprocess.Popen(['sleep', '3'], start_new_session=True)";
-    for (file, fate) in [
-        (".env", "was ended"),
-        ("home/.config/skills-runner/.env", "lives on"),
-    ] {
-        let test = bench()
-            .file(file, "SCRIPT_LEFTOVERS=keep\n")
-            .mode(file, 0o600);
+    for (file, fate) in [(".env", "was ended"), ("home/.config/skills-runner/.env", "lives on")] {
+        let test = bench().file(file, "SCRIPT_LEFTOVERS=keep\n").mode(file, 0o600);
         let (result, run) = run(&test, leave);
         let hint = result["hint"].as_str().unwrap_or_default();
         run.demand(hint.contains(fate), file);
@@ -680,17 +582,11 @@ fn programs_have_their_folders() {
 print(*(os.environ.get(name, '').replace(os.environ['TMPDIR'], 'T') for name in
       ['XDG_CACHE_HOME', 'XDG_CONFIG_HOME', 'GIT_CONFIG_GLOBAL']))";
     let (result, usual) = run(&bench(), show);
-    usual.demand(
-        result["stdout"] == "T T T/gitconfig\n",
-        "they are elsewhere",
-    );
+    usual.demand(result["stdout"] == "T T T/gitconfig\n", "they are elsewhere");
     let test = bench().folder("home/.cache/models");
     let cache = test.path("home/.cache/models");
     let (result, granted) = run(&test.env("SCRIPT_SANDBOX_READ", cache), show);
-    granted.demand(
-        result["stdout"] == " T T/gitconfig\n",
-        "the cache is not its own",
-    );
+    granted.demand(result["stdout"] == " T T/gitconfig\n", "the cache is not its own");
 }
 
 /// A script that is refused something is told why; the user as well.
@@ -725,27 +621,18 @@ fn a_changed_document_or_venv_is_told() {
                 "open('requirements.txt', 'w').write('x')",
                 Some("requirements.txt of the skill changed"),
             ),
-            (
-                "import os; os.mkdir('.venv')",
-                Some(".venv of the skill changed"),
-            ),
+            ("import os; os.mkdir('.venv')", Some(".venv of the skill changed")),
             (
                 "import os; os.rmdir('.venv'); os.mkdir('.git')",
                 Some(".git and .venv of the skill changed"),
             ),
-            (
-                "open('.git/config', 'w')",
-                Some(".git of the skill changed"),
-            ),
+            ("open('.git/config', 'w')", Some(".git of the skill changed")),
             (
                 "import os; os.mkdir('.skills-runner-setup')",
                 Some(".skills-runner-setup of the skill changed"),
             ),
             ("open('HEAD', 'w')", Some("HEAD of the skill changed")),
-            (
-                "open('SKILL.md', 'a').write('x')",
-                Some("SKILL.md of the skill changed"),
-            ),
+            ("open('SKILL.md', 'a').write('x')", Some("SKILL.md of the skill changed")),
             ("open('venv/new', 'w')", Some("venv of the skill changed")),
             (
                 "import os; path = 'venv/pyvenv.cfg'; text = open(path).read()
@@ -777,22 +664,16 @@ fn a_shim_starts_in_the_sandbox() {
     }
     let real = interpreter().display();
     let test = bench()
-        .file(
-            "manager/shims/python3",
-            "#!/bin/sh\nexec \"${0%/*}/../real\" \"$@\"\n",
-        )
+        .file("manager/shims/python3", "#!/bin/sh\nexec \"${0%/*}/../real\" \"$@\"\n")
         .file("manager/real", format!("#!/bin/sh\nexec {real} \"$@\"\n"))
         .mode("manager/shims/python3", 0o755)
         .mode("manager/real", 0o755);
-    let path = format!(
-        "{}:{}",
-        test.path("manager/shims").display(),
-        std::env::var("PATH").unwrap()
-    );
-    let test = test.env("PATH", path).env("SCRIPT_PYTHON", "").env(
-        "SCRIPT_SANDBOX_READ",
-        interpreter().ancestors().nth(2).unwrap(),
-    );
+    let path =
+        format!("{}:{}", test.path("manager/shims").display(), std::env::var("PATH").unwrap());
+    let test = test
+        .env("PATH", path)
+        .env("SCRIPT_PYTHON", "")
+        .env("SCRIPT_SANDBOX_READ", interpreter().ancestors().nth(2).unwrap());
     let (result, run) = run(&test, "print(1)");
     run.demand(result["stdout"] == "1\n", "the shim does not start");
 }
@@ -804,13 +685,9 @@ fn doctor_knows_the_sandbox() {
         return;
     }
     let on = bench().args(["doctor"]).run();
-    on.stdout_has("sandbox: on: Landlock ")
-        .stdout_has("; Python starts in it in ");
+    on.stdout_has("sandbox: on: Landlock ").stdout_has("; Python starts in it in ");
     let off = bench().env("SCRIPT_SANDBOX", "off").args(["doctor"]).run();
     off.stdout_has("sandbox: off; SCRIPT_SANDBOX=on is possible here: Landlock ");
-    let wrong = bench()
-        .env("SCRIPT_SANDBOX", "perhaps")
-        .args(["doctor"])
-        .run();
+    let wrong = bench().env("SCRIPT_SANDBOX", "perhaps").args(["doctor"]).run();
     wrong.stdout_has("SCRIPT_SANDBOX=perhaps (environment) is not off or on");
 }

@@ -41,8 +41,7 @@ const KEPT: usize = 64 << 10;
 fn bench() -> Test {
     let test = Test::new().skill("s", DOCUMENT).folder("tmp");
     let temporary = test.path("tmp");
-    test.env("TMPDIR", temporary)
-        .env("SCRIPT_PYTHON", interpreter())
+    test.env("TMPDIR", temporary).env("SCRIPT_PYTHON", interpreter())
 }
 
 /// What came of a script: the tool's result, and the run that printed it.
@@ -335,15 +334,10 @@ for stream in out: stream.close()
         };
         for (stream, number) in [("stdout", '1'), ("stderr", '2')] {
             let said = ran.text(stream);
-            let met = if streams.contains(number) {
-                said == expected
-            } else {
-                said.is_empty()
-            };
+            let met = if streams.contains(number) { said == expected } else { said.is_empty() };
             ran.demand(met, &format!("{stream} is wrong"));
         }
-        ran.is("returncode", 0)
-            .is("truncated", missing.map(|_| true));
+        ran.is("returncode", 0).is("truncated", missing.map(|_| true));
         ran.run.memory_at_most(PEAK_KIB);
     });
 
@@ -478,8 +472,7 @@ fn assert_refused(test: &Test, expected: &str, end: &str) {
     let ran = run(test, &source("open('ran', 'w')"));
     ran.has("error", expected).is("returncode", Value::Null);
     if !end.is_empty() {
-        ran.has("error", "`skills-runner skills setup s`")
-            .has("error", end);
+        ran.has("error", "`skills-runner skills setup s`").has("error", end);
     }
     let is_unused = !test.exists("skills/s/ran");
     ran.demand(is_unused, "something else ran it");
@@ -580,8 +573,7 @@ print(json.dumps({**os.environ, 'cwd': os.getcwd(), 'python': shutil.which('pyth
     }
     assert_eq!(test.read("skills/s/out.txt"), "ü€");
     let ran = run(&test, &json!({"file_path": "scripts/main.py"}));
-    ran.has("stdout", "beside helper ")
-        .has("stdout", "scripts/main.py\n");
+    ran.has("stdout", "beside helper ").has("stdout", "scripts/main.py\n");
     for cache in ["", "lib/", "scripts/", "venv/lib/"].map(|at| format!("skills/s/{at}__pycache__"))
     {
         assert!(!test.exists(&cache), "{cache} was written");
@@ -722,10 +714,7 @@ fn a_script_does_not_get_the_key() {
     let decode = "from urllib.parse import unquote\nprint(len(os.environ['HTTPS_PROXY']), unquote(os.environ['HTTPS_PROXY']))";
     let ran = run(&test, &source(decode));
     let met = ran.text("stdout") == "42 http://user:[secret]@proxy.example\n";
-    ran.demand(
-        met,
-        "the decoded password shows, or the script did not get it",
-    );
+    ran.demand(met, "the decoded password shows, or the script did not get it");
 }
 
 /// Where a script finds the key by itself, the result does not show it.
@@ -771,9 +760,8 @@ fn a_script_that_stops_its_watchers_is_killed_at_its_limit() {
         let test = bench();
         let script = hurried(&format!("guardian_too = {guardian_too}{STOP_WATCHERS}"));
         let running = tool(&test, &script).spawn();
-        let is_over = wait_until(seconds(8.0), || {
-            is_stopped(running.pid()) && scripts_of(&test).is_empty()
-        });
+        let is_over =
+            wait_until(seconds(8.0), || is_stopped(running.pid()) && scripts_of(&test).is_empty());
         assert!(is_over, "{guardian_too}: {:?}", test.processes());
         running.signal(libc::SIGCONT);
         let run = running.wait().status(1);
@@ -959,10 +947,7 @@ fn few_descriptors_are_no_disaster() {
     for_each(&counts, |count| {
         let tool =
             r#"exec skills-runner tool run_python_script '{"skill_name":"s","script":"print(2)"}'"#;
-        let run = test
-            .again()
-            .shell(&format!("ulimit -n {count}; {tool}"))
-            .run();
+        let run = test.again().shell(&format!("ulimit -n {count}; {tool}")).run();
         let is_told = format!("{}{}", run.stdout, run.stderr).contains("os error 24");
         let has_run = run.status == 0 && run.stdout.contains("\"stdout\":\"2\\n\"");
         run.demand(has_run || is_told, "neither run nor told");
@@ -991,11 +976,7 @@ open(outside + '/ready', 'w').close()
 os.kill(int(parent), signal.SIGKILL); time.sleep(60)";
     let ways = [
         ("", 0, Value::Null),
-        (
-            "os.kill(os.getppid(), signal.SIGKILL); time.sleep(60)",
-            1,
-            json!(-9),
-        ),
+        ("os.kill(os.getppid(), signal.SIGKILL); time.sleep(60)", 1, json!(-9)),
         (kill, -libc::SIGKILL, Value::Null),
     ];
     for (then, status, code) in ways {
@@ -1060,12 +1041,8 @@ fn the_time_of_the_whole_run_ends_a_script() {
     let ways = [test.again().args(["go"]), tool(&test, &call)];
     for_each(&ways, |way| {
         let run = way.clone().args(["--timeout", "1"]).run().status(3);
-        let run = run
-            .took_at_least(seconds(1.0))
-            .took_at_most(seconds(1.0 + SLACK));
-        run.stdout_is_empty()
-            .stderr_has("--timeout")
-            .stderr_lacks("limit of 30 s");
+        let run = run.took_at_least(seconds(1.0)).took_at_most(seconds(1.0 + SLACK));
+        run.stdout_is_empty().stderr_has("--timeout").stderr_lacks("limit of 30 s");
     });
     assert!(is_clean(&test), "something is left");
     server.finish();
@@ -1089,28 +1066,18 @@ fn the_model_is_told_what_a_person_would_see() {
         call["skill_name"] = "s".into();
         call.to_string()
     });
-    let calls = calls
-        .iter()
-        .map(|call| ("run_python_script", call.as_str()));
+    let calls = calls.iter().map(|call| ("run_python_script", call.as_str()));
     let server = Server::start([Reply::calls(calls), Reply::text("done")]);
     let test = bench().endpoint(&server).dotenv(&format!("KEY={CANARY}\n"));
     let run = test.again().args(["go"]).run().success().stdout("done\n");
     let raw = run.stderr.contains(['\x1b', '\0']);
     run.demand(!raw, "control characters are shown raw");
     run.demand(is_clean(&test), "something is left");
-    let shown: Vec<&str> = run
-        .stderr
-        .lines()
-        .filter(|line| line.starts_with('←'))
-        .collect();
+    let shown: Vec<&str> = run.stderr.lines().filter(|line| line.starts_with('←')).collect();
     assert_eq!(shown.len(), table.len(), "a line for each result");
     let last = server.finish().pop().expect("two requests");
     for (number, (_, line, (key, expected))) in table.iter().enumerate() {
-        assert!(
-            shown[number].starts_with(line),
-            "{} is not {line}",
-            shown[number]
-        );
+        assert!(shown[number].starts_with(line), "{} is not {line}", shown[number]);
         let result = last.tool_json(&format!("call_{}", number + 1));
         assert_eq!(result[key], *expected, "{key} of {result}");
     }
@@ -1119,9 +1086,7 @@ fn the_model_is_told_what_a_person_would_see() {
 /// R-RUN-7: several runners share a skill, each with its own results.
 #[test]
 fn ten_runners_share_a_skill() {
-    let test = bench()
-        .venv("s")
-        .file("skills/s/shared.py", "def twice(n): return 2 * n\n");
+    let test = bench().venv("s").file("skills/s/shared.py", "def twice(n): return 2 * n\n");
     let meet = "
 import shared
 number = int(sys.argv[1])
@@ -1187,18 +1152,14 @@ fn shim(script: &str) -> Test {
     let script = format!("#!/bin/sh\necho >> {}\n{script}\n", starts.display());
     let path = std::env::var("PATH").unwrap_or_default();
     let path = format!("{}:{path}", test.path("bin").display());
-    test.executable("bin/python3", &script)
-        .env_unset("SCRIPT_PYTHON")
-        .env("PATH", path)
+    test.executable("bin/python3", &script).env_unset("SCRIPT_PYTHON").env("PATH", path)
 }
 
 /// What came of these calls in one run, and how often the shim was started.
 #[track_caller]
 fn in_one_run(test: &Test, calls: &[Value]) -> (Vec<Value>, usize) {
     let calls: Vec<String> = calls.iter().map(Value::to_string).collect();
-    let replies = calls
-        .iter()
-        .map(|call| ("run_python_script", call.as_str()));
+    let replies = calls.iter().map(|call| ("run_python_script", call.as_str()));
     let server = Server::start([Reply::calls(replies), Reply::text("done")]);
     let run = test.again().endpoint(&server).args(["go"]).run().success();
     run.demand(is_clean(test), "something is left");
@@ -1262,24 +1223,13 @@ fn a_shim_is_followed_as_far_as_its_answer_goes() {
     let choice = "[ -f .python-version ] && exec \"$OWN\" \"$@\"\nexec REAL \"$@\"";
     let test = shim(choice).venv_at("own");
     let own = test.path("own/bin/python");
-    let test = test
-        .skill("t", DOCUMENT)
-        .file("skills/t/.python-version", "own\n")
-        .env("OWN", &own);
+    let test = test.skill("t", DOCUMENT).file("skills/t/.python-version", "own\n").env("OWN", &own);
     let call = |skill: &str, text: &str| json!({"skill_name": skill, "script": text});
     let tell = "import sys; print(sys.prefix)";
-    let calls = [
-        call("s", tell),
-        call("t", tell),
-        call("s", tell),
-        call("t", tell),
-    ];
+    let calls = [call("s", tell), call("t", tell), call("s", tell), call("t", tell)];
     let (results, starts) = in_one_run(&test, &calls);
     let prefix = test.path("own");
-    for (result, python) in results
-        .iter()
-        .zip([interpreter(), &own].into_iter().cycle())
-    {
+    for (result, python) in results.iter().zip([interpreter(), &own].into_iter().cycle()) {
         assert_eq!(result["interpreter"], python.display().to_string());
         let is_own = result["stdout"] == format!("{}\n", prefix.display());
         assert_eq!(is_own, python == own, "{result}");
@@ -1302,10 +1252,7 @@ fn a_shim_that_is_set_is_used() {
     let call = json!({"skill_name": "s", "script": "print(5)"});
     let (results, starts) = in_one_run(&test, &[call.clone(), call]);
     let shim = test.path("bin/python3").display().to_string();
-    let runs: Vec<_> = results
-        .iter()
-        .map(|result| &result["interpreter"])
-        .collect();
+    let runs: Vec<_> = results.iter().map(|result| &result["interpreter"]).collect();
     assert_eq!(runs, [&shim, &shim]);
     assert_eq!(starts, 2);
 }

@@ -20,9 +20,8 @@ fn contents(request: &Request) -> Vec<String> {
 
 fn names(test: &Test) -> Vec<String> {
     let entries = fs::read_dir(test.path(FOLDER)).into_iter().flatten();
-    let mut names: Vec<String> = entries
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
     names
 }
@@ -31,11 +30,7 @@ fn names(test: &Test) -> Vec<String> {
 fn saved() -> (Test, String) {
     let server = Server::start([Reply::text("4.")]);
     let test = Test::new().endpoint(&server);
-    test.again()
-        .args(["--session", "s", "2 + 2?"])
-        .run()
-        .success()
-        .stdout("4.\n");
+    test.again().args(["--session", "s", "2 + 2?"]).run().success().stdout("4.\n");
     server.finish();
     let text = test.read(&file("s"));
     (test, text)
@@ -49,27 +44,15 @@ fn a_named_session_is_gone_on_with_and_is_private() {
     let replies = ["5.", "6.", "7.", "8."].map(Reply::text);
     let server = Server::start(replies);
     let test = test.endpoint(&server);
-    let run = test
-        .again()
-        .args(["--session", "s", "-o", "jsonl", "and 2 + 3?"])
-        .run()
-        .success();
+    let run = test.again().args(["--session", "s", "-o", "jsonl", "and 2 + 3?"]).run().success();
     let records = run.stdout_json_lines();
     assert_eq!(records[0]["session"], "s");
     assert_eq!(records.last().unwrap()["session"], "s");
-    run.stderr_has("going on with session `s`")
-        .stderr_has("2 messages");
+    run.stderr_has("going on with session `s`").stderr_has("2 messages");
     let run = test.again().args(["-c", "-q", "and now?"]).run().success();
-    run.stdout("6.\n")
-        .stderr_has("going on with session `s`")
-        .stderr_has("4 messages");
+    run.stdout("6.\n").stderr_has("going on with session `s`").stderr_has("4 messages");
     // From a pipe too.
-    let run = test
-        .again()
-        .args(["chat", "--session=s"])
-        .stdin("more\n")
-        .run()
-        .success();
+    let run = test.again().args(["chat", "--session=s"]).stdin("more\n").run().success();
     run.stdout("7.\n");
     // Whoever named it is told nothing new: no mail from cron.
     let run = test.again().args(["-q", "--session", "s", "last?"]).run();
@@ -80,12 +63,7 @@ fn a_named_session_is_gone_on_with_and_is_private() {
     assert_eq!(requests[0].messages()[0]["role"], "system");
     // Without a session nothing is kept.
     let server = Server::start([Reply::text("8.")]);
-    let run = test
-        .endpoint(&server)
-        .again()
-        .args(["-o", "json", "hi"])
-        .run()
-        .success();
+    let run = test.endpoint(&server).again().args(["-o", "json", "hi"]).run().success();
     assert!(run.stdout_json()["session"].is_null());
     server.finish();
 }
@@ -95,42 +73,21 @@ fn the_latest_of_this_folder_is_continued_or_there_is_none() {
     let (test, _) = saved();
     let test = test.folder("elsewhere");
     let run = test.again().cwd("elsewhere").args(["-c", "hi"]).run();
-    run.status(1)
-        .stderr_has("no saved conversation was begun in")
-        .stderr_has("hint:");
+    run.status(1).stderr_has("no saved conversation was begun in").stderr_has("hint:");
     let server = Server::start([Reply::text("b"), Reply::text("c")]);
     let test = test.endpoint(&server);
-    test.again()
-        .cwd("elsewhere")
-        .args(["--session", "other", "b?"])
-        .run()
-        .success();
-    test.again()
-        .cwd(".")
-        .args(["-c", "c?"])
-        .run()
-        .success()
-        .stderr_has("`s`");
+    test.again().cwd("elsewhere").args(["--session", "other", "b?"]).run().success();
+    test.again().cwd(".").args(["-c", "c?"]).run().success().stderr_has("`s`");
     server.finish();
 }
 
 #[test]
 fn a_dry_run_shows_what_was_said_and_writes_nothing() {
     let (test, before) = saved();
-    let run = test
-        .again()
-        .args(["--session", "s", "--dry-run", "more"])
-        .run()
-        .success();
+    let run = test.again().args(["--session", "s", "--dry-run", "more"]).run().success();
     run.stdout_has("2 + 2?").stdout_has("more");
-    test.again()
-        .args(["--session", "new", "--dry-run", "more"])
-        .run()
-        .success();
-    assert_eq!(
-        (test.read(&file("s")), names(&test)),
-        (before, vec!["s.jsonl".to_string()])
-    );
+    test.again().args(["--session", "new", "--dry-run", "more"]).run().success();
+    assert_eq!((test.read(&file("s")), names(&test)), (before, vec!["s.jsonl".to_string()]));
 }
 
 #[test]
@@ -143,32 +100,18 @@ fn wrong_usage_is_told() {
         (&["--session", "..", "hi"], "it is no name"),
         (&["--session", "ä", "hi"], "it is no name"),
         (&["--session", "-a", "hi"], "it is no name"),
-        (
-            &["sessions", "show", "a", "b"],
-            "`skills-runner sessions list`",
-        ),
+        (&["sessions", "show", "a", "b"], "`skills-runner sessions list`"),
         (&["--session", "a", "-c", "hi"], "name two conversations"),
         (&["-c", "doctor"], "belongs to a question"),
-        (
-            &["tool", "list_skills", "--session", "a"],
-            "belongs to a question",
-        ),
+        (&["tool", "list_skills", "--session", "a"], "belongs to a question"),
         (&["sessions", "list", "x"], "takes no names"),
         (&["sessions", "show"], "takes one name"),
         (&["sessions", "lsit"], "did you mean `sessions list`?"),
     ] {
-        test.again()
-            .args(args)
-            .run()
-            .status(2)
-            .stdout_is_empty()
-            .stderr_has(text);
+        test.again().args(args).run().status(2).stdout_is_empty().stderr_has(text);
     }
     let long = "x".repeat(101);
-    test.again()
-        .args(["--session", &long, "hi"])
-        .run()
-        .status(2);
+    test.again().args(["--session", &long, "hi"]).run().status(2);
     assert!(!test.exists(FOLDER), "nothing is made unasked");
     server.finish();
 }
@@ -177,37 +120,19 @@ fn wrong_usage_is_told() {
 fn the_second_process_is_told_who_holds_a_session() {
     let server = Server::start([Reply::text("a"), Reply::text("b")]);
     let test = Test::new().endpoint(&server);
-    let mut first = test
-        .again()
-        .args(["chat", "--session", "s"])
-        .stdin_open()
-        .spawn();
+    let mut first = test.again().args(["chat", "--session", "s"]).stdin_open().spawn();
     first.write_stdin("hi\n");
     first.read_stdout_until("a\n");
     let pid = first.pid().to_string();
-    for args in [
-        &["--session", "s", "hi"][..],
-        &["-c", "hi"],
-        &["sessions", "delete", "s"],
-    ] {
+    for args in [&["--session", "s", "hi"][..], &["-c", "hi"], &["sessions", "delete", "s"]] {
         let run = test.again().args(args).run().status(75);
-        run.stderr_has("`s`")
-            .stderr_has(&format!("process {pid} uses it"))
-            .stderr_has("hint:");
+        run.stderr_has("`s`").stderr_has(&format!("process {pid} uses it")).stderr_has("hint:");
     }
-    let run = test
-        .again()
-        .args(["sessions", "list", "--json"])
-        .run()
-        .success();
+    let run = test.again().args(["sessions", "list", "--json"]).run().success();
     assert_eq!(run.stdout_json()["sessions"][0]["in_use"].to_string(), pid);
     first.kill9();
     first.wait().status(-libc::SIGKILL);
-    test.again()
-        .args(["--session", "s", "again"])
-        .run()
-        .success()
-        .stdout("b\n");
+    test.again().args(["--session", "s", "again"]).run().success().stdout("b\n");
     server.finish();
 }
 
@@ -215,41 +140,21 @@ fn the_second_process_is_told_who_holds_a_session() {
 #[test]
 fn a_script_does_not_hold_the_session() {
     let script = r#"{"skill_name":"s","script":"import os, time\nif os.fork() == 0:\n    time.sleep(30)\nprint('begun', flush=True)\ntime.sleep(30)"}"#;
-    let server = Server::start([
-        Reply::calls([("run_python_script", script)]),
-        Reply::text("b"),
-    ]);
-    let test = Test::new()
-        .skill("s", "---\nname: s\ndescription: d\n---\n")
-        .endpoint(&server);
+    let server = Server::start([Reply::calls([("run_python_script", script)]), Reply::text("b")]);
+    let test = Test::new().skill("s", "---\nname: s\ndescription: d\n---\n").endpoint(&server);
     let mut first = test.again().args(["--session", "s", "run it"]).spawn();
     first.read_stderr_until("→ run_python_script");
     sleep(seconds(0.5));
     first.kill9();
     // While what it started is still dying.
-    let run = test
-        .again()
-        .args(["--session", "s", "and?"])
-        .run()
-        .success()
-        .stdout("b\n");
+    let run = test.again().args(["--session", "s", "and?"]).run().success().stdout("b\n");
     run.stderr_has("going on");
     first.wait();
     let requests = server.finish();
-    let roles: Vec<&str> = requests[1]
-        .messages()
-        .iter()
-        .map(|m| m["role"].as_str().unwrap())
-        .collect();
-    assert_eq!(
-        roles,
-        ["system", "user", "assistant", "tool", "assistant", "user"]
-    );
-    assert!(
-        requests[1]
-            .tool_result("call_1")
-            .contains("the program was ended")
-    );
+    let roles: Vec<&str> =
+        requests[1].messages().iter().map(|m| m["role"].as_str().unwrap()).collect();
+    assert_eq!(roles, ["system", "user", "assistant", "tool", "assistant", "user"]);
+    assert!(requests[1].tool_result("call_1").contains("the program was ended"));
 }
 
 #[test]
@@ -259,32 +164,19 @@ fn a_torn_end_is_set_aside() {
     let test = test.file(&file("s"), format!("{text}{torn}"));
     let server = Server::start([Reply::text("5.")]);
     let test = test.endpoint(&server);
-    let run = test
-        .again()
-        .args(["--session", "s", "more"])
-        .run()
-        .success();
+    let run = test.again().args(["--session", "s", "more"]).run().success();
     run.stderr_has("torn").stderr_has("s.jsonl.torn");
-    assert_eq!(
-        test.read(&format!("{}.torn", file("s"))),
-        format!("{torn}\n")
-    );
+    assert_eq!(test.read(&format!("{}.torn", file("s"))), format!("{torn}\n"));
     assert!(test.read(&file("s")).starts_with(&text));
     assert!(!test.read(&file("s")).contains(torn));
     assert_eq!(contents(&server.finish()[0]), ["2 + 2?", "4.", "more"]);
     // Where that cannot be, nothing is cut off.
     fs::remove_file(test.path(format!("{}.torn", file("s")))).unwrap();
     let torn = format!("{text}{torn}");
-    let test = test
-        .file(&file("s"), &torn)
-        .link(&format!("{}.torn", file("s")), "x");
+    let test = test.file(&file("s"), &torn).link(&format!("{}.torn", file("s")), "x");
     let server = Server::start([Reply::text("5.")]);
     let test = test.endpoint(&server);
-    let run = test
-        .again()
-        .args(["--session", "s", "-o", "json", "more"])
-        .run()
-        .success();
+    let run = test.again().args(["--session", "s", "-o", "json", "more"]).run().success();
     assert!(run.stdout_json()["session"].is_null());
     run.stderr_has("is not saved");
     assert_eq!(test.read(&file("s")), torn);
@@ -312,28 +204,15 @@ fn damaged_lines_are_named_and_skipped() {
     let test = test.file(&file("s"), &bytes);
     let server = Server::start([Reply::text("5."), Reply::text("6.")]);
     let test = test.endpoint(&server);
-    let run = test
-        .again()
-        .args(["--session", "s", "more"])
-        .run()
-        .success();
+    let run = test.again().args(["--session", "s", "more"]).run().success();
     run.stderr_has("lines 4-6 cannot be read, line 7")
         .stderr_has("line 7 leaves 77 messages")
         .stderr_has("line 8 cannot be read");
-    test.again()
-        .args(["--session", "s", "even more"])
-        .run()
-        .success();
+    test.again().args(["--session", "s", "even more"]).run().success();
     let now = fs::read(test.path(file("s"))).unwrap();
     assert!(now.starts_with(&bytes), "nothing is overwritten");
     let requests = server.finish();
-    let expected = [
-        "2 + 2?",
-        "4.",
-        "(a message that could not be read)",
-        "late",
-        "more",
-    ];
+    let expected = ["2 + 2?", "4.", "(a message that could not be read)", "late", "more"];
     assert_eq!(contents(&requests[0]), expected);
     assert_eq!(contents(&requests[1])[..5], expected);
     assert_eq!(contents(&requests[1])[5..], ["5.", "even more"]);
@@ -345,10 +224,7 @@ fn damaged_lines_are_named_and_skipped() {
 fn what_is_no_session_is_not_touched() {
     let (test, text) = saved();
     let huge = test.path(file("huge"));
-    fs::File::create(&huge)
-        .unwrap()
-        .set_len((128 << 20) + 1)
-        .unwrap();
+    fs::File::create(&huge).unwrap().set_len((128 << 20) + 1).unwrap();
     let newer = text.replacen("\"version\":1", "\"version\":2", 1);
     let test = test
         .file(&file("foreign"), "dear diary\n")
@@ -358,9 +234,7 @@ fn what_is_no_session_is_not_touched() {
         .link(&file("link"), "s.jsonl")
         .link(&file("dangling"), "nowhere")
         .folder(&file("folder"));
-    let fifo = std::process::Command::new("mkfifo")
-        .arg(test.path(file("fifo")))
-        .status();
+    let fifo = std::process::Command::new("mkfifo").arg(test.path(file("fifo"))).status();
     assert!(fifo.unwrap().success());
     fs::write(test.path("diary"), &text).unwrap();
     fs::hard_link(test.path("diary"), test.path(file("hard"))).unwrap();
@@ -378,10 +252,7 @@ fn what_is_no_session_is_not_touched() {
     ] {
         let server = Server::start([Reply::text("fine")]);
         let run = test.clone().endpoint(&server).again();
-        let run = run
-            .args(["--session", name, "-o", "json", "more"])
-            .run()
-            .success();
+        let run = run.args(["--session", name, "-o", "json", "more"]).run().success();
         run.demand(run.stdout_json()["session"].is_null(), "it is not saved");
         run.stderr_has(&format!("failed to open the session `{name}`"))
             .stderr_has(cause)
@@ -389,12 +260,9 @@ fn what_is_no_session_is_not_touched() {
         assert_eq!(contents(&server.finish()[0]).len(), said, "{name}");
     }
     assert_eq!(names(&test), before);
-    for (name, expected) in [
-        ("foreign", "dear diary\n"),
-        ("newer", &newer),
-        ("s", &text),
-        ("locked", &text),
-    ] {
+    for (name, expected) in
+        [("foreign", "dear diary\n"), ("newer", &newer), ("s", &text), ("locked", &text)]
+    {
         assert_eq!(test.read(&file(name)), expected);
     }
     assert_eq!(test.read("diary"), text);
@@ -404,16 +272,8 @@ fn what_is_no_session_is_not_touched() {
         .status(1)
         .stderr_has("another version");
     for name in ["foreign", "link", "hard", "folder", "fifo", "huge"] {
-        test.again()
-            .args(["sessions", "show", name])
-            .run()
-            .status(1)
-            .stderr_has("it is");
-        test.again()
-            .args(["sessions", "delete", name])
-            .run()
-            .status(1)
-            .stderr_has("it is");
+        test.again().args(["sessions", "show", name]).run().status(1).stderr_has("it is");
+        test.again().args(["sessions", "delete", name]).run().status(1).stderr_has("it is");
     }
     assert_eq!(names(&test), before);
     test.again()
@@ -429,11 +289,7 @@ fn what_cannot_be_written_is_told_and_the_conversation_goes_on() {
     let server = Server::start([Reply::text("fine")]);
     let test = Test::new().file("plain", "").endpoint(&server);
     let run = test.again().env("SESSIONS_PATH", "plain/below");
-    let run = run
-        .args(["--session", "s", "hi"])
-        .run()
-        .success()
-        .stdout("fine\n");
+    let run = run.args(["--session", "s", "hi"]).run().success().stdout("fine\n");
     run.stderr_has("failed to open the session `s`")
         .stderr_has("is not saved")
         .stderr_has("/plain` is a file, not a folder; SESSIONS_PATH names")
@@ -444,20 +300,12 @@ fn what_cannot_be_written_is_told_and_the_conversation_goes_on() {
     let long = "x".repeat(3000);
     let server = Server::start([Reply::text("one"), Reply::text("two")]);
     let line = "ulimit -f 2; skills-runner -o jsonl chat --session s";
-    let run = test
-        .clone()
-        .endpoint(&server)
-        .shell(line)
-        .stdin(format!("{long}\nmore\n"))
-        .run()
-        .success();
+    let run =
+        test.clone().endpoint(&server).shell(line).stdin(format!("{long}\nmore\n")).run().success();
     run.stderr_has("failed to write the session `s`: File too large")
         .stderr_lacks("going on with the rest");
     assert_eq!(test.read(&file("s")), text, "no part of a line");
-    assert_eq!(
-        contents(&server.finish()[1])[2..],
-        [long.as_str(), "one", "more"]
-    );
+    assert_eq!(contents(&server.finish()[1])[2..], [long.as_str(), "one", "more"]);
 }
 
 /// A request that fails before anything is said: a new session leaves a file
@@ -466,24 +314,15 @@ fn what_cannot_be_written_is_told_and_the_conversation_goes_on() {
 fn the_key_is_in_no_session_and_nothing_leaves_nothing() {
     let server = Server::start([Reply::text("fine")]);
     let test = Test::new().endpoint(&server);
-    test.again()
-        .args(["chat", "--session", "empty"])
-        .stdin("/help\n")
-        .run()
-        .success();
+    test.again().args(["chat", "--session", "empty"]).stdin("/help\n").run().success();
     assert_eq!(names(&test), [""; 0]);
     let prompt = format!("what is {}?", crate::harness::CANARY);
     test.again().args(["--session", "s", "hi"]).run().success();
     test.assert_key_not_saved();
     server.finish();
     let test = Test::new().env("LLM_API_BASE_URL", Server::refused().url());
-    let test = test
-        .env("LLM_MODEL_NAME", "m")
-        .env("LLM_API_KEY", crate::harness::CANARY);
-    test.again()
-        .args(["--session", "s", &prompt])
-        .run()
-        .status(75);
+    let test = test.env("LLM_MODEL_NAME", "m").env("LLM_API_KEY", crate::harness::CANARY);
+    test.again().args(["--session", "s", &prompt]).run().status(75);
     assert!(test.read(&file("s")).contains("what is [secret]?"));
     test.assert_key_not_saved();
 }
@@ -492,86 +331,44 @@ fn the_key_is_in_no_session_and_nothing_leaves_nothing() {
 fn the_commands_list_show_and_delete() {
     let script = r#"{"skill_name":"s"}"#;
     let server = Server::start([Reply::calls([("get_skill", script)]), Reply::text("done")]);
-    let test = Test::new()
-        .skill("s", "---\nname: s\ndescription: d\n---\nBody")
-        .endpoint(&server);
-    test.again()
-        .args(["--session", "work.1", "use it"])
-        .run()
-        .success();
+    let test = Test::new().skill("s", "---\nname: s\ndescription: d\n---\nBody").endpoint(&server);
+    test.again().args(["--session", "work.1", "use it"]).run().success();
     server.finish();
     let test = test.env_unset("LLM_API_BASE_URL").env_unset("LLM_API_KEY");
     let run = test.again().args(["sessions", "list"]).run().success();
-    run.stdout_has("work.1  ")
-        .stdout_has("4 messages")
-        .stderr_is_empty();
-    let run = test
-        .again()
-        .args(["sessions", "list", "--json"])
-        .run()
-        .success();
+    run.stdout_has("work.1  ").stdout_has("4 messages").stderr_is_empty();
+    let run = test.again().args(["sessions", "list", "--json"]).run().success();
     let list = run.stdout_json();
     let one = &list["sessions"][0];
-    assert_eq!(
-        (&one["name"], &one["messages"]),
-        (&"work.1".into(), &4.into())
-    );
-    assert_eq!(
-        one["folder"],
-        test.path("").to_string_lossy().trim_end_matches('/')
-    );
-    assert!(
-        one["in_use"].is_null() && one["id"].as_str().unwrap().len() == 36,
-        "{one}"
-    );
+    assert_eq!((&one["name"], &one["messages"]), (&"work.1".into(), &4.into()));
+    assert_eq!(one["folder"], test.path("").to_string_lossy().trim_end_matches('/'));
+    assert!(one["in_use"].is_null() && one["id"].as_str().unwrap().len() == 36, "{one}");
     assert!(
         one["bytes"].as_u64() > Some(100)
             && one["created"].is_string()
             && one["last_activity"].is_string()
     );
-    let run = test
-        .again()
-        .args(["sessions", "show", "work.1"])
-        .run()
-        .success();
+    let run = test.again().args(["sessions", "show", "work.1"]).run().success();
     run.stdout_has("user: use it\n→ get_skill {\"skill_name\":\"s\"}\n← get_skill: ")
         .stdout_has("assistant: done\n");
-    let run = test
-        .again()
-        .args(["sessions", "show", "work.1", "--json"])
-        .run()
-        .success();
+    let run = test.again().args(["sessions", "show", "work.1", "--json"]).run().success();
     let shown = run.stdout_json();
     assert_eq!(shown["messages"][3]["text"], "done");
     // What the list says of it, but for the number of messages.
     for (field, value) in one.as_object().unwrap() {
-        assert!(
-            field == "messages" || shown[field] == *value,
-            "{field}: {shown}"
-        );
+        assert!(field == "messages" || shown[field] == *value, "{field}: {shown}");
     }
     assert!(shown["estimate"].as_u64() > Some(20), "{shown}");
     let messages = shown["messages"].as_array().unwrap().iter();
     let places: Vec<Option<u64>> = messages.map(|said| said["index"].as_u64()).collect();
     assert_eq!(places, [Some(0), Some(1), Some(2), Some(3)]);
-    let run = test
-        .again()
-        .args(["sessions", "delete", "work1"])
-        .run()
-        .status(1);
+    let run = test.again().args(["sessions", "delete", "work1"]).run().status(1);
     run.stderr_has("did you mean work.1?");
     let run = test.again().args(["sessions", "show", "w"]).run().status(1);
     run.stderr_has("`skills-runner sessions list` gives all");
-    let run = test
-        .again()
-        .args(["sessions", "delete", "nothing", "--json"])
-        .run()
-        .status(1);
+    let run = test.again().args(["sessions", "delete", "nothing", "--json"]).run().status(1);
     assert_eq!(run.stdout_json()["error"]["kind"], "io");
-    test.again()
-        .args(["sessions", "delete", "work.1"])
-        .run()
-        .success();
+    test.again().args(["sessions", "delete", "work.1"]).run().success();
     assert_eq!(names(&test), [""; 0]);
     test.again()
         .args(["sessions"])
@@ -606,42 +403,19 @@ fn a_conversation_on_a_terminal_saves_itself() {
         .expect("id ")
         .expect("6 messages")
         .expect("> ");
-    terminal
-        .type_line("/save kept")
-        .expect("saved as `kept`")
-        .expect("> ");
+    terminal.type_line("/save kept").expect("saved as `kept`").expect("> ");
     terminal.type_line("four").expect("so it is").expect("> ");
     assert_eq!(names(&test), ["kept.jsonl"]);
-    terminal
-        .type_line("/save ../x")
-        .expect("it is no name")
-        .expect("> ")
-        .ctrl('d');
+    terminal.type_line("/save ../x").expect("it is no name").expect("> ").ctrl('d');
     terminal.wait_exit().success();
     let mut terminal = test.again().args(["-c"]).terminal();
-    terminal
-        .expect("going on with session `kept`")
-        .expect("8 messages");
-    terminal
-        .expect("… 4 messages before")
-        .expect("user: three")
-        .expect("user: four")
-        .expect("> ");
+    terminal.expect("going on with session `kept`").expect("8 messages");
+    terminal.expect("… 4 messages before").expect("user: three").expect("user: four").expect("> ");
     assert!(!terminal.output().contains("user: two"));
     // A second name is a copy; another session is never replaced.
-    terminal
-        .type_line("/save copy")
-        .expect("saved as `copy`")
-        .expect("> ");
-    terminal
-        .type_line("/save kept")
-        .expect("there is one of this name")
-        .expect("> ");
-    terminal
-        .type_line("five")
-        .expect("so it is")
-        .expect("> ")
-        .type_line("/exit");
+    terminal.type_line("/save copy").expect("saved as `copy`").expect("> ");
+    terminal.type_line("/save kept").expect("there is one of this name").expect("> ");
+    terminal.type_line("five").expect("so it is").expect("> ").type_line("/exit");
     terminal.wait_exit().success();
     let kept = test.read(&file("kept"));
     assert!(!kept.contains("five") && test.read(&file("copy")).contains("five"));
@@ -653,27 +427,14 @@ fn a_conversation_on_a_terminal_saves_itself() {
 fn a_piped_conversation_can_be_saved() {
     let server = Server::start([Reply::text("a"), Reply::text("b"), Reply::text("c")]);
     let test = Test::new().endpoint(&server);
-    let run = test
-        .again()
-        .args(["chat", "-o", "jsonl"])
-        .stdin("one\n/save p\ntwo\n")
-        .run()
-        .success();
+    let run =
+        test.again().args(["chat", "-o", "jsonl"]).stdin("one\n/save p\ntwo\n").run().success();
     let results = run.stdout_json_lines();
-    let sessions: Vec<_> = results
-        .iter()
-        .filter(|r| r["type"] == "result")
-        .map(|r| &r["session"])
-        .collect();
+    let sessions: Vec<_> =
+        results.iter().filter(|r| r["type"] == "result").map(|r| &r["session"]).collect();
     assert_eq!(sessions, [&serde_json::Value::Null, &"p".into()]);
-    test.again()
-        .args(["--session", "p", "three"])
-        .run()
-        .success();
-    assert_eq!(
-        contents(&server.finish()[2]),
-        ["one", "a", "two", "b", "three"]
-    );
+    test.again().args(["--session", "p", "three"]).run().success();
+    assert_eq!(contents(&server.finish()[2]), ["one", "a", "two", "b", "three"]);
 }
 
 /// Another program writes the file while a conversation does: nothing of it is
@@ -686,20 +447,12 @@ fn a_file_that_others_write_is_written_behind_and_told() {
         (|text| text + "a line\n", "written in", true),
         (|text| text[..text.len() - 9].into(), "shortened", true),
         (|_| String::new(), "shortened", false),
-        (
-            |text| text.replace("skills-runner", "another program") + "\n",
-            "written in",
-            false,
-        ),
+        (|text| text.replace("skills-runner", "another program") + "\n", "written in", false),
     ];
     for (foreign, change, is_kept) in table {
         let server = Server::start(["a", "b", "c", "d"].map(Reply::text));
         let test = Test::new().endpoint(&server);
-        let mut running = test
-            .again()
-            .args(["chat", "--session", "s"])
-            .stdin_open()
-            .spawn();
+        let mut running = test.again().args(["chat", "--session", "s"]).stdin_open().spawn();
         running.write_stdin("one\n");
         running.read_stdout_until("a\n");
         let now = foreign(test.read(&file("s")));
@@ -714,10 +467,7 @@ fn a_file_that_others_write_is_written_behind_and_told() {
         let told = format!("somebody else has {change}");
         assert_eq!(run.stderr.matches(&told).count(), 1, "{}", run.stderr);
         assert!(test.read(&file("s")).starts_with(&now));
-        test.again()
-            .args(["--session", "s", "four"])
-            .run()
-            .success();
+        test.again().args(["--session", "s", "four"]).run().success();
         let said = contents(&server.finish()[3]);
         if is_kept {
             assert_eq!(said, ["one", "a", "two", "b", "three", "c", "four"]);
@@ -732,11 +482,7 @@ fn a_file_that_others_write_is_written_behind_and_told() {
 fn many_damaged_lines_are_told_in_a_line() {
     let (test, text) = saved();
     let good = text.lines().last().unwrap();
-    let many = format!(
-        "{text}{}{}",
-        "bad\n".repeat(3000),
-        format!("{good}\nbad\n").repeat(50)
-    );
+    let many = format!("{text}{}{}", "bad\n".repeat(3000), format!("{good}\nbad\n").repeat(50));
     let test = test.file(&file("s"), many);
     let run = test.again().args(["sessions", "show", "s"]).run().success();
     run.demand(run.stderr.len() < 1000, "it is bounded");
@@ -750,77 +496,42 @@ fn a_picture_is_shown_by_its_type_and_size() {
     let (test, text) = saved();
     let image = r#""text":"2 + 2?","images":["data:image/png;base64,AAAA"]"#;
     let text = text.replacen(r#""text":"2 + 2?""#, image, 1);
-    let run = test
-        .file(&file("s"), text)
-        .args(["sessions", "show", "s"])
-        .run()
-        .success();
-    run.stdout_has("user: 2 + 2?\n[image/png, 3 bytes]\n")
-        .stdout_lacks("base64");
+    let run = test.file(&file("s"), text).args(["sessions", "show", "s"]).run().success();
+    run.stdout_has("user: 2 + 2?\n[image/png, 3 bytes]\n").stdout_lacks("base64");
 }
 
 /// The oldest of those that nobody has named go; the others stay.
 #[test]
 fn old_conversations_are_pruned() {
     let (test, text) = saved();
-    let automatic = |name: &str| {
-        text.replacen(
-            "\"automatic\":null",
-            &format!("\"automatic\":\"{name}\""),
-            1,
-        )
-    };
+    let automatic =
+        |name: &str| text.replacen("\"automatic\":null", &format!("\"automatic\":\"{name}\""), 1);
     let mut test = test;
     for number in 0..105 {
         let name = format!("2020-01-01-0000-{number:04}");
         // One of them has been renamed by hand, and one is damaged.
-        let stem = if number == 1 {
-            "renamed".into()
-        } else {
-            name.clone()
-        };
-        let text = if number == 2 {
-            "junk\n".into()
-        } else {
-            automatic(&name)
-        };
+        let stem = if number == 1 { "renamed".into() } else { name.clone() };
+        let text = if number == 2 { "junk\n".into() } else { automatic(&name) };
         test = test.file(&file(&stem), text);
         let path = test.path(file(&stem));
         let time = std::time::SystemTime::UNIX_EPOCH + seconds(1e9 + f64::from(number));
-        fs::File::options()
-            .write(true)
-            .open(path)
-            .unwrap()
-            .set_modified(time)
-            .unwrap();
+        fs::File::options().write(true).open(path).unwrap().set_modified(time).unwrap();
     }
     let server = Server::start([Reply::text("so")]);
     let mut terminal = test.clone().endpoint(&server).terminal();
-    terminal
-        .expect("> ")
-        .type_line("hi")
-        .expect("so")
-        .expect("> ")
-        .ctrl('d');
+    terminal.expect("> ").type_line("hi").expect("so").expect("> ").ctrl('d');
     terminal.wait_exit().success();
     server.finish();
     let left = names(&test);
     // 99 old ones and the new one, and `s`, `renamed`, the damaged one.
     assert_eq!(left.len(), 103, "{left:?}");
-    for name in [
-        "s",
-        "renamed",
-        "2020-01-01-0000-0002",
-        "2020-01-01-0000-0006",
-        "2020-01-01-0000-0104",
-    ] {
+    for name in
+        ["s", "renamed", "2020-01-01-0000-0002", "2020-01-01-0000-0006", "2020-01-01-0000-0104"]
+    {
         assert!(left.contains(&format!("{name}.jsonl")), "{name}");
     }
     for number in [0, 3, 4, 5] {
-        assert!(
-            !left.contains(&format!("2020-01-01-0000-{number:04}.jsonl")),
-            "{number}"
-        );
+        assert!(!left.contains(&format!("2020-01-01-0000-{number:04}.jsonl")), "{number}");
     }
 }
 
@@ -829,20 +540,12 @@ fn old_conversations_are_pruned() {
 fn a_terminated_conversation_is_whole() {
     let server = Server::start([Reply::text("a"), Reply::nothing().hang(), Reply::text("b")]);
     let test = Test::new().endpoint(&server);
-    let mut running = test
-        .again()
-        .args(["chat", "--session", "s"])
-        .stdin_open()
-        .spawn();
+    let mut running = test.again().args(["chat", "--session", "s"]).stdin_open().spawn();
     running.write_stdin("one\ntwo\n");
     server.wait_for_requests(2);
     running.signal(libc::SIGTERM);
     running.wait().status(-libc::SIGTERM);
-    let run = test
-        .again()
-        .args(["--session", "s", "three"])
-        .run()
-        .success();
+    let run = test.again().args(["--session", "s", "three"]).run().success();
     run.stderr_lacks("torn").stderr_has("4 messages");
     // A question that was interrupted stays.
     let said = contents(&server.finish()[2]);
@@ -855,11 +558,7 @@ const NO_ANSWER: &str = "(no answer: the turn was interrupted)";
 /// question whose request failed.
 #[test]
 fn an_interrupted_question_stays_and_one_that_failed_is_replaced() {
-    for (signal, is_told) in [
-        (libc::SIGINT, true),
-        (libc::SIGHUP, true),
-        (libc::SIGKILL, false),
-    ] {
+    for (signal, is_told) in [(libc::SIGINT, true), (libc::SIGHUP, true), (libc::SIGKILL, false)] {
         let server = Server::start([Reply::nothing().hang(), Reply::text("b"), Reply::text("c")]);
         let test = Test::new().endpoint(&server);
         let running = test.again().args(["--session", "s", "first"]).spawn();
@@ -867,12 +566,7 @@ fn an_interrupted_question_stays_and_one_that_failed_is_replaced() {
         running.signal(signal);
         running.wait();
         assert_eq!(test.read(&file("s")).contains(NO_ANSWER), is_told);
-        let ask = |prompt| {
-            test.again()
-                .args(["--session", "s", prompt])
-                .run()
-                .success()
-        };
+        let ask = |prompt| test.again().args(["--session", "s", prompt]).run().success();
         ask("go on");
         ask("more");
         let requests = server.finish();
@@ -883,10 +577,7 @@ fn an_interrupted_question_stays_and_one_that_failed_is_replaced() {
     let test = Test::new().endpoint(&server);
     let run = test.again().args(["--session", "s", "first"]).run();
     run.demand(!run.status_is(0), "it fails");
-    test.again()
-        .args(["--session", "s", "second"])
-        .run()
-        .success();
+    test.again().args(["--session", "s", "second"]).run().success();
     assert_eq!(contents(&server.finish()[1]), ["second"]);
 }
 
@@ -928,10 +619,7 @@ fn nothing_acknowledged_is_lost_to_kill_9() {
             let tail = if number % 5 == 4 { long.as_str() } else { "" };
             format!("q{cycle}.{number} {tail}\n")
         });
-        let run = test
-            .again()
-            .args(["chat", "--session", "s"])
-            .stdin(lines.collect::<String>());
+        let run = test.again().args(["chat", "--session", "s"]).stdin(lines.collect::<String>());
         let running = run.spawn();
         server.wait_for_requests(asked + 1);
         // Not random, and another moment each time.
@@ -942,10 +630,7 @@ fn nothing_acknowledged_is_lost_to_kill_9() {
         let text = test.read(&file("s"));
         let whole = &text[..=text.rfind('\n').unwrap()];
         for line in whole.lines() {
-            assert!(
-                serde_json::from_str::<serde_json::Value>(line).is_ok(),
-                "{line}"
-            );
+            assert!(serde_json::from_str::<serde_json::Value>(line).is_ok(), "{line}");
         }
         let requests = server.requests();
         for request in &requests[asked..] {
@@ -954,26 +639,15 @@ fn nothing_acknowledged_is_lost_to_kill_9() {
             if !question.starts_with(&format!("\"q{cycle}.")) {
                 continue;
             }
-            assert!(
-                whole.contains(&format!("\"text\":{question}")),
-                "lost: {question}"
-            );
+            assert!(whole.contains(&format!("\"text\":{question}")), "lost: {question}");
         }
-        for answer in outcome
-            .stdout
-            .split_inclusive('\n')
-            .filter(|line| line.ends_with('\n'))
-        {
+        for answer in outcome.stdout.split_inclusive('\n').filter(|line| line.ends_with('\n')) {
             let answer = format!("\"text\":\"{}\"", answer.trim_end());
             assert!(whole.contains(&answer), "lost: {answer}");
         }
         asked = requests.len();
         if cycle % 5 == 4 {
-            let run = test
-                .again()
-                .args(["sessions", "show", "s", "--json"])
-                .run()
-                .success();
+            let run = test.again().args(["sessions", "show", "s", "--json"]).run().success();
             run.demand(run.stdout_json()["problem"].is_null(), "it is damaged");
             fs::remove_file(test.path(file("s"))).unwrap();
         }

@@ -143,10 +143,7 @@ fn what_is_declared_is_installed_once() {
     let expected = format!("1.0 {}\n", prefix.display());
     assert_eq!(script(&test, source), expected);
     let before = identity(&test);
-    setup(&test, &[])
-        .success()
-        .stderr_lacks("installs")
-        .took_at_most(seconds(3.0));
+    setup(&test, &[]).success().stderr_lacks("installs").took_at_most(seconds(3.0));
     assert_eq!(identity(&test), before);
     // Beside pip, nothing of the user's place is needed to go on with.
     assert!(test.exists("skills/s/venv/bin/pip"));
@@ -194,10 +191,7 @@ fn a_venv_is_made_where_no_package_is_known() {
     }
     // One that is installed and does not bring its module is told as such.
     let test = quick().file("skills/s/a.py", "import alpha_x\n");
-    let test = test.file(
-        "skills/s/requirements.txt",
-        "alpha-x; python_version < '3'\n",
-    );
+    let test = test.file("skills/s/requirements.txt", "alpha-x; python_version < '3'\n");
     let run = setup(&test, &[]).status(1);
     run.stderr_has(
         "the module `alpha_x` (a.py line 1) is missing although its package is declared",
@@ -236,10 +230,7 @@ fn extra_requirements_are_recorded() {
     assert_eq!(script(&test, "import alpha; print(alpha.VERSION)"), "1.0\n");
     // Named already, in whatever way.
     setup(&test, &["ALPHA < 2", "Beta", "beta"]).success();
-    assert_eq!(
-        (test.read(file).as_str(), made(&test)),
-        ("alpha<2\nbeta\n", 1)
-    );
+    assert_eq!((test.read(file).as_str(), made(&test)), ("alpha<2\nbeta\n", 1));
     let test = test.file(file, "beta\r\nalpha<2").mode(file, 0o640);
     setup(&test, &["openpyxl"]).success();
     assert_eq!(test.read(file), "beta\r\nalpha<2\r\nopenpyxl\r\n");
@@ -270,10 +261,7 @@ fn a_requirement_behind_a_backslash_stays_its_own() {
         script(&test, "import alpha, beta, openpyxl");
     }
     let test = quick().file(file, "alpha\n");
-    setup(&test, &["beta\\"])
-        .status(1)
-        .stderr_has("failed to add to")
-        .stderr_has("hint: ");
+    setup(&test, &["beta\\"]).status(1).stderr_has("failed to add to").stderr_has("hint: ");
     assert!(!test.exists(VENV) && made(&test) == 0);
     assert_eq!(test.read(file), "alpha\n");
 }
@@ -321,24 +309,13 @@ fn what_is_no_requirement_is_refused() {
         "skills/s/pyproject.toml",
         "[project]\ndependencies = [\"--index-url=http://127.0.0.1:9/\"]\n",
     );
-    for bad in [
-        "--index-url=x",
-        " -e.",
-        "a\nb",
-        "",
-        "#a",
-        "a\u{1b}[2J",
-        "a b",
-        "a=1",
-    ] {
+    for bad in ["--index-url=x", " -e.", "a\nb", "", "#a", "a\u{1b}[2J", "a b", "a=1"] {
         let run = test.again().args(["skills", "setup", "s", "--", bad]).run();
         run.status(2).stderr_has("hint: ");
     }
     setup(&test, &[]).status(1).stderr_has("an option");
     let latin = quick().file("skills/s/requirements.txt", b"beta # f\xfcr alle\n");
-    setup(&latin, &["alpha"])
-        .status(1)
-        .stderr_has("failed to add to");
+    setup(&latin, &["alpha"]).status(1).stderr_has("failed to add to");
     let bytes = fs::read(latin.path("skills/s/requirements.txt")).expect("it is there");
     assert_eq!(bytes, b"beta # f\xfcr alle\n");
     assert!(!test.exists(VENV) && !test.exists("skills/s/requirements.txt"));
@@ -357,9 +334,7 @@ fn a_requirement_is_read_before_anything_is_done() {
         .stderr_has("hint: mend it in requirements.txt")
         .stderr_lacks("as before");
     let project = "[project]\ndependencies = [\"alpha 2\"]\n";
-    let test = test
-        .file("skills/s/pyproject.toml", project)
-        .file(file, "beta\n");
+    let test = test.file("skills/s/pyproject.toml", project).file(file, "beta\n");
     let run = setup(&test, &[]).status(1).stderr_lacks("anew");
     run.stderr_has("failed to install `alpha 2`, which pyproject.toml declares: ");
     assert_eq!((identity(&test), made(&test)), (before, 1));
@@ -371,16 +346,11 @@ fn a_requirement_is_read_before_anything_is_done() {
 fn a_requirements_file_is_told_as_pip_decodes_it() {
     let file = "skills/s/requirements.txt";
     let utf_16 = |text: &str| -> Vec<u8> {
-        let units = ['\u{feff}']
-            .into_iter()
-            .chain(text.chars())
-            .map(|c| c as u16);
+        let units = ['\u{feff}'].into_iter().chain(text.chars()).map(|c| c as u16);
         units.flat_map(u16::to_le_bytes).collect()
     };
     let test = quick().file(file, utf_16("alpha<2\r\nbeta\r\n"));
-    setup(&test, &[])
-        .success()
-        .stdout("s: made skills/s/venv with alpha<2, beta\n");
+    setup(&test, &[]).success().stdout("s: made skills/s/venv with alpha<2, beta\n");
     script(&test, "import alpha, beta");
     let told = setup(&test, &["--json"]).success().stdout_json();
     assert_eq!(told["declared"], json!(["alpha<2", "beta"]));
@@ -415,14 +385,7 @@ fn what_pip_takes_is_installed() {
         assert!(python.status().expect("it starts").success());
         setup(&test, &[]).success().stdout_has(line);
         let is_delta = line.starts_with("delta");
-        script(
-            &test,
-            if is_delta {
-                "import alpha, delta"
-            } else {
-                "import alpha"
-            },
-        );
+        script(&test, if is_delta { "import alpha, delta" } else { "import alpha" });
     }
 }
 
@@ -457,8 +420,7 @@ fn a_missing_network_is_temporary() {
     let run = setup(&test, &[&wheel]).status(75);
     let host = address.trim_start_matches("http://");
     let cause = format!("`: the host `{host}` was not reached: Connection refused\n");
-    run.stderr_has(&cause)
-        .stderr_has("hint: is the host of that file reachable?");
+    run.stderr_has(&cause).stderr_has("hint: is the host of that file reachable?");
     let repository = format!("git+{address}/delta.git");
     let run = setup(&test, &[&repository]);
     if run.stderr.contains("fatal: ") {
@@ -517,17 +479,11 @@ fn what_a_stranger_declares_forges_no_line() {
 fn a_login_in_a_requirement_is_not_told() {
     let file = "skills/s/requirements.txt";
     let options = "--index-url https://me:s3cr3tpw@127.0.0.1:9/simple\n--pre\n-r more.txt\n";
-    let test = quick()
-        .file(file, options)
-        .file("skills/s/more.txt", "alpha<2\n--prefer-binary\n");
+    let test = quick().file(file, options).file("skills/s/more.txt", "alpha<2\n--prefer-binary\n");
     let run = setup(&test, &[]).success();
-    run.stdout("s: made skills/s/venv with alpha<2\n")
-        .stderr_lacks("s3cr3t");
+    run.stdout("s: made skills/s/venv with alpha<2\n").stderr_lacks("s3cr3t");
     let record = "skills/s/venv/.skills-runner.json";
-    assert!(
-        test.read(record)
-            .contains("https://[secret]@127.0.0.1:9/simple")
-    );
+    assert!(test.read(record).contains("https://[secret]@127.0.0.1:9/simple"));
     assert!(!test.read(record).contains("s3cr3t"));
     let told = setup(&test, &["--json"]).success().stdout_json();
     assert_eq!(told["declared"], json!(["alpha<2"]));
@@ -542,15 +498,9 @@ fn a_login_in_a_requirement_is_not_told() {
     setup(&test, &[]).success().stderr_has("has changed");
 
     let url = "https://me:s3cr3tpw@127.0.0.1:9/x.zip";
-    let long = format!(
-        "[project]\ndependencies = [\"{}x @ {url}\"]\n",
-        "x".repeat(150)
-    );
+    let long = format!("[project]\ndependencies = [\"{}x @ {url}\"]\n", "x".repeat(150));
     for (path, text) in [
-        (
-            "skills/s/pyproject.toml",
-            format!("[project]\ndependencies = [\"x @ {url}\"]\n"),
-        ),
+        ("skills/s/pyproject.toml", format!("[project]\ndependencies = [\"x @ {url}\"]\n")),
         ("skills/s/pyproject.toml", long),
         (file, format!("x @ {url}\n")),
     ] {
@@ -571,10 +521,9 @@ fn another_spelling_is_no_change() {
     let file = "skills/s/requirements.txt";
     let test = quick().file(file, "ALPHA;python_version<\"2\"\nbeta>=1.0\n");
     setup(&test, &[]).success();
-    for text in [
-        "alpha ; python_version < '2'\nBeta >= 1.0\n",
-        "beta>=1.0\nAlpha; python_version<'2'\n",
-    ] {
+    for text in
+        ["alpha ; python_version < '2'\nBeta >= 1.0\n", "beta>=1.0\nAlpha; python_version<'2'\n"]
+    {
         let test = test.clone().file(file, text);
         let check = test.again().args(["skills", "check", "s"]).run();
         check.stdout_lacks("stale-venv");
@@ -621,10 +570,7 @@ fn imports_that_nobody_declared_are_found() {
             "not declared by the skill, found in its imports: openpyxl (scripts/a.py line 2)",
         )
         .stderr_lacks("lxml");
-    assert!(
-        !test.exists("skills/s/requirements.txt"),
-        "the skill's files stay"
-    );
+    assert!(!test.exists("skills/s/requirements.txt"), "the skill's files stay");
     script(&test, "import openpyxl");
     setup(&test, &[]).status(1).stderr_lacks("installs");
     // Another import: the venv is made anew, with both.
@@ -662,14 +608,10 @@ fn a_change_makes_the_venv_anew_and_a_failure_keeps_the_old_one() {
     let before = identity(&test);
     setup(&test, &[]).success();
     assert_eq!(identity(&test), before);
-    let packages = fs::read_dir(test.path("skills/s/venv/lib"))
-        .expect("a venv")
-        .next();
+    let packages = fs::read_dir(test.path("skills/s/venv/lib")).expect("a venv").next();
     let packages = packages.expect("a version").expect("readable").path();
     fs::remove_file(packages.join("site-packages/beta.py")).expect("it was installed");
-    setup(&test, &[])
-        .success()
-        .stderr_has("modules are missing");
+    setup(&test, &[]).success().stderr_has("modules are missing");
     script(&test, "import beta");
     // An interpreter that has gone takes the venv with it.
     fs::remove_file(test.path("skills/s/venv/bin/python")).expect("a link");
@@ -687,9 +629,7 @@ fn what_was_installed_by_hand_is_told_when_it_goes() {
     script(&test, by_hand);
     let told = "the venv before also had beta, gamma, which nothing declares";
     setup(&test, &["openpyxl"]).success().stderr_has(told);
-    setup(&test, &["beta"])
-        .success()
-        .stderr_lacks("the venv before");
+    setup(&test, &["beta"]).success().stderr_lacks("the venv before");
     script(&test, "import alpha, beta, gamma, openpyxl");
 }
 
@@ -704,9 +644,7 @@ fn what_people_made_stays() {
             test.venv_at(&path)
         } else {
             let mut python = Command::new(test.path("python"));
-            python
-                .args(["-I", "-u", "-m", "venv", "--without-pip"])
-                .arg(test.path(&path));
+            python.args(["-I", "-u", "-m", "venv", "--without-pip"]).arg(test.path(&path));
             python.env("HOME", test.path("wheels"));
             assert!(python.status().expect("it starts").success());
             test
@@ -716,9 +654,7 @@ fn what_people_made_stays() {
         let test = test.file("other/file", "whole");
         let new = format!("{path}/.skills-runner.json.new");
         let test = test.link(&new, "../../../other/file");
-        setup(&test, &[])
-            .success()
-            .stderr_has("was not made by a setup");
+        setup(&test, &[]).success().stderr_has("was not made by a setup");
         assert_eq!(test.read("other/file"), "whole");
         script(&test, "import alpha");
         setup(&test, &[]).success().stderr_lacks("installs");
@@ -732,10 +668,7 @@ fn what_people_made_stays() {
     }
     let test = quick().file("skills/s/requirements.txt", "alpha\n");
     let test = test.file("skills/s/venv/mine", "");
-    setup(&test, &[])
-        .status(1)
-        .stderr_has("hint: ")
-        .stderr_has("rm -r");
+    setup(&test, &[]).status(1).stderr_has("hint: ").stderr_has("rm -r");
     assert!(test.exists("skills/s/venv/mine"));
     // A broken `.venv` is no reason against a `venv`, which comes first.
     let test = quick().file("skills/s/requirements.txt", "alpha\n");
@@ -762,10 +695,7 @@ fn nothing_is_installed_outside_the_skill() {
         assert_eq!(test.read("skills/s/requirements.txt"), "alpha\n");
         let source = "import sys, importlib.util as u; print(u.find_spec('alpha'), sys.prefix)";
         let printed = script(&test, source);
-        assert!(
-            printed.as_str().unwrap_or_default().starts_with("None "),
-            "{printed}"
-        );
+        assert!(printed.as_str().unwrap_or_default().starts_with("None "), "{printed}");
         // Nor does one that a setup has begun there go.
         let test = test.file("project/.skills-runner-incomplete", "");
         command(&test, &[]).run().status(1).stderr_has(&told);
@@ -775,13 +705,10 @@ fn nothing_is_installed_outside_the_skill() {
     let test = quick().file("skills/s/requirements.txt", "alpha\n");
     let test = test.link("skills/s/venv/bin/python", interpreter());
     let run = setup(&test, &[]).status(1);
-    run.stderr_has("installs outside the skill")
-        .stderr_has("hint: remove it");
+    run.stderr_has("installs outside the skill").stderr_has("hint: remove it");
     // A link that stays inside.
     let test = quick().file("skills/s/requirements.txt", "alpha\n");
-    let test = test
-        .venv_at("skills/s/.venv")
-        .link("skills/s/venv", ".venv");
+    let test = test.venv_at("skills/s/.venv").link("skills/s/venv", ".venv");
     setup(&test, &[]).success();
     script(&test, "import alpha");
 }
@@ -792,8 +719,7 @@ fn a_python_that_hangs_is_told() {
     let test = quick().file("skills/s/requirements.txt", "alpha\n");
     let test = test.executable("skills/s/venv/bin/python", "#!/bin/sh\nexec sleep 60\n");
     let run = setup(&test, &[]).status(1).took_at_most(seconds(20.0));
-    run.stderr_has("its bin/python does not run")
-        .stderr_has("rm -r");
+    run.stderr_has("its bin/python does not run").stderr_has("rm -r");
     let limited = command(&test, &[]).args(["--timeout", "1"]).run();
     limited.status(3).took_at_most(seconds(5.0));
 }
@@ -802,8 +728,7 @@ fn a_python_that_hangs_is_told() {
 fn stuck() -> Test {
     let test = quick().file("skills/s/requirements.txt", "alpha<2\n");
     setup(&test, &[]).success();
-    test.file("skills/s/requirements.txt", "alpha\n")
-        .file("home/slow", "")
+    test.file("skills/s/requirements.txt", "alpha\n").file("home/slow", "")
 }
 
 #[track_caller]
@@ -826,10 +751,7 @@ fn two_setups_take_turns() {
     let interrupted = command(&test, &[]).spawn();
     std::thread::sleep(seconds(0.3));
     interrupted.signal(libc::SIGTERM);
-    interrupted
-        .wait()
-        .status(-libc::SIGTERM)
-        .took_at_most(seconds(3.0));
+    interrupted.wait().status(-libc::SIGTERM).took_at_most(seconds(3.0));
     fs::remove_file(test.path("home/slow")).expect("it is there");
     first.wait().success().stderr_has("Successfully installed");
     second.wait().success().stderr_lacks("installs");
@@ -842,17 +764,10 @@ fn two_setups_take_turns() {
 fn a_setup_that_is_stopped_leaves_the_old_venv() {
     let test = stuck();
     let before = identity(&test).0;
-    let ends: [(i32, Option<i32>); 3] = [
-        (-libc::SIGINT, Some(libc::SIGINT)),
-        (-libc::SIGTERM, Some(libc::SIGTERM)),
-        (3, None),
-    ];
+    let ends: [(i32, Option<i32>); 3] =
+        [(-libc::SIGINT, Some(libc::SIGINT)), (-libc::SIGTERM, Some(libc::SIGTERM)), (3, None)];
     for (status, signal) in ends {
-        let limit: &[&str] = if signal.is_none() {
-            &["--timeout", "1"]
-        } else {
-            &[]
-        };
+        let limit: &[&str] = if signal.is_none() { &["--timeout", "1"] } else { &[] };
         let running = command(&test, &[]).args(limit).spawn();
         wait_for_marker(&test);
         if let Some(signal) = signal {
@@ -881,9 +796,7 @@ fn a_killed_setup_is_never_seen() {
     let whole = started.elapsed();
     let versions = ["alpha\n", "alpha<2\n"];
     for round in 0..12u32 {
-        let test = test
-            .clone()
-            .file("skills/s/requirements.txt", versions[round as usize % 2]);
+        let test = test.clone().file("skills/s/requirements.txt", versions[round as usize % 2]);
         let running = command(&test, &[]).spawn();
         std::thread::sleep(whole * (round + 1) / 13);
         if test.processes().is_empty() {
@@ -897,10 +810,7 @@ fn a_killed_setup_is_never_seen() {
         assert!(gone, "a process is left");
         if test.exists(MARKER) {
             let arguments = json!({"skill_name": "s", "script": "print(1)"}).to_string();
-            let run = test
-                .again()
-                .args(["tool", "run_python_script", &arguments])
-                .run();
+            let run = test.again().args(["tool", "run_python_script", &arguments]).run();
             run.status(1).stdout_has("skills setup");
         } else if test.exists(VENV) {
             script(&test, "import alpha");
@@ -921,9 +831,7 @@ fn a_setup_that_is_killed_between_renamings_is_unfinished() {
     let arguments = json!({"skill_name": "s", "script": "print(1)"}).to_string();
     let words = ["tool", "run_python_script", &arguments];
     let run = test.again().args(words).run();
-    run.status(1)
-        .stdout_has("is not finished")
-        .stdout_has("skills setup s");
+    run.status(1).stdout_has("is not finished").stdout_has("skills setup s");
     setup(&test, &[]).success().stderr_has("did not finish");
     assert_eq!(script(&test, "import alpha; print(alpha.VERSION)"), "1.0\n");
     assert_eq!(made(&test), 1);
@@ -946,10 +854,7 @@ fn a_python_without_venv_is_told() {
     assert!(!test.exists(VENV) && !test.exists("skills/s/requirements.txt"));
     // Switched off for scripts, not for whoever asks for a venv.
     let test = bench().env("SCRIPT_PYTHON", "off");
-    let missing = test
-        .again()
-        .env("PATH", "/nonexistent")
-        .args(["skills", "setup", "s", "alpha"]);
+    let missing = test.again().env("PATH", "/nonexistent").args(["skills", "setup", "s", "alpha"]);
     missing.run().status(78).stderr_has("no Python was found");
 }
 
@@ -958,16 +863,11 @@ fn a_python_without_venv_is_told() {
 fn a_folder_that_cannot_be_written_is_told() {
     let test = quick().file(WORK, "");
     let run = command(&test, &["alpha"]).run();
-    run.status(1)
-        .stderr_has("failed to write in")
-        .stderr_has("hint: ");
+    run.status(1).stderr_has("failed to write in").stderr_has("hint: ");
     let test = quick().file("elsewhere/before/mine", "");
     let elsewhere = test.path("elsewhere");
     let test = test.link(WORK, elsewhere);
-    command(&test, &["alpha"])
-        .run()
-        .status(1)
-        .stderr_has("remove it");
+    command(&test, &["alpha"]).run().status(1).stderr_has("remove it");
     assert!(test.exists("elsewhere/before/mine"));
     assert!(!test.exists(VENV) && !test.exists("skills/s/requirements.txt"));
 }
@@ -1014,9 +914,7 @@ fn the_real_uv_installs() {
     offline
         .stderr_has("hint: uv is told to stay offline (UV_OFFLINE)")
         .stderr_lacks("has no such package");
-    setup(&test, &["alpha>=2"])
-        .status(1)
-        .stderr_has("hint: requirements exclude each other");
+    setup(&test, &["alpha>=2"]).status(1).stderr_has("hint: requirements exclude each other");
     let online = online.env("UV_OFFLINE", "0").env("UV_HTTP_RETRIES", "0");
     let online = online.env("UV_INDEX_URL", "http://127.0.0.1:9/simple");
     let unreached = setup(&online, &["nothing-of-that-name"]).status(75);

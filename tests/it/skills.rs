@@ -8,13 +8,8 @@ const SKILLS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/skills");
 
 fn call(skill: &str, file: &str, args: &[&str], stdin: &str) -> (Outcome, Value) {
     let arguments = json!({"skill_name": skill, "file_path": file, "args": args, "stdin": stdin});
-    let test = Test::new().args([
-        "--skills",
-        SKILLS,
-        "tool",
-        "run_python_script",
-        &arguments.to_string(),
-    ]);
+    let test =
+        Test::new().args(["--skills", SKILLS, "tool", "run_python_script", &arguments.to_string()]);
     let run = test.run();
     let result = run.stdout_json();
     (run, result)
@@ -24,19 +19,9 @@ fn call(skill: &str, file: &str, args: &[&str], stdin: &str) -> (Outcome, Value)
 fn calculator() {
     let table: [(&[&str], &str, i32, &str); 8] = [
         (&["eval", "1/3 + 1/6"], "", 0, "0.5\n"),
+        (&["1/3"], "", 0, "0.33333333333333333333 (rounded; exactly 1/3)\n"),
         (
-            &["1/3"],
-            "",
-            0,
-            "0.33333333333333333333 (rounded; exactly 1/3)\n",
-        ),
-        (
-            &[
-                "eval",
-                "net = 1499.90",
-                "vat = net * 19/100",
-                "round(net + vat, 2)",
-            ],
+            &["eval", "net = 1499.90", "vat = net * 19/100", "round(net + vat, 2)"],
             "",
             0,
             "net = 1499.90 -> 1499.9\nvat = net * 19/100 -> 284.981\nround(net + vat, 2) = 1784.88\n",
@@ -47,24 +32,14 @@ fn calculator() {
             0,
             "1.4142135623730950488016887242096980785696718753769 (rounded)\n",
         ),
-        (
-            &["eval"],
-            "0.1 + 0.2\n2^64\n",
-            0,
-            "0.1 + 0.2 = 0.3\n2^64 = 18446744073709551616\n",
-        ),
+        (&["eval"], "0.1 + 0.2\n2^64\n", 0, "0.1 + 0.2 = 0.3\n2^64 = 18446744073709551616\n"),
         (
             &["stats", "--places", "2"],
             "2 4 4 4 5 5 7 9\n",
             0,
             "count     8\nsum       40.00\nmean      5.00\nmedian    4.50\nmin       2.00\nmax       9.00\nstdev     2.14\npstdev    2.00\nvariance  4.57\nq0.25     4.00\nq0.75     5.50\nmode      4.00\n",
         ),
-        (
-            &["eval", "1/0"],
-            "",
-            1,
-            "calc.py: error: division by zero in '1/0'\n",
-        ),
+        (&["eval", "1/0"], "", 1, "calc.py: error: division by zero in '1/0'\n"),
         (&["eval", "__import__('os').getcwd()"], "", 1, "error"),
     ];
     for (args, stdin, code, expected) in table {
@@ -93,16 +68,7 @@ fn data_explorer() {
             "order_id  customer           amount\n--------  ----------------  -------\n    1032  Elm Street Books  2994.00\n    1022  Dune Café          567.00\n(2 of 40 rows match)\n",
         ),
         (
-            &[
-                "group",
-                orders,
-                "--by",
-                "order_date:month",
-                "--of",
-                "amount",
-                "--agg",
-                "count,sum",
-            ],
+            &["group", orders, "--by", "order_date:month", "--of", "amount", "--agg", "count,sum"],
             "",
             0,
             "order_date:month  count  amount_sum\n----------------  -----  ----------\n2026-01              10     2024.85\n2026-02              19     3328.75\n2026-03              11     3375.25\n(3 groups, 40 rows)\n",
@@ -113,22 +79,10 @@ fn data_explorer() {
             0,
             "{\"more\": false, \"rows\": [{\"a\": 1, \"b\": \"x\"}, {\"a\": 2.5, \"b\": null}]}\n",
         ),
-        (
-            &["filter", orders, "ammount > 1"],
-            "",
-            1,
-            "no column 'ammount' (did you mean 'amount'?)",
-        ),
+        (&["filter", orders, "ammount > 1"], "", 1, "no column 'ammount' (did you mean 'amount'?)"),
     ];
     for (args, stdin, code, expected) in table {
-        check(
-            "data-explorer",
-            "scripts/explore.py",
-            args,
-            stdin,
-            code,
-            expected,
-        );
+        check("data-explorer", "scripts/explore.py", args, stdin, code, expected);
     }
 }
 
@@ -151,14 +105,7 @@ fn text_analyzer() {
         (&["log", "missing.log"], "", 1, "missing.log"),
     ];
     for (args, stdin, code, expected) in table {
-        check(
-            "text-analyzer",
-            "scripts/analyze.py",
-            args,
-            stdin,
-            code,
-            expected,
-        );
+        check("text-analyzer", "scripts/analyze.py", args, stdin, code, expected);
     }
 }
 
@@ -174,18 +121,8 @@ fn a_skill_that_needs_a_package_says_so() {
         .file("skills/t/sales.csv", "a,b\n1,2\n")
         .venv("t");
     let arguments = r#"{"skill_name":"t","file_path":"scripts/report.py","args":["sales.csv"]}"#;
-    let result = test
-        .args(["tool", "run_python_script", arguments])
-        .run()
-        .status(1)
-        .stdout_json();
-    assert!(
-        result["stderr"]
-            .as_str()
-            .unwrap()
-            .contains("XlsxWriter is missing"),
-        "{result}"
-    );
+    let result = test.args(["tool", "run_python_script", arguments]).run().status(1).stdout_json();
+    assert!(result["stderr"].as_str().unwrap().contains("XlsxWriter is missing"), "{result}");
     assert!(
         result["hint"]
             .as_str()
@@ -198,19 +135,10 @@ fn a_skill_that_needs_a_package_says_so() {
 /// `expected` is all of stdout, or for a failure a part of stderr.
 fn check(skill: &str, file: &str, args: &[&str], stdin: &str, code: i32, expected: &str) {
     let (run, result) = call(skill, file, args, stdin);
-    run.demand(
-        result["returncode"] == code,
-        format!("{args:?} ends with {code}"),
-    );
+    run.demand(result["returncode"] == code, format!("{args:?} ends with {code}"));
     let (stream, matches) = match code {
         0 => (&result["stdout"], result["stdout"] == expected),
-        _ => (
-            &result["stderr"],
-            result["stderr"].as_str().unwrap().contains(expected),
-        ),
+        _ => (&result["stderr"], result["stderr"].as_str().unwrap().contains(expected)),
     };
-    run.demand(
-        matches,
-        format!("{args:?} prints {expected:?}, not {stream}"),
-    );
+    run.demand(matches, format!("{args:?} prints {expected:?}, not {stream}"));
 }

@@ -37,15 +37,10 @@ fn list_gives_a_line_each() {
 /// The fields that interface.md names.
 #[test]
 fn list_gives_programs_every_field() {
-    let test = some_skills()
-        .venv("tables")
-        .args(["skills", "list", "--json"]);
+    let test = some_skills().venv("tables").args(["skills", "list", "--json"]);
     let list = test.run().success().stdout_json();
     let skills = list["skills"].as_array().unwrap();
-    let names: Vec<&str> = skills
-        .iter()
-        .map(|skill| skill["name"].as_str().unwrap())
-        .collect();
+    let names: Vec<&str> = skills.iter().map(|skill| skill["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["empty", "notes", "tables"]);
     let path = test.path("skills");
     let mut tables = skills[2].clone();
@@ -72,10 +67,7 @@ fn list_gives_programs_every_field() {
     assert_eq!(notes["description"], "Keeps notes");
     assert_eq!(notes["venv"], json!(null));
     let problem = &notes["problems"][0];
-    assert_eq!(
-        (&problem["file"], &problem["line"]),
-        (&json!("SKILL.md"), &json!(1))
-    );
+    assert_eq!((&problem["file"], &problem["line"]), (&json!("SKILL.md"), &json!(1)));
     assert_eq!(problem["message"], "no valid frontmatter");
 }
 
@@ -97,9 +89,7 @@ fn a_missing_folder_that_was_typed_is_an_error() {
         &["chat", "hi"],
     ];
     let endpoint = |test: &Test| {
-        let test = test
-            .again()
-            .env("LLM_API_BASE_URL", "http://127.0.0.1:9/v1");
+        let test = test.again().env("LLM_API_BASE_URL", "http://127.0.0.1:9/v1");
         test.env("LLM_MODEL_NAME", "m")
     };
     for command in commands {
@@ -113,8 +103,7 @@ fn a_missing_folder_that_was_typed_is_an_error() {
             }
             // The endpoint, which is not there, comes first.
             if command == ["doctor"] {
-                run.stdout_has(&format!("{folder} "))
-                    .stdout_has("failure  skills: ");
+                run.stdout_has(&format!("{folder} ")).stdout_has("failure  skills: ");
                 continue;
             }
             let run = run.status(78).stdout_is_empty();
@@ -133,11 +122,7 @@ fn a_missing_folder_that_was_typed_is_an_error() {
         assert!(message.ends_with("nowhere does not exist"), "{message}");
     }
     // These look into no skills folder, or make it.
-    for words in [
-        &["facts", "list"][..],
-        &["sessions", "list"],
-        &["skills", "new", "x"],
-    ] {
+    for words in [&["facts", "list"][..], &["sessions", "list"], &["skills", "new", "x"]] {
         let test = test.again().env("MEMORY_PATH", "facts.md");
         let run = test.args(["--skills", "other/place"]).args(words).run();
         run.success();
@@ -156,14 +141,9 @@ fn missing_folders_of_the_variable_are_warnings_beside_others() {
         &["-q", "tool", "list_skills"],
         &["-q", "--dry-run", "hi"],
     ] {
-        let test = some
-            .again()
-            .env("LLM_API_BASE_URL", "http://127.0.0.1:9/v1");
+        let test = some.again().env("LLM_API_BASE_URL", "http://127.0.0.1:9/v1");
         let run = test.env("LLM_MODEL_NAME", "m").args(words).run().success();
-        for line in [
-            "/gone does not exist\n",
-            "/file cannot be read: it is no folder\n",
-        ] {
+        for line in ["/gone does not exist\n", "/file cannot be read: it is no folder\n"] {
             let times = run.stderr.matches(line).count();
             run.demand(times == 1, format_args!("once: {line}"));
         }
@@ -172,8 +152,7 @@ fn missing_folders_of_the_variable_are_warnings_beside_others() {
     let none = test.again().env("SKILLS_FOLDER_PATH", "gone:file");
     for words in [&["skills", "list"][..], &["tool", "list_skills"], &["mcp"]] {
         let run = none.again().args(words).run().status(78).stdout_is_empty();
-        run.stderr_has("/gone does not exist; the skills folder ")
-            .stderr_has("hint: ");
+        run.stderr_has("/gone does not exist; the skills folder ").stderr_has("hint: ");
     }
     // What was typed takes the place of the variable, and the demo needs neither.
     let typed = none.again().args(["--skills", "skills", "skills", "list"]);
@@ -197,16 +176,10 @@ fn show_tells_everything_of_one() {
     let shown = shown.run().success().stdout_json();
     assert_eq!(shown["files"], json!(["SKILL.md", "scripts/make.py"]));
     assert_eq!(shown["frontmatter"]["metadata"], json!({"version": "1.0"}));
-    assert_eq!(
-        (&shown["name"], &shown["status"]),
-        (&json!("tables"), &json!("warning"))
+    assert_eq!((&shown["name"], &shown["status"]), (&json!("tables"), &json!("warning")));
+    test.args(["skills", "show", "notes"]).run().success().stdout_has(
+        "problems:     1\n  error: SKILL.md line 1: no valid frontmatter\n    fix: begin ",
     );
-    test.args(["skills", "show", "notes"])
-        .run()
-        .success()
-        .stdout_has(
-            "problems:     1\n  error: SKILL.md line 1: no valid frontmatter\n    fix: begin ",
-        );
 }
 
 #[test]
@@ -233,55 +206,32 @@ fn show_says_what_there_is_instead() {
 #[test]
 fn a_broken_venv_is_told() {
     let test = some_skills().file("skills/tables/venv/pyvenv.cfg", "");
-    let list = test
-        .args(["skills", "list", "--json"])
-        .run()
-        .success()
-        .stdout_json();
+    let list = test.args(["skills", "list", "--json"]).run().success().stdout_json();
     let tables = &list["skills"][2];
-    assert_eq!(
-        (&tables["status"], &tables["python"]),
-        (&json!("error"), &json!(null))
-    );
+    assert_eq!((&tables["status"], &tables["python"]), (&json!("error"), &json!(null)));
     let venv = &tables["problems"][1];
-    assert_eq!(
-        (&venv["rule"], &venv["file"]),
-        (&json!("broken-venv"), &json!("venv"))
-    );
+    assert_eq!((&venv["rule"], &venv["file"]), (&json!("broken-venv"), &json!("venv")));
 }
 
 /// What a new skill promises works: its document loads, its script runs.
 #[test]
 fn new_writes_a_skill_that_works() {
     let test = Test::new();
-    let made = test
-        .clone()
-        .args(["skills", "new", "word-count"])
-        .run()
-        .success();
-    made.stdout("skills/word-count\n")
-        .stderr_has("edit skills/word-count/SKILL.md");
-    let list = test
-        .clone()
-        .args(["skills", "list", "--json"])
-        .run()
-        .stdout_json();
+    let made = test.clone().args(["skills", "new", "word-count"]).run().success();
+    made.stdout("skills/word-count\n").stderr_has("edit skills/word-count/SKILL.md");
+    let list = test.clone().args(["skills", "list", "--json"]).run().stdout_json();
     assert_eq!(list["skills"][0]["status"], "ok");
     let call = json!({
         "skill_name": "word-count",
         "file_path": "scripts/main.py",
         "args": [test.path("skills/word-count/SKILL.md")],
     });
-    let run = test
-        .clone()
-        .args(["tool", "run_python_script", &call.to_string()]);
+    let run = test.clone().args(["tool", "run_python_script", &call.to_string()]);
     let result = run.run().success().stdout_json();
     let counts = result["stdout"].as_str().unwrap();
     assert!(counts.starts_with("{\"lines\": "), "{counts}");
-    let made = test
-        .args(["skills", "new", "place", "--skills", "other/more", "--json"])
-        .run()
-        .success();
+    let made =
+        test.args(["skills", "new", "place", "--skills", "other/more", "--json"]).run().success();
     let made = made.stdout_json();
     let path = made["path"].as_str().unwrap();
     assert!(path.ends_with("/other/more/place"), "{path}");
@@ -326,20 +276,11 @@ fn new_writes_every_name_as_a_text() {
         assert_eq!(skill["status"], "ok", "{skill}");
     }
     let document = test.read("skills/2026-11-21/SKILL.md");
-    assert!(
-        document.starts_with("---\nname: \"2026-11-21\"\n"),
-        "{document}"
-    );
-    assert!(
-        test.read("skills/name/SKILL.md")
-            .starts_with("---\nname: name\n")
-    );
+    assert!(document.starts_with("---\nname: \"2026-11-21\"\n"), "{document}");
+    assert!(test.read("skills/name/SKILL.md").starts_with("---\nname: name\n"));
     let check = test.args(["skills", "check", "--json"]).run().success();
     let check = check.stdout_json();
-    assert_eq!(
-        (&check["skills"], &check["problems"]),
-        (&json!(names.len()), &json!([]))
-    );
+    assert_eq!((&check["skills"], &check["problems"]), (&json!(names.len()), &json!([])));
 }
 
 /// What exists is never touched, and a name that clients refuse is not made.
@@ -359,8 +300,7 @@ fn new_refuses_what_would_be_no_skill() {
         .status(2)
         .stderr_has("`my-tables` would be one");
     let told = test.clone().args(["skills", "new", "Café au lait"]).run();
-    told.status(2)
-        .stderr_has("hint: `cafe-au-lait` would be one");
+    told.status(2).stderr_has("hint: `cafe-au-lait` would be one");
     let told = test.clone().args(["skills", "new", "файл-2"]).run();
     told.status(2)
         .stderr_has("only lowercase letters a-z, digits and hyphens")
@@ -383,10 +323,7 @@ fn new_takes_no_path() {
         ("/y", "skills new y --skills /"),
         ("y/", "skills new y"),
         ("/", "skills new NAME"),
-        (
-            &absolute,
-            &format!("skills new y --skills {}", above.trim_end_matches('/')),
-        ),
+        (&absolute, &format!("skills new y --skills {}", above.trim_end_matches('/'))),
     ] {
         for more in [&[][..], &["--skills", "skills"]] {
             let run = test.clone().args(["skills", "new", word]).args(more).run();
@@ -443,10 +380,7 @@ fn words_that_are_no_command_are_told() {
 #[test]
 fn a_skill_is_no_package() {
     let run = some_skills().args(["skills", "setup", "notes", "tables"]);
-    run.run()
-        .status(2)
-        .stderr_has("`tables` is a skill")
-        .stderr_has("`tables>=0`");
+    run.run().status(2).stderr_has("`tables` is a skill").stderr_has("`tables>=0`");
 }
 
 /// `--dry-run` promises that nothing happens; where it cannot, nothing does.
@@ -472,10 +406,7 @@ fn a_dry_run_of_a_command_is_refused() {
 #[test]
 fn list_and_show_tell_what_check_tells() {
     let test = some_skills()
-        .skill(
-            "linked",
-            "---\nname: linked\ndescription: Links.\n---\n[x](nowhere.md)\n",
-        )
+        .skill("linked", "---\nname: linked\ndescription: Links.\n---\n[x](nowhere.md)\n")
         .file("skills/more/inner/SKILL.md", TABLES)
         .link("skills/empty/out", "/etc");
     let json = |words: &[&str]| {
@@ -520,21 +451,11 @@ fn list_and_show_tell_what_check_tells() {
 fn programs_get_a_failure_as_an_object() {
     let test = some_skills();
     let table: [(&[&str], i32, &str, &str); 5] = [
-        (
-            &["skills", "show", "tabels"],
-            1,
-            "io",
-            "did you mean `tables`?",
-        ),
+        (&["skills", "show", "tabels"], 1, "io", "did you mean `tables`?"),
         (&["skills", "check", "./gone"], 1, "io", "failed to open"),
         (&["skills", "setup", "gone"], 1, "io", "there is no skill"),
         (&["skills", "new", "tables"], 1, "io", "it exists already"),
-        (
-            &["skills", "list", "--env-file", "gone"],
-            78,
-            "config",
-            "there is no such file",
-        ),
+        (&["skills", "list", "--env-file", "gone"], 78, "config", "there is no such file"),
     ];
     for (words, status, kind, message) in table {
         let run = test.clone().args(words).args(["--json"]).run();
@@ -545,10 +466,7 @@ fn programs_get_a_failure_as_an_object() {
         assert!(told.contains(message), "{failure}");
     }
     let run = test.clone().args(["skills", "show", "tabels", "--json"]);
-    assert_eq!(
-        run.run().stdout_json()["error"]["hint"],
-        "`skills-runner skills list` gives all"
-    );
+    assert_eq!(run.run().stdout_json()["error"]["hint"], "`skills-runner skills list` gives all");
     let text = test.clone().args(["skills", "show", "tabels"]).run();
     text.status(1).stdout_is_empty();
     let usage = test.args(["skills", "show", "--json"]).run();
@@ -559,31 +477,13 @@ fn programs_get_a_failure_as_an_object() {
 #[test]
 fn a_skill_is_not_found_for_the_reason_there_is() {
     let test = some_skills();
-    let above = format!(
-        "hint: name the folder above it: --skills {}",
-        test.path("skills").display()
-    );
+    let above =
+        format!("hint: name the folder above it: --skills {}", test.path("skills").display());
     let table = [
-        (
-            "./nowhere",
-            "nowhere does not exist",
-            "hint: make the folder",
-        ),
-        (
-            "skills/tables/SKILL.md",
-            "it is a document; name the folder",
-            "hint: ",
-        ),
-        (
-            "skills/empty/readme.txt",
-            "it is no folder",
-            "hint: name a folder of skills",
-        ),
-        (
-            "skills/tables",
-            "this is a skill, not a folder of skills",
-            above.as_str(),
-        ),
+        ("./nowhere", "nowhere does not exist", "hint: make the folder"),
+        ("skills/tables/SKILL.md", "it is a document; name the folder", "hint: "),
+        ("skills/empty/readme.txt", "it is no folder", "hint: name a folder of skills"),
+        ("skills/tables", "this is a skill, not a folder of skills", above.as_str()),
     ];
     for (folder, cause, hint) in table {
         for word in ["show", "check", "setup"] {
@@ -591,9 +491,7 @@ fn a_skill_is_not_found_for_the_reason_there_is() {
             let run = test.clone().args(args).run();
             let run = match folder {
                 "skills/tables" => run.status(1).stderr_has("failed to find the skill: "),
-                _ => run
-                    .status(78)
-                    .stderr_has("failed to read the configuration: "),
+                _ => run.status(78).stderr_has("failed to read the configuration: "),
             };
             run.stderr_has(cause).stderr_has(hint).stderr_lacks("/./");
         }
@@ -610,16 +508,11 @@ fn a_skill_is_not_found_for_the_reason_there_is() {
 fn remedies_name_a_skill_as_it_is_found() {
     let test = some_skills();
     let tables = test.path("skills/tables").display().to_string();
-    let list = test
-        .clone()
-        .args(["skills", "list", "--skills", "./skills"]);
-    list.run()
-        .success()
-        .stderr_has(&format!("`skills-runner skills show {tables}` tells it"));
+    let list = test.clone().args(["skills", "list", "--skills", "./skills"]);
+    list.run().success().stderr_has(&format!("`skills-runner skills show {tables}` tells it"));
     let path = test.path("other/y").display().to_string();
     let made = test.args(["skills", "new", "y", "--skills", "other"]).run();
-    made.success()
-        .stderr_has(&format!("`skills-runner skills check {path}` tells"));
+    made.success().stderr_has(&format!("`skills-runner skills check {path}` tells"));
 }
 
 /// However long a field's name is, the values stand below each other.
@@ -638,8 +531,7 @@ fn show_keeps_its_columns() {
 #[test]
 fn a_missing_name_gives_the_usage() {
     let run = Test::new().args(["skills", "show"]).run().status(2);
-    run.stderr_has("hint: skills-runner skills show NAME\n")
-        .stderr_lacks("--");
+    run.stderr_has("hint: skills-runner skills show NAME\n").stderr_lacks("--");
     let run = Test::new().args(["skills", "setup"]).run().status(2);
     run.stderr_has("hint: skills-runner skills setup NAME [PACKAGE]...\n");
 }
@@ -649,10 +541,7 @@ fn a_missing_name_gives_the_usage() {
 #[test]
 fn the_lines_of_problems_are_bounded() {
     let test = (0..23).fold(Test::new(), |test, number| {
-        test.file(
-            &format!("some/s{number:02}/SKILL.md"),
-            "# No fields\n\nText.\n",
-        )
+        test.file(&format!("some/s{number:02}/SKILL.md"), "# No fields\n\nText.\n")
     });
     let args = ["skills", "list", "--skills", "some"];
     let run = test.clone().args(args).run().success();
@@ -662,8 +551,7 @@ fn the_lines_of_problems_are_bounded() {
     );
     let args = ["skills", "list", "--skills", "my skills"];
     let run = test.clone().folder("my skills").args(args).run();
-    run.success()
-        .stderr_has("`skills-runner skills new NAME --skills 'my skills'` writes one");
+    run.success().stderr_has("`skills-runner skills new NAME --skills 'my skills'` writes one");
     let args = ["skills", "list", "--skills", "some/s00"];
     let run = test.args(args).run().success();
     run.stderr_has("this is a skill, not a folder of skills: name the folder above it")
@@ -693,9 +581,7 @@ fn a_description_keeps_its_lines() {
     let listed = test.again().args(["tool", "list_skills"]).run();
     let listed = listed.success().stdout_json();
     assert_eq!(listed["skills"][0]["description"], "One.\n  Two.\n");
-    test.args(["skills", "list"])
-        .run()
-        .stdout("lines\tOne. Two.\n");
+    test.args(["skills", "list"]).run().stdout("lines\tOne. Two.\n");
 }
 
 /// A document that is a folder is one thing for every command, with a remedy
@@ -706,14 +592,10 @@ fn a_document_that_is_a_folder_is_told_alike_by_all() {
     const FIX: &str = "fix: rename the folder, and write a file of this name in its place";
     let test = Test::new().folder("skills/f/SKILL.md");
     let run = |words: &[&str]| test.again().args(words).run();
-    run(&["skills", "list"])
-        .success()
-        .stdout(&format!("f\t(cannot be used: SKILL.md {CAUSE})\n"));
+    run(&["skills", "list"]).success().stdout(&format!("f\t(cannot be used: SKILL.md {CAUSE})\n"));
     run(&["skills", "check", "f"])
         .status(1)
-        .stdout_has(&format!(
-            "SKILL.md: error[unreadable-document]: it {CAUSE}\n"
-        ))
+        .stdout_has(&format!("SKILL.md: error[unreadable-document]: it {CAUSE}\n"))
         .stdout_has(FIX)
         .stdout_lacks("no SKILL.md");
     run(&["skills", "show", "f"])
@@ -727,24 +609,17 @@ fn a_document_that_is_a_folder_is_told_alike_by_all() {
         .stdout_lacks("ask for one of its files")
         .stdout_lacks("no SKILL.md");
     // What the remedy says, and a file in another letter case, make a skill.
-    let test = test.file(
-        "skills/f/skill.md",
-        "---\nname: f\ndescription: Works.\n---\n\nText.\n",
-    );
+    let test = test.file("skills/f/skill.md", "---\nname: f\ndescription: Works.\n---\n\nText.\n");
     let run = |words: &[&str]| test.again().args(words).run();
     run(&["skills", "list"]).success().stdout("f\tWorks.\n");
-    run(&["tool", "get_skill", "{\"skill_name\": \"f\"}"])
-        .success()
-        .stdout_has("Text.");
+    run(&["tool", "get_skill", "{\"skill_name\": \"f\"}"]).success().stdout_has("Text.");
 }
 
 /// A FIFO and a path that is none, in words for a person.
 #[test]
 fn people_are_not_told_what_helps_only_a_model() {
     let test = Test::new().folder("skills/p");
-    let fifo = Command::new("mkfifo")
-        .arg(test.path("skills/p/SKILL.md"))
-        .status();
+    let fifo = Command::new("mkfifo").arg(test.path("skills/p/SKILL.md")).status();
     assert!(fifo.unwrap().success());
     for word in ["list", "check", "show"] {
         let run = test.again().args(["skills", word]);
@@ -754,14 +629,10 @@ fn people_are_not_told_what_helps_only_a_model() {
             .stdout_lacks("use another file");
     }
     for word in ["show", "check"] {
-        test.again()
-            .args(["skills", word, "./nothere"])
-            .run()
-            .status(1)
-            .stderr(
-                "skills-runner: failed to open `./nothere`: no such file or folder\n\
+        test.again().args(["skills", word, "./nothere"]).run().status(1).stderr(
+            "skills-runner: failed to open `./nothere`: no such file or folder\n\
                  hint: a word with a slash is the path of a skill's folder; \
                  `skills-runner skills list` gives the names\n",
-            );
+        );
     }
 }

@@ -23,19 +23,10 @@ const SCRIPTS: &[(&str, &str)] = &[
         "facts",
         "import sys\nprint(__name__, __file__, __spec__, __package__, __doc__, type(__loader__), __loader__.name, __loader__.path)\nprint(sys.argv, sorted(set(sys.path)), sorted(globals()), __builtins__, locals() is globals())\nprint(sys.excepthook is sys.__excepthook__, sys.modules['__main__'].__dict__ is globals(), 'linecache' in sys.modules)\n",
     ),
-    (
-        "document",
-        "'''Doc.'''\nx: int = 1\nprint(__doc__, __annotations__)\n",
-    ),
+    ("document", "'''Doc.'''\nx: int = 1\nprint(__doc__, __annotations__)\n"),
     ("no-name-of-the-loader", "print(run)\n"),
-    (
-        "own-names",
-        "open = print = copy = file = main = None\nrun = tell = 3\n1/0 # here\n",
-    ),
-    (
-        "neighbour",
-        "import near, __main__\nprint(near.V, near.__file__, __main__.near is near)\n",
-    ),
+    ("own-names", "open = print = copy = file = main = None\nrun = tell = 3\n1/0 # here\n"),
+    ("neighbour", "import near, __main__\nprint(near.V, near.__file__, __main__.near is near)\n"),
     (
         "flags",
         // All but the one that keeps the working folder off its children's path.
@@ -63,10 +54,7 @@ const SCRIPTS: &[(&str, &str)] = &[
         "runpy_",
         "import runpy, sys\nprint(runpy.run_module('near', run_name='__main__')['V'], sys.modules['__main__'].__dict__ is globals())\n",
     ),
-    (
-        "doctest_",
-        "'''\n>>> 1 + 1\n3\n'''\nimport doctest\nprint(doctest.testmod())\n",
-    ),
+    ("doctest_", "'''\n>>> 1 + 1\n3\n'''\nimport doctest\nprint(doctest.testmod())\n"),
     (
         "unittest_",
         "import unittest\nclass T(unittest.TestCase):\n    def test_a(self): self.assertEqual(1, 2)\nunittest.main(argv=['x'], verbosity=0, testRunner=lambda **k: unittest.TextTestRunner(stream=open('/dev/null', 'w')))\n",
@@ -75,14 +63,8 @@ const SCRIPTS: &[(&str, &str)] = &[
         "again",
         "import os, sys\nif len(sys.argv) < 3: os.execv(sys.executable, [sys.executable, *sys.argv, 'again'])\nprint(sys.argv)\n",
     ),
-    (
-        "forked",
-        "import os, sys\nif os.fork() == 0: 1/0\nprint(os.wait()[1])\n",
-    ),
-    (
-        "pool-fork",
-        "import multiprocessing\nmultiprocessing.set_start_method('fork')\nPOOL",
-    ),
+    ("forked", "import os, sys\nif os.fork() == 0: 1/0\nprint(os.wait()[1])\n"),
+    ("pool-fork", "import multiprocessing\nmultiprocessing.set_start_method('fork')\nPOOL"),
     (
         "pool-spawn",
         "import multiprocessing\nif __name__ == '__main__': multiprocessing.set_start_method('spawn')\nPOOL",
@@ -107,10 +89,7 @@ const SCRIPTS: &[(&str, &str)] = &[
         "warnings_",
         "import warnings\ndef f(): warnings.warn('w')\nf()\ndef g(): warnings.warn('g', stacklevel=2)\ng()\nwarnings.warn('u')\n",
     ),
-    (
-        "syntax-warnings",
-        "x = 1\nprint(x is 1)\nassert (x, 'y')\n'\\d'\n",
-    ),
+    ("syntax-warnings", "x = 1\nprint(x is 1)\nassert (x, 'y')\n'\\d'\n"),
     (
         "prints-trace",
         "import logging, traceback\ntry: 1/0\nexcept Exception: traceback.print_exc()\ntry: 2/0 # log\nexcept Exception: logging.exception('x')\n",
@@ -125,23 +104,11 @@ const SCRIPTS: &[(&str, &str)] = &[
     ("exit-raw", "import os; os._exit(7)\n"),
     ("killed", "import os; os.kill(os.getpid(), 9)\n"),
     ("interrupted", "raise KeyboardInterrupt\n"),
-    (
-        "sigint",
-        "import os, signal, time; os.kill(os.getpid(), signal.SIGINT); time.sleep(5)\n",
-    ),
+    ("sigint", "import os, signal, time; os.kill(os.getpid(), signal.SIGINT); time.sleep(5)\n"),
     ("generator-exit", "raise GeneratorExit\n"),
-    (
-        "at-exit",
-        "import atexit\natexit.register(print, 'bye')\n1/0\n",
-    ),
-    (
-        "at-exit-3",
-        "import atexit, sys\natexit.register(print, 'bye')\nsys.exit(3)\n",
-    ),
-    (
-        "at-exit-fails",
-        "import atexit, sys\natexit.register(lambda: 1/0)\nsys.exit(2)\n",
-    ),
+    ("at-exit", "import atexit\natexit.register(print, 'bye')\n1/0\n"),
+    ("at-exit-3", "import atexit, sys\natexit.register(print, 'bye')\nsys.exit(3)\n"),
+    ("at-exit-fails", "import atexit, sys\natexit.register(lambda: 1/0)\nsys.exit(2)\n"),
     (
         "at-exit-sees",
         "import atexit, io, sys\natexit.register(lambda: print(sys.excepthook is sys.__excepthook__, sys.last_value, io.open is open))\n1/0\n",
@@ -154,21 +121,12 @@ const SCRIPTS: &[(&str, &str)] = &[
         "late-thread",
         "import threading, time\nthreading.Thread(target=lambda: (time.sleep(.1), print('late'))).start()\n1/0\n",
     ),
-    (
-        "finalizer",
-        "class A:\n    def __del__(self): print('gone', __name__)\na = A()\n",
-    ),
+    ("finalizer", "class A:\n    def __del__(self): print('gone', __name__)\na = A()\n"),
     // What went wrong.
     ("raises", "def f(x):\n    return 1 / x  # here\n\nf(0)\n"),
     ("raises-below", "import json\njson.loads('{')\n"),
-    (
-        "cause",
-        "try:\n    {}['a']\nexcept KeyError as e:\n    raise ValueError('b') from e\n",
-    ),
-    (
-        "context",
-        "try:\n    {}['a']\nexcept KeyError as e:\n    raise ValueError('b')\n",
-    ),
+    ("cause", "try:\n    {}['a']\nexcept KeyError as e:\n    raise ValueError('b') from e\n"),
+    ("context", "try:\n    {}['a']\nexcept KeyError as e:\n    raise ValueError('b')\n"),
     ("suggests", "value = 3\nprint(valu)\n"),
     ("suggests-attribute", "import os\nos.pathh\n"),
     ("no-module", "import nothing_like_it\n"),
@@ -177,15 +135,9 @@ const SCRIPTS: &[(&str, &str)] = &[
         "group",
         "import sys\nif sys.version_info < (3, 11): sys.exit(1)\nraise ExceptionGroup('g', [ValueError(1), TypeError(2)])\n",
     ),
-    (
-        "many-lines",
-        "def f(a, b):\n    raise ValueError(\n        a,\n        b)\nf(1,\n  2)\n",
-    ),
+    ("many-lines", "def f(a, b):\n    raise ValueError(\n        a,\n        b)\nf(1,\n  2)\n"),
     ("own-class", "class E(BaseException): pass\nraise E('x')\n"),
-    (
-        "says-nothing",
-        "class E(Exception):\n    def __str__(self): raise ValueError\nraise E\n",
-    ),
+    ("says-nothing", "class E(Exception):\n    def __str__(self): raise ValueError\nraise E\n"),
     ("nested-syntax", "exec('a b')\n"),
     ("imports-broken", "import broken\n"),
     ("in-a-string", "eval('1/0')\n"),
@@ -202,19 +154,10 @@ const SCRIPTS: &[(&str, &str)] = &[
         "hook-calls",
         "import sys\nold = sys.excepthook\ndef hook(*all):\n    print('mine'); old(*all)\nsys.excepthook = hook\n1/0\n",
     ),
-    (
-        "trace-limit",
-        "import sys\nsys.tracebacklimit = 1\ndef f(): 1/0\nf()\n",
-    ),
+    ("trace-limit", "import sys\nsys.tracebacklimit = 1\ndef f(): 1/0\nf()\n"),
     ("no-stderr", "import sys\nsys.stderr = None\n1/0\n"),
-    (
-        "stderr-is-stdout",
-        "import sys\nsys.stderr = sys.stdout\n1/0\n",
-    ),
-    (
-        "own-syntax-error",
-        "raise SyntaxError('mine', ('f.py', 1, 2, 'abc'))\n",
-    ),
+    ("stderr-is-stdout", "import sys\nsys.stderr = sys.stdout\n1/0\n"),
+    ("own-syntax-error", "raise SyntaxError('mine', ('f.py', 1, 2, 'abc'))\n"),
     ("syntax-open", "x = (\n"),
     ("syntax-print", "print 'a'\n"),
     ("syntax-return", "x = 1\nreturn 3\n"),
@@ -226,10 +169,7 @@ const SCRIPTS: &[(&str, &str)] = &[
     ("syntax-text", "x = '''abc\n\n"),
     ("syntax-wide", "ü = 'ä' 3\n"),
     ("syntax-crlf", "a b\r\nc\r\n"),
-    (
-        "syntax-future",
-        "x = 1\nfrom __future__ import annotations\n",
-    ),
+    ("syntax-future", "x = 1\nfrom __future__ import annotations\n"),
     ("syntax-number", "x = 0777\n"),
     ("syntax-escape", "'\\N{nothing}'\n"),
     ("syntax-end", "x = = 1"),
@@ -238,10 +178,7 @@ const SCRIPTS: &[(&str, &str)] = &[
     ("empty", ""),
     ("mark", "\u{feff}print('böm')\n"),
     ("mac", "print(1)\rprint(2)\r"),
-    (
-        "windows",
-        "print(1)\r\nif 1:\r\n  print('''a\r\nb'''.encode())\r\n",
-    ),
+    ("windows", "print(1)\r\nif 1:\r\n  print('''a\r\nb'''.encode())\r\n"),
     ("no-end", "print(1)"),
     ("form-feed", "\u{c}print(1)\n"),
     ("first-line", "#!/nothing\nprint(1)\n"),
@@ -249,10 +186,7 @@ const SCRIPTS: &[(&str, &str)] = &[
 
 /// The same in other encodings.
 const ENCODED: &[(&str, &[u8])] = &[
-    (
-        "latin",
-        b"# -*- coding: latin-1 -*-\nprint('caf\xe9')\nraise ValueError('\xe9')  # \xe9\n",
-    ),
+    ("latin", b"# -*- coding: latin-1 -*-\nprint('caf\xe9')\nraise ValueError('\xe9')  # \xe9\n"),
     ("latin-syntax", b"# coding: latin-1\nx = '\xe9' '\xe9' 3\n"),
     (
         "second-line",
@@ -296,9 +230,8 @@ fn bench() -> Test {
         .file("stdin", "in")
         .link("skills/s/link.py", "scripts/facts.py");
     for (name, text) in SCRIPTS {
-        let text = text
-            .replace("POOL", POOL)
-            .replace("LINES", &"    '0123456789',\n".repeat(60_000));
+        let text =
+            text.replace("POOL", POOL).replace("LINES", &"    '0123456789',\n".repeat(60_000));
         test = test.file(&format!("skills/s/scripts/{name}.py"), text);
     }
     for (name, bytes) in ENCODED {
@@ -314,9 +247,7 @@ fn bench() -> Test {
 fn by_the_tool(test: &Test, path: &str) -> (Value, String, String) {
     let arguments =
         json!({"skill_name": "s", "file_path": path, "args": ["a", "-x", "ü"], "stdin": "in"});
-    let run = test
-        .again()
-        .args(["tool", "run_python_script", &arguments.to_string()]);
+    let run = test.again().args(["tool", "run_python_script", &arguments.to_string()]);
     let result = run.run().stdout_json();
     let text = |key: &str| level(result[key].as_str().unwrap());
     (result["returncode"].clone(), text("stdout"), text("stderr"))
@@ -400,25 +331,16 @@ fn a_script_runs_as_python_runs_it() {
 fn what_was_checked_is_what_runs() {
     let test = Test::new()
         .skill("s", DOCUMENT)
-        .file(
-            "outside.py",
-            "print('canary')\nx = (canary = \n'canary' # canary\n",
-        )
+        .file("outside.py", "print('canary')\nx = (canary = \n'canary' # canary\n")
         .file("skills/s/ends.py", "print('inside')\n")
         .file("skills/s/fails.py", "print('inside')\n\n1/0 # mine\n")
         .file("skills/s/syntax.py", "x = 1\nreturn x # mine\n")
         .file("skills/s/package/words.py", "")
-        .file(
-            "skills/s/package/ends.py",
-            "from . import words\nprint('inside')\n",
-        )
+        .file("skills/s/package/ends.py", "from . import words\nprint('inside')\n")
         .file("python", "")
         .mode("python", 0o755);
     let swap = "for last; do :; done; rm \"$last\"; ln -s \"$OUTSIDE\" \"$last\"";
-    let python = format!(
-        "#!/bin/sh\n{swap}\nexec {} \"$@\"\n",
-        interpreter().display()
-    );
+    let python = format!("#!/bin/sh\n{swap}\nexec {} \"$@\"\n", interpreter().display());
     fs::write(test.path("python"), python).unwrap();
     let outside = test.path("outside.py");
     let test = test.env("OUTSIDE", outside);
@@ -427,16 +349,8 @@ fn what_was_checked_is_what_runs() {
     for (path, stdout, stderr) in [
         ("ends.py", "inside\n", ""),
         ("package/ends.py", "inside\n", ""),
-        (
-            "fails.py",
-            "inside\n",
-            "fails.py\", line 3, in <module>\n    1/0 # mine\n",
-        ),
-        (
-            "syntax.py",
-            "",
-            "syntax.py\", line 2\n    return x # mine\n",
-        ),
+        ("fails.py", "inside\n", "fails.py\", line 3, in <module>\n    1/0 # mine\n"),
+        ("syntax.py", "", "syntax.py\", line 2\n    return x # mine\n"),
     ] {
         let arguments = json!({"skill_name": "s", "file_path": path}).to_string();
         let run = test.again().args(["tool", "run_python_script", &arguments]);
@@ -456,31 +370,20 @@ fn archives_and_compiled_scripts_run() {
     let test = Test::new()
         .env("SCRIPT_PYTHON", interpreter())
         .skill("s", DOCUMENT)
-        .file(
-            "skills/s/source/__main__.py",
-            "import sys\nprint('packed', sys.argv[1:])\n",
-        )
+        .file("skills/s/source/__main__.py", "import sys\nprint('packed', sys.argv[1:])\n")
         .file("skills/s/large.py", "#".repeat((4 << 20) + 1));
     let make = "import zipapp, py_compile\n\
         zipapp.create_archive('source', 'tool.pyz', interpreter='/usr/bin/env python3')\n\
         py_compile.compile('source/__main__.py', cfile='tool.pyc')\n";
-    let made = Command::new(interpreter())
-        .args(["-c", make])
-        .current_dir(test.path("skills/s"))
-        .status();
+    let made =
+        Command::new(interpreter()).args(["-c", make]).current_dir(test.path("skills/s")).status();
     assert!(made.unwrap().success());
     let call = |path: &str| {
         let arguments = json!({"skill_name": "s", "file_path": path, "args": ["a"]}).to_string();
-        test.again()
-            .args(["tool", "run_python_script", &arguments])
-            .run()
+        test.again().args(["tool", "run_python_script", &arguments]).run()
     };
     for path in ["tool.pyz", "tool.pyc"] {
-        call(path)
-            .success()
-            .stdout_has(r#""stdout":"packed ['a']\n","stderr":"""#);
+        call(path).success().stdout_has(r#""stdout":"packed ['a']\n","stderr":"""#);
     }
-    call("large.py")
-        .status(1)
-        .stdout_has("is larger than 4 MiB");
+    call("large.py").status(1).stdout_has("is larger than 4 MiB");
 }

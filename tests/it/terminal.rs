@@ -36,11 +36,7 @@ fn asked(request: &Request) -> String {
 }
 
 fn roles(request: &Request) -> String {
-    let letter = |message: &Value| {
-        message["role"]
-            .as_str()
-            .and_then(|role| role.chars().next())
-    };
+    let letter = |message: &Value| message["role"].as_str().and_then(|role| role.chars().next());
     request.messages().iter().filter_map(letter).collect()
 }
 
@@ -75,9 +71,7 @@ fn a_block_is_one_message_whatever_it_says() {
     terminal.expect("> ").type_line("\"\"\"one line\"\"\"");
     terminal.expect("two.").expect("> ");
     // All of it at once.
-    terminal
-        .type_text("\"\"\"\na\nb\n\"\"\"\n")
-        .expect("three.");
+    terminal.type_text("\"\"\"\na\nb\n\"\"\"\n").expect("three.");
     terminal.expect("> ").type_line("\"\"\"\"\"\"").expect("> ");
     leave(terminal);
     let asked: Vec<String> = server.finish().iter().map(asked).collect();
@@ -95,20 +89,14 @@ fn a_block_can_be_dropped() {
     terminal.ctrl('c').expect("what was begun is forgotten");
     terminal.expect("> ").type_line("also never\\").expect(". ");
     terminal.ctrl('c').expect("what was begun is forgotten");
-    terminal
-        .expect("> ")
-        .type_line("\"\"\"nor that")
-        .expect(". ");
+    terminal.expect("> ").type_line("\"\"\"nor that").expect(". ");
     terminal.ctrl('d').expect("it is not sent").expect("> ");
     terminal.type_line("this").expect("one.").expect("> ");
     terminal.ctrl('c').expect("press Ctrl+C again").expect("> ");
     terminal.ctrl('c');
     terminal.wait_exit().success();
     let requests = server.finish();
-    assert_eq!(
-        (asked(&requests[0]).as_str(), roles(&requests[0]).as_str()),
-        ("this", "su")
-    );
+    assert_eq!((asked(&requests[0]).as_str(), roles(&requests[0]).as_str()), ("this", "su"));
 }
 
 /// One request, with every line.
@@ -116,9 +104,8 @@ fn a_block_can_be_dropped() {
 fn five_thousand_lines_pasted_at_once_are_one_message() {
     let server = Server::start([Reply::text("read."), Reply::text("next.")]);
     let mut terminal = chat(&server);
-    let lines: Vec<String> = (1..=5000)
-        .map(|number| format!("    line {number} of a paste \\ \"quoted\""))
-        .collect();
+    let lines: Vec<String> =
+        (1..=5000).map(|number| format!("    line {number} of a paste \\ \"quoted\"")).collect();
     terminal.type_text(&(lines.join("\n") + "\n"));
     terminal.expect("read.").expect("> ");
     terminal.type_line("next").expect("next.").expect("> ");
@@ -157,9 +144,7 @@ fn what_is_too_long_is_told_and_the_conversation_goes_on() {
     let mut terminal = chat(&server);
     let line = format!("{}\n", "x".repeat(4000));
     terminal.type_text(&line.repeat(1100));
-    terminal
-        .expect("a message is longer than 4194304 bytes")
-        .expect("> ");
+    terminal.expect("a message is longer than 4194304 bytes").expect("> ");
     terminal.type_line("short").expect("one.").expect("> ");
     leave(terminal);
     assert_eq!(asked(&server.finish()[0]), "short");
@@ -168,8 +153,7 @@ fn what_is_too_long_is_told_and_the_conversation_goes_on() {
     let long = "x".repeat((4 << 20) + 1);
     let test = Test::new().endpoint(&server).args(["chat"]);
     let run = test.stdin(format!("a\n{long}\nb\n{long}")).run().status(1);
-    run.stdout("one.\ntwo.\n")
-        .stderr_has("a message is longer than 4194304 bytes: it is not sent");
+    run.stdout("one.\ntwo.\n").stderr_has("a message is longer than 4194304 bytes: it is not sent");
     server.finish();
 }
 
@@ -190,29 +174,18 @@ fn what_control_c_ended_can_be_asked_again() {
     server.wait_for_requests(1);
     terminal.ctrl('c').expect("interrupted").expect("> ");
     terminal.type_line("/retry").expect("The beginning");
-    terminal
-        .ctrl('c')
-        .expect("\n")
-        .expect("interrupted")
-        .expect("> ");
+    terminal.ctrl('c').expect("\n").expect("interrupted").expect("> ");
     terminal.type_line("/retry").expect("one.").expect("> ");
     terminal.type_line("second").expect("→ run_python_script");
     breathe();
     terminal.ctrl('c').expect("interrupted").expect("> ");
     terminal.type_line("/retry").expect("two.").expect("> ");
-    terminal
-        .type_line("/retry")
-        .expect("has its answer")
-        .expect("> ");
+    terminal.type_line("/retry").expect("has its answer").expect("> ");
     leave(terminal);
     let requests = server.finish();
     let shapes: Vec<String> = requests.iter().map(roles).collect();
     assert_eq!(shapes, ["su", "su", "su", "suau", "suauat"]);
-    assert!(
-        requests[4]
-            .tool_result("call_1")
-            .contains("interrupted by the user")
-    );
+    assert!(requests[4].tool_result("call_1").contains("interrupted by the user"));
     assert!(test.processes().is_empty());
 }
 
@@ -227,10 +200,7 @@ fn control_c_between_requests_and_in_a_question() {
     ]);
     let test = Test::new().skill("s", SKILL).endpoint(&server);
     let mut terminal = test.args(["chat", "-v", "--confirm"]).terminal();
-    terminal
-        .expect("> ")
-        .type_line("first")
-        .expect("try 2 of 3");
+    terminal.expect("> ").type_line("first").expect("try 2 of 3");
     terminal.ctrl('c').expect("interrupted").expect("> ");
     terminal.type_line("second").expect("run it?");
     terminal.ctrl('c').expect("interrupted").expect("> ");
@@ -251,38 +221,20 @@ fn turns_are_taken_back() {
     ]);
     let skill = format!("{SKILL}The document.\n");
     let mut terminal = Test::new().skill("s", &skill).endpoint(&server).terminal();
-    terminal
-        .expect("> ")
-        .type_line("/undo")
-        .expect("nothing to take back");
-    terminal
-        .expect("> ")
-        .type_line("first")
-        .expect("one.")
-        .expect("> ");
+    terminal.expect("> ").type_line("/undo").expect("nothing to take back");
+    terminal.expect("> ").type_line("first").expect("one.").expect("> ");
     terminal.type_line("second").expect("two.").expect("> ");
-    terminal
-        .type_line("/undo")
-        .expect("taken back, with its answer: second");
-    terminal
-        .expect("> ")
-        .type_line("third")
-        .expect("three.")
-        .expect("> ");
+    terminal.type_line("/undo").expect("taken back, with its answer: second");
+    terminal.expect("> ").type_line("third").expect("three.").expect("> ");
     terminal.type_line("/undo").expect("third").expect("> ");
     terminal.type_line("/undo").expect("first").expect("> ");
-    terminal
-        .type_line("/retry")
-        .expect("nothing to send again")
-        .expect("> ");
+    terminal.type_line("/retry").expect("nothing to send again").expect("> ");
     terminal.type_line("fourth").expect("four.").expect("> ");
     leave(terminal);
     let requests = server.finish();
     assert_eq!(roles(&requests[3]), "suau");
     // It was told in what was taken back: it is told again.
-    let told = requests[4].messages().last().unwrap()["content"]
-        .as_str()
-        .unwrap();
+    let told = requests[4].messages().last().unwrap()["content"].as_str().unwrap();
     assert!(told.contains("The document."), "{told}");
     assert_eq!(roles(&requests[5]), "su");
 }
@@ -292,31 +244,16 @@ fn turns_are_taken_back() {
 fn a_summary_is_not_taken_back() {
     let server = Server::start(["one.", "two.", "A summary.", "three."].map(Reply::text));
     let mut terminal = chat(&server);
-    terminal
-        .type_line(&"first and more ".repeat(200))
-        .expect("one.")
-        .expect("> ");
+    terminal.type_line(&"first and more ".repeat(200)).expect("one.").expect("> ");
     terminal.type_line("second").expect("two.").expect("> ");
-    terminal
-        .type_line("/compact")
-        .expect("was summarized")
-        .expect("> ");
-    terminal
-        .type_line("/undo")
-        .expect("its answer: second")
-        .expect("> ");
-    terminal
-        .type_line("/undo")
-        .expect("is a summary")
-        .expect("> ");
+    terminal.type_line("/compact").expect("was summarized").expect("> ");
+    terminal.type_line("/undo").expect("its answer: second").expect("> ");
+    terminal.type_line("/undo").expect("is a summary").expect("> ");
     terminal.type_line("third").expect("three.").expect("> ");
     leave(terminal);
     let requests = server.finish();
     let sent = requests[3].json["messages"].to_string();
-    assert!(
-        sent.contains("A summary.") && !sent.contains("second"),
-        "{sent}"
-    );
+    assert!(sent.contains("A summary.") && !sent.contains("second"), "{sent}");
 }
 
 #[test]
@@ -336,25 +273,13 @@ fn the_model_and_the_tools_are_told_and_changed() {
     terminal.expect("> ").type_line("/model other-model");
     terminal.expect("the model is now other-model").expect("> ");
     terminal.type_line("hi").expect("Done.").expect("> ");
-    terminal
-        .type_line("/model othr-model")
-        .expect("now othr-model");
+    terminal.type_line("/model othr-model").expect("now othr-model");
     terminal.expect("`othr-model` is not among the 2 models listed; near names: `other-model`");
-    terminal
-        .expect("> ")
-        .type_line("/model a b")
-        .expect("has no blanks");
-    terminal
-        .expect("> ")
-        .type_line("/tools")
-        .expect("get_skill: ")
-        .expect("> ");
+    terminal.expect("> ").type_line("/model a b").expect("has no blanks");
+    terminal.expect("> ").type_line("/tools").expect("get_skill: ").expect("> ");
     leave(terminal);
     let asked = server.finish();
-    let asked = asked
-        .iter()
-        .find(|request| request.method == "POST")
-        .unwrap();
+    let asked = asked.iter().find(|request| request.method == "POST").unwrap();
     assert_eq!(asked.json["model"], "other-model");
     // From a pipe no request is made for it; the record names the new one.
     let server = Server::start([Reply::text("Done.")]);
@@ -368,10 +293,8 @@ fn the_model_and_the_tools_are_told_and_changed() {
 /// Ctrl+Z with `fg` after it neither.
 #[test]
 fn a_new_size_and_a_stop_disturb_nothing() {
-    let server = Server::start([
-        Reply::text("one and more.").pace(seconds(0.2)),
-        Reply::text("two."),
-    ]);
+    let server =
+        Server::start([Reply::text("one and more.").pace(seconds(0.2)), Reply::text("two.")]);
     let mut terminal = chat(&server);
     terminal.type_line("first").expect("one");
     terminal.resize(50, 132).expect("more.").expect("> ");
@@ -400,20 +323,12 @@ fn starts(list: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> (Server, 
 #[test]
 fn what_cannot_work_is_told_before_the_first_prompt() {
     let nobody = Server::refused();
-    let run = Test::new()
-        .endpoint(&nobody)
-        .terminal()
-        .wait_exit()
-        .status(75);
+    let run = Test::new().endpoint(&nobody).terminal().wait_exit().status(75);
     assert!(run.terminal.contains("`ollama serve`"), "{}", run.terminal);
     for status in [401, 403] {
         let (server, terminal) = starts(move |_| Reply::error(status, "no such key"));
         let run = terminal.wait_exit().status(77);
-        assert!(
-            run.terminal.contains("check LLM_API_KEY"),
-            "{}",
-            run.terminal
-        );
+        assert!(run.terminal.contains("check LLM_API_KEY"), "{}", run.terminal);
         server.finish();
     }
     let (server, terminal) = starts(|request| match request.path.as_str() {
@@ -432,10 +347,7 @@ fn what_cannot_work_is_told_before_the_first_prompt() {
     let (server, mut terminal) = starts(|_| Reply::nothing().hang());
     server.wait_for_requests(1);
     terminal.ctrl('c');
-    terminal
-        .wait_exit()
-        .status(-libc::SIGINT)
-        .took_at_most(seconds(5.0));
+    terminal.wait_exit().status(-libc::SIGINT).took_at_most(seconds(5.0));
 }
 
 /// What may work is tried.
@@ -448,32 +360,20 @@ fn what_may_work_begins() {
     terminal
         .expect("`test-model` is not among the 2 models listed; near names: `test-modal`")
         .expect("`/model test-modal`");
-    terminal
-        .expect("> ")
-        .type_line("hi")
-        .expect("Done.")
-        .expect("> ");
+    terminal.expect("> ").type_line("hi").expect("Done.").expect("> ");
     leave(terminal);
     server.finish();
     for status in [404, 405, 500] {
         let (server, mut terminal) = starts(move |_| Reply::error(status, "nothing here"));
-        terminal
-            .expect("> ")
-            .type_line("hi")
-            .expect("Done.")
-            .expect("> ");
+        terminal.expect("> ").type_line("hi").expect("Done.").expect("> ");
         let shown = terminal.output();
-        assert!(
-            !shown.contains("nothing here") && !shown.contains("warning"),
-            "{shown}"
-        );
+        assert!(!shown.contains("nothing here") && !shown.contains("warning"), "{shown}");
         leave(terminal);
         server.finish();
     }
-    for (status, message) in [
-        (403, "Missing scopes: api.model.read"),
-        (401, "x-api-key header is required"),
-    ] {
+    for (status, message) in
+        [(403, "Missing scopes: api.model.read"), (401, "x-api-key header is required")]
+    {
         let (server, mut terminal) = starts(move |_| Reply::error(status, message));
         terminal.expect("does not list its models").expect("> ");
         terminal.type_line("hi").expect("Done.").expect("> ");
@@ -502,12 +402,8 @@ fn silence_is_told_and_may_be_interrupted() {
     });
     let test = Test::new().endpoint(&server);
     let mut terminal = test.env("LLM_TIMEOUT_SECONDS", "1").terminal();
-    terminal
-        .expect("the endpoint does not tell its models: ")
-        .expect("> ");
-    terminal
-        .type_line("/model other")
-        .expect("the model is now other");
+    terminal.expect("the endpoint does not tell its models: ").expect("> ");
+    terminal.type_line("/model other").expect("the model is now other");
     server.wait_for_requests(2);
     terminal.ctrl('c').expect("> ");
     terminal.type_line("hi").expect("Done.").expect("> ");
@@ -527,10 +423,7 @@ fn signals_end_it_cleanly() {
     let server = Server::start([Reply::calls([("run_python_script", SLEEPER)])]);
     let test = Test::new().skill("s", SKILL).endpoint(&server);
     let mut terminal = test.terminal();
-    terminal
-        .expect("> ")
-        .type_line("run it")
-        .expect("→ run_python_script");
+    terminal.expect("> ").type_line("run it").expect("→ run_python_script");
     breathe();
     terminal.hang_up();
     terminal.wait_exit().status(-libc::SIGHUP);
@@ -550,9 +443,7 @@ fn the_states_are_told() {
         .expect("state: processing")
         .expect("/retry sends it again");
     terminal.expect("state: ready").expect("> ").ctrl('d');
-    terminal
-        .expect("state: terminating")
-        .expect("state: closed");
+    terminal.expect("state: terminating").expect("state: closed");
     terminal.wait_exit().success();
     server.finish();
 }
@@ -569,9 +460,7 @@ fn a_paste_without_its_last_end_is_one_message() {
     terminal.type_text("d\ne");
     breathe();
     terminal.type_line("").expect("two.").expect("> ");
-    let lines: Vec<String> = (1..=5000)
-        .map(|number| format!("line {number} of a paste"))
-        .collect();
+    let lines: Vec<String> = (1..=5000).map(|number| format!("line {number} of a paste")).collect();
     terminal.type_text(&lines.join("\n"));
     breathe();
     terminal.type_line("").expect("three.").expect("> ");
@@ -627,10 +516,7 @@ fn what_is_typed_during_a_turn_is_taken_as_it_came() {
     apart();
     // The next one during the script, and a paste behind it.
     terminal.type_line("third").expect("third");
-    terminal
-        .expect("> second\n")
-        .expect("one.")
-        .expect("> third\n");
+    terminal.expect("> second\n").expect("one.").expect("> third\n");
     terminal.expect("→ run_python_script");
     terminal.type_line("during it").expect("during it");
     apart();
@@ -639,28 +525,13 @@ fn what_is_typed_during_a_turn_is_taken_as_it_came() {
     server.wait_for_requests(5);
     // Without its last line's end.
     terminal.type_text("d\ne").expect("e");
-    terminal
-        .expect("three.")
-        .expect("> a … 2 more lines\n")
-        .expect("four.");
-    terminal
-        .expect("> ")
-        .type_line(" and more")
-        .expect("five.")
-        .expect("> ");
+    terminal.expect("three.").expect("> a … 2 more lines\n").expect("four.");
+    terminal.expect("> ").type_line(" and more").expect("five.").expect("> ");
     terminal.type_line("last").expect("six.").expect("> ");
     leave(terminal);
     let asked: Vec<String> = server.finish().iter().map(asked).collect();
-    let expected = [
-        "first",
-        "second",
-        "third",
-        "third",
-        "during it",
-        "a\nb\nc",
-        "d\ne and more",
-        "last",
-    ];
+    let expected =
+        ["first", "second", "third", "third", "during it", "a\nb\nc", "d\ne and more", "last"];
     assert_eq!(asked, expected);
 }
 
@@ -690,10 +561,7 @@ fn an_answer_is_no_turn_and_a_turn_no_answer() {
 /// Ctrl+C drops what was typed during the turn; Ctrl+D there ends it.
 #[test]
 fn what_was_typed_goes_with_the_turn_that_is_interrupted() {
-    let server = Server::start([
-        Reply::nothing().hang(),
-        Reply::text("one.").delay(seconds(2.0)),
-    ]);
+    let server = Server::start([Reply::nothing().hang(), Reply::text("one.").delay(seconds(2.0))]);
     let mut terminal = chat(&server);
     terminal.type_line("first");
     server.wait_for_requests(1);
@@ -715,18 +583,12 @@ fn lines_that_are_dropped_do_not_end_it() {
     let mut terminal = chat(&server);
     for _ in 0..3 {
         terminal.type_text("some words").expect("some words");
-        terminal
-            .ctrl('c')
-            .expect("what was begun is forgotten")
-            .expect("> ");
+        terminal.ctrl('c').expect("what was begun is forgotten").expect("> ");
     }
     terminal.ctrl('c').expect("press Ctrl+C again").expect("> ");
     terminal.type_text("a\nb").expect("b");
     breathe();
-    terminal
-        .ctrl('c')
-        .expect("what was begun is forgotten")
-        .expect("> ");
+    terminal.ctrl('c').expect("what was begun is forgotten").expect("> ");
     // Nothing of them is left in the next line.
     terminal.type_line("this").expect("one.").expect("> ");
     terminal.ctrl('c').expect("press Ctrl+C again").expect("> ");
@@ -769,10 +631,7 @@ fn commands_are_answered_with_quiet() {
     terminal.wait_exit().success();
     server.finish();
     let test = test.args(["chat", "-q"]).stdin("/help nonsense\n");
-    test.run()
-        .success()
-        .stderr_has("there is no command /nonsense")
-        .stderr_has("/retry: send");
+    test.run().success().stderr_has("there is no command /nonsense").stderr_has("/retry: send");
 }
 
 /// What was seen of an answer before Ctrl+C stays a part of the conversation.

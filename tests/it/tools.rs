@@ -5,9 +5,7 @@ use serde_json::{Value, json};
 use crate::harness::{Outcome, Test};
 
 fn call(test: &Test, tool: &str, arguments: &Value) -> Outcome {
-    test.again()
-        .args(["tool", tool, &arguments.to_string()])
-        .run()
+    test.again().args(["tool", tool, &arguments.to_string()]).run()
 }
 
 fn found(test: &Test, query: &str) -> (Vec<String>, String) {
@@ -61,21 +59,16 @@ fn a_query_that_nothing_fits_wholly_finds_what_fits_in_part() {
 /// R-REG-2: a number stands for a name only where it is one.
 #[test]
 fn a_number_is_a_name_only_where_a_skill_has_it() {
-    let test = Test::new()
-        .skill("5", &described("5", "Five."))
-        .skill("six", &described("6", "Six."));
+    let test =
+        Test::new().skill("5", &described("5", "Five.")).skill("six", &described("6", "Six."));
     for number in [5, 6] {
         call(&test, "get_skill", &json!({ "skill_name": number }))
             .success()
             .stdout_has(&format!("# {number}"));
     }
     for tool in ["get_skill", "read_file_in_skill", "run_python_script"] {
-        call(
-            &test,
-            tool,
-            &json!({"skill_name": 7, "file_path": "a.md", "script": "1"}),
-        )
-        .status(1)
-        .stdout_has("`skill_name` must be a string, not a number: there is no skill `7`");
+        call(&test, tool, &json!({"skill_name": 7, "file_path": "a.md", "script": "1"}))
+            .status(1)
+            .stdout_has("`skill_name` must be a string, not a number: there is no skill `7`");
     }
 }

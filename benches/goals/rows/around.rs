@@ -17,11 +17,7 @@ pub fn start(world: &mut World) -> Result<Vec<Line>, String> {
     let mut lines = Vec::new();
     let rows = [
         ("--version, wall", "--version", world.curl_version()),
-        (
-            "--help, wall",
-            "--help",
-            Err("it prints no such help".into()),
-        ),
+        ("--help, wall", "--help", Err("it prints no such help".into())),
     ];
     for (name, option, curl) in rows {
         let ours = world.bare(&world.binary).args([option]);
@@ -73,12 +69,7 @@ pub fn binary(world: &mut World) -> Result<Vec<Line>, String> {
         _ => Err("it needs root".into()),
     };
     let size = Line::new("binary", "size", Unit::Mebibytes, Ok(size));
-    let crates = Line::new(
-        "binary",
-        "crates, build scripts' included",
-        Unit::Count,
-        crates(),
-    );
+    let crates = Line::new("binary", "crates, build scripts' included", Unit::Count, crates());
     Ok(vec![
         size.at_most(4.0 * MEBIBYTE),
         crates.at_most(60.0),
@@ -89,34 +80,18 @@ pub fn binary(world: &mut World) -> Result<Vec<Line>, String> {
 fn crates() -> Result<f64, String> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let tree = Command::new(cargo)
-        .args([
-            "tree",
-            "--prefix",
-            "none",
-            "--edges",
-            "normal,build",
-            "--format",
-            "{p}",
-        ])
+        .args(["tree", "--prefix", "none", "--edges", "normal,build", "--format", "{p}"])
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .output()
         .map_err(|error| format!("failed to start cargo: {error}"))?;
     if !tree.status.success() {
-        return Err(format!(
-            "cargo tree failed: {}",
-            String::from_utf8_lossy(&tree.stderr)
-        ));
+        return Err(format!("cargo tree failed: {}", String::from_utf8_lossy(&tree.stderr)));
     }
     let text = String::from_utf8_lossy(&tree.stdout).into_owned();
-    let mut names: Vec<&str> = text
-        .lines()
-        .filter_map(|line| line.split(' ').next())
-        .collect();
+    let mut names: Vec<&str> = text.lines().filter_map(|line| line.split(' ').next()).collect();
     names.sort_unstable();
     names.dedup();
-    u32::try_from(names.len())
-        .map(f64::from)
-        .map_err(|error| error.to_string())
+    u32::try_from(names.len()).map(f64::from).map_err(|error| error.to_string())
 }
 
 /// Nothing but the binary is there, not even /etc/hosts.
@@ -129,10 +104,7 @@ fn in_empty_chroot(world: &World) -> Result<bool, String> {
     let run = |args: &[&str]| {
         let mut command = Command::new("/skills-runner");
         let address = format!("http://localhost:{}/short/v1", world.server.http_port);
-        command
-            .args(args)
-            .env_clear()
-            .env("LLM_API_BASE_URL", address);
+        command.args(args).env_clear().env("LLM_API_BASE_URL", address);
         command.env("LLM_MODEL_NAME", "bench");
         let root = root.clone();
         // SAFETY: between fork and exec only two system calls are made.

@@ -26,23 +26,11 @@ fn proven(
 
 /// A short answer over http.
 pub fn answer(world: &mut World) -> Result<Vec<Line>, String> {
-    let (ours, curl) = proven(
-        &Reply::short(),
-        world.ours("short", SKILLS)?,
-        world.curl("short"),
-    )?;
+    let (ours, curl) = proven(&Reply::short(), world.ours("short", SKILLS)?, world.curl("short"))?;
     let mut lines = Vec::new();
     let contest = Contest::run(world, ours.clone(), curl.clone(), 150)?;
-    lines.push(
-        contest
-            .line("answer", "http, 10 skills, wall", wall)
-            .at_most_ratio(0.2),
-    );
-    lines.push(
-        contest
-            .line("answer", "http, 10 skills, CPU", cpu)
-            .at_most_ratio(0.2),
-    );
+    lines.push(contest.line("answer", "http, 10 skills, wall", wall).at_most_ratio(0.2));
+    lines.push(contest.line("answer", "http, 10 skills, CPU", cpu).at_most_ratio(0.2));
     lines.push(
         memory("answer", "http, 10 skills, memory", &ours, &curl, world).at_most(4.0 * MEBIBYTE),
     );
@@ -53,19 +41,11 @@ pub fn answer(world: &mut World) -> Result<Vec<Line>, String> {
 
 /// A short answer over https, with a handshake.
 pub fn https(world: &mut World) -> Result<Vec<Line>, String> {
-    let (ours, curl) = proven(
-        &Reply::short(),
-        world.ours_by_tls(SKILLS)?,
-        world.curl_by_tls(),
-    )?;
+    let (ours, curl) = proven(&Reply::short(), world.ours_by_tls(SKILLS)?, world.curl_by_tls())?;
     let contest = Contest::run(world, ours.clone(), curl.clone(), 80)?;
     Ok(vec![
-        contest
-            .line("https", "10 skills, wall", wall)
-            .at_most_ratio(0.5),
-        contest
-            .line("https", "10 skills, CPU", cpu)
-            .at_most_ratio(0.5),
+        contest.line("https", "10 skills, wall", wall).at_most_ratio(0.5),
+        contest.line("https", "10 skills, CPU", cpu).at_most_ratio(0.5),
         memory("https", "10 skills, memory", &ours, &curl, world),
     ])
 }
@@ -93,19 +73,13 @@ pub fn stream(world: &mut World) -> Result<Vec<Line>, String> {
     let (ours, curl) = proven(&reply, world.ours("stream", SKILLS)?, world.curl("stream"))?;
     let contest = Contest::run(world, ours, curl.clone(), 31)?;
     let mut lines = vec![
-        contest
-            .line("stream", "10,000 tokens, printed at the end, wall", wall)
-            .at_most_ratio(1.1),
-        contest
-            .line("stream", "10,000 tokens, printed at the end, CPU", cpu)
-            .at_most_ratio(1.0),
+        contest.line("stream", "10,000 tokens, printed at the end, wall", wall).at_most_ratio(1.1),
+        contest.line("stream", "10,000 tokens, printed at the end, CPU", cpu).at_most_ratio(1.0),
     ];
     let records = world.ours("stream", SKILLS)?.args(["-o", "jsonl"]);
     let told = records.output()?.split(|byte| *byte == b'\n').count();
     if told < STREAMED_TOKENS {
-        return Err(format!(
-            "-o jsonl told {told} lines of {STREAMED_TOKENS} tokens"
-        ));
+        return Err(format!("-o jsonl told {told} lines of {STREAMED_TOKENS} tokens"));
     }
     let contest = Contest::run(world, records, curl, 31)?;
     lines.push(
@@ -125,9 +99,7 @@ pub fn burst(world: &mut World) -> Result<Vec<Line>, String> {
     let contest = Contest::run(world, ours.clone(), curl, 21)?;
     let mut lines = vec![
         contest.line("burst", "100,000 tokens at once, wall", wall),
-        contest
-            .line("burst", "100,000 tokens at once, CPU", cpu)
-            .at_most_ratio(1.6),
+        contest.line("burst", "100,000 tokens at once, CPU", cpu).at_most_ratio(1.6),
     ];
     let name = "100,000 tokens at once, memory beyond a short answer's";
     let short = world.ours("short", SKILLS)?;

@@ -71,13 +71,7 @@ pub fn tool_loop(world: &mut World) -> Result<Vec<Line>, String> {
     let no_op = ("no-op", block.typical(2, wall), ratio);
     Ok(vec![
         line_of_left("loop", name, block.median(own), no_op).at_most(0.3),
-        Line::new(
-            "loop",
-            "connections for 21 requests",
-            Unit::Count,
-            Ok(connections),
-        )
-        .at_most(1.0),
+        Line::new("loop", "connections for 21 requests", Unit::Count, Ok(connections)).at_most(1.0),
     ])
 }
 
@@ -98,16 +92,9 @@ pub fn python(world: &mut World) -> Result<Vec<Line>, String> {
         let json = json!({"skill_name": SKILL, "script": script});
         let ours = world.bare(&world.binary).env("SKILLS_FOLDER_PATH", &skills);
         let ours = ours.env("SCRIPT_PYTHON", &python);
-        ours.args([
-            "--no-env-file",
-            "tool",
-            "run_python_script",
-            &json.to_string(),
-        ])
+        ours.args(["--no-env-file", "tool", "run_python_script", &json.to_string()])
     };
-    let environment = printed(&call(
-        "import json, os; print(json.dumps(dict(os.environ)))",
-    ))?;
+    let environment = printed(&call("import json, os; print(json.dumps(dict(os.environ)))"))?;
     let environment: Value =
         serde_json::from_str(&environment).map_err(|error| error.to_string())?;
     let script = world.new_folder("scripts")?.join("script.py");
@@ -128,11 +115,7 @@ pub fn python(world: &mut World) -> Result<Vec<Line>, String> {
     };
     let scripts = world.ours("scripts", 10)?.env("SCRIPT_PYTHON", &python);
     let said = format!("{}\n", Reply::short().text);
-    let contenders = [
-        scripts.demand(said.as_bytes())?,
-        world.ours("short", 10)?,
-        alone.clone(),
-    ];
+    let contenders = [scripts.demand(said.as_bytes())?, world.ours("short", 10)?, alone.clone()];
     let block = Block::run(&contenders, world.turns(10), &mut world.server)?;
     let contest = Contest::run(world, ours, Ok(alone), 60)?;
     // Wall time goes through three processes and their wakings; what they work does not wait.
@@ -143,9 +126,7 @@ pub fn python(world: &mut World) -> Result<Vec<Line>, String> {
     let worked = line_of_left("python", name, worked, alone);
     Ok(vec![
         line(rounds, &block, 2, &|runs| own(runs) - runs[2].cost.wall),
-        line(by_hand, &contest.block, 1, &|runs| {
-            runs[0].cost.wall - runs[1].cost.wall
-        }),
+        line(by_hand, &contest.block, 1, &|runs| runs[0].cost.wall - runs[1].cost.wall),
         worked,
     ])
 }
@@ -155,9 +136,7 @@ fn printed(call: &Contender) -> Result<String, String> {
     let result: Value =
         serde_json::from_slice(&call.output()?).map_err(|error| error.to_string())?;
     let printed = result["stdout"].as_str();
-    Ok(printed
-        .ok_or_else(|| format!("no result of a script: {result}"))?
-        .to_string())
+    Ok(printed.ok_or_else(|| format!("no result of a script: {result}"))?.to_string())
 }
 
 /// A venv's, as skills have it: what others installed, and what of that is loaded at every

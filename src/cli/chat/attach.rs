@@ -44,9 +44,7 @@ impl Chat<'_> {
             if !names.is_empty() && !is_passing {
                 output.note(&format!("dropped with the failed question: {names}"));
             } else if !names.is_empty() {
-                output.note(&format!(
-                    "attached again, as the question before failed: {names}"
-                ));
+                output.note(&format!("attached again, as the question before failed: {names}"));
                 said.text.push_str(&failed.text[question(failed).len()..]);
                 said.images.clone_from(&failed.images);
             }

@@ -118,10 +118,7 @@ impl Chat<'_> {
     /// The endpoint with the model that is asked now.
     fn endpoint(&self) -> Option<Endpoint> {
         let endpoint = self.run.config.endpoint.clone();
-        endpoint.map(|endpoint| Endpoint {
-            model: self.model.name().into(),
-            ..endpoint
-        })
+        endpoint.map(|endpoint| Endpoint { model: self.model.name().into(), ..endpoint })
     }
 
     fn look(&self, endpoint: &Endpoint, output: &mut Output) -> Result<Found> {
@@ -132,9 +129,7 @@ impl Chat<'_> {
 }
 
 fn is_of_list(error: &Error) -> bool {
-    LIST_REFUSALS
-        .iter()
-        .any(|words| error.message().contains(words))
+    LIST_REFUSALS.iter().any(|words| error.message().contains(words))
 }
 
 /// The conversation goes on all the same, and can be given another model.

@@ -65,13 +65,7 @@ impl Lines {
         if input.source() == Source::Terminal {
             interrupt.collect_from(input.as_fd());
         }
-        Lines {
-            input,
-            interrupt,
-            ahead: VecDeque::new(),
-            is_begun: false,
-            at_end: false,
-        }
+        Lines { input, interrupt, ahead: VecDeque::new(), is_begun: false, at_end: false }
     }
 
     /// Whether a person types.
@@ -152,11 +146,8 @@ impl Lines {
                 };
             }
             self.is_begun = true;
-            let more = if self.at_end {
-                Ok(Vec::new())
-            } else {
-                self.prompted(MORE, patience, output)?
-            };
+            let more =
+                if self.at_end { Ok(Vec::new()) } else { self.prompted(MORE, patience, output)? };
             let is_closed = |last: &String| is_block && last.trim_end().ends_with(FENCE);
             let (closes, said) = match more {
                 Err(said) => (true, Some(said)),
@@ -206,11 +197,7 @@ impl Lines {
                 is_whole = true;
             }
         }
-        let lines = if is_over {
-            Ok(Ok(Vec::new()))
-        } else {
-            self.pasted(is_whole, patience)
-        };
+        let lines = if is_over { Ok(Ok(Vec::new())) } else { self.pasted(is_whole, patience) };
         match &lines {
             Ok(_) => self.is_begun = was_begun,
             Err(_) => self.is_begun |= self.input.forget_typing(),
@@ -293,13 +280,11 @@ fn goes_on(line: &str) -> bool {
 fn opened(lines: &[String]) -> Option<Progress> {
     let first = lines.first()?.trim_start().strip_prefix(FENCE)?;
     let mut rest = std::iter::once(first).chain(lines[1..].iter().map(String::as_str));
-    Some(
-        match rest.position(|line| line.trim_end().ends_with(FENCE)) {
-            None => Progress::GoesOn,
-            Some(last) if last + 1 == lines.len() => Progress::Done(block(lines)),
-            Some(_) => Progress::Done(Said::Block(lines.join("\n"))),
-        },
-    )
+    Some(match rest.position(|line| line.trim_end().ends_with(FENCE)) {
+        None => Progress::GoesOn,
+        Some(last) if last + 1 == lines.len() => Progress::Done(block(lines)),
+        Some(_) => Progress::Done(Said::Block(lines.join("\n"))),
+    })
 }
 
 /// What stands between the fences.
@@ -346,12 +331,7 @@ mod tests {
 
     #[test]
     fn one_backslash_goes_on() {
-        let lines = [
-            ("a\\", true),
-            ("\\", true),
-            ("a\\\\", false),
-            ("a\\ ", false),
-        ];
+        let lines = [("a\\", true), ("\\", true), ("a\\\\", false), ("a\\ ", false)];
         for (line, expected) in lines {
             assert_eq!(goes_on(line), expected, "{line}");
         }

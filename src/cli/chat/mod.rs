@@ -150,10 +150,7 @@ impl Chat<'_> {
             if self.run.typed.stdin {
                 self.check_endpoint(output)?;
             }
-            output.note(&format!(
-                "{}; /help lists the commands, Ctrl+D leaves",
-                self.model.name()
-            ));
+            output.note(&format!("{}; /help lists the commands, Ctrl+D leaves", self.model.name()));
             self.recall(output);
         }
         output.converse();

@@ -46,11 +46,7 @@ impl Chat<'_> {
         match self.kept() {
             Some(session) => {
                 let session = session.borrow();
-                output.note(&format!(
-                    "session {}, {}",
-                    session.name(),
-                    session.path().display()
-                ));
+                output.note(&format!("session {}, {}", session.name(), session.path().display()));
             }
             None => output.note("the conversation is not saved (/save NAME does)"),
         }
@@ -67,9 +63,7 @@ impl Chat<'_> {
     /// `/save NAME`.
     pub fn save(&mut self, name: &str, output: &mut Output) -> Line {
         match self.save_as(name, output) {
-            Ok(()) => output.note(&format!(
-                "saved as `{name}`: --session {name} goes on with it"
-            )),
+            Ok(()) => output.note(&format!("saved as `{name}`: --session {name} goes on with it")),
             Err(error) if self.is_terminal => output.error(&error),
             // For a script it is a turn that failed.
             Err(error) => self.fail(error, output),
@@ -118,8 +112,6 @@ impl Chat<'_> {
 
     /// The session, as long as it is written.
     fn kept(&self) -> Option<&Shared> {
-        self.session
-            .as_ref()
-            .filter(|_| self.conversation.is_kept())
+        self.session.as_ref().filter(|_| self.conversation.is_kept())
     }
 }

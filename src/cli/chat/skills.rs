@@ -14,9 +14,7 @@ impl Chat<'_> {
     pub fn take_name(&mut self, name: &str, line: &str, rest: &str, output: &mut Output) -> Line {
         let catalogue = self.run.skills.catalogue();
         let is_it = |skill: &&Summary| skill.name == name || skill.alias.as_deref() == Some(name);
-        let skill = catalogue
-            .named(name)
-            .or_else(|| catalogue.skills.iter().find(is_it));
+        let skill = catalogue.named(name).or_else(|| catalogue.skills.iter().find(is_it));
         let Some(skill) = skill else {
             let advice = match meant(name, rest, &catalogue) {
                 Some(near) => format!("did you mean {near}?"),
@@ -35,10 +33,7 @@ impl Chat<'_> {
         match invoked {
             Ok(text) => {
                 output.note(&format!("the skill `{}`, {} bytes", skill.name, text.len()));
-                let said = User {
-                    is_document: true,
-                    ..User::from(text)
-                };
+                let said = User { is_document: true, ..User::from(text) };
                 self.ask(said, output)
             }
             Err(fault) => {
@@ -60,9 +55,8 @@ impl Chat<'_> {
         }
         let is_own = |skill: &&Summary| commands::names().any(|name| name == skill.name);
         let mine: Vec<&Summary> = catalogue.usable().filter(|s| s.is_for_users).collect();
-        let (listed, hard): (Vec<&Summary>, Vec<&Summary>) = mine
-            .iter()
-            .partition(|skill| !is_own(skill) && is_word(&skill.name));
+        let (listed, hard): (Vec<&Summary>, Vec<&Summary>) =
+            mine.iter().partition(|skill| !is_own(skill) && is_word(&skill.name));
         for skill in listed.iter().take(limits::CHAT_SKILLS) {
             let about = text::one_line(&skill.description, limits::CHAT_DESCRIPTION_BYTES);
             output.note(&format!("/{}: {about}", skill.name));

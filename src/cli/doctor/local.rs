@@ -24,11 +24,8 @@ use crate::world::patience::{Patience, Stop};
 use crate::world::process::{Confine, Ending};
 
 /// Settings that are told also where they are not set.
-const REQUIRED: [&str; 3] = [
-    settings::LLM_API_KEY,
-    settings::LLM_API_BASE_URL,
-    settings::LLM_MODEL_NAME,
-];
+const REQUIRED: [&str; 3] =
+    [settings::LLM_API_KEY, settings::LLM_API_BASE_URL, settings::LLM_MODEL_NAME];
 
 /// Every setting that is set, and everything that is wrong with them.
 pub fn configuration(examined: &Examined) -> Check {
@@ -58,15 +55,12 @@ pub fn configuration(examined: &Examined) -> Check {
         }
     }
     let is_like_a_key = lines.iter().any(|line| line.contains(settings::LIKE_A_KEY));
-    let problems = examined
-        .problems
-        .iter()
-        .map(|problem| match remedy(problem) {
-            (message, _) if is_like_a_key && message.starts_with(settings::LLM_API_BASE_URL) => {
-                (message, SWAPPED)
-            }
-            told => told,
-        });
+    let problems = examined.problems.iter().map(|problem| match remedy(problem) {
+        (message, _) if is_like_a_key && message.starts_with(settings::LLM_API_BASE_URL) => {
+            (message, SWAPPED)
+        }
+        told => told,
+    });
     let unread = unread.as_ref();
     let unread = unread.map(|error| (error.message(), error.hint().unwrap_or_default()));
     let problems: Vec<(&str, &str)> = problems.chain(unread).collect();
@@ -184,15 +178,9 @@ pub fn python(run: &Run, catalogue: &Catalogue) -> Result<Check> {
     let message = format!("{shown}, Python {}, starts in {took} ms", told.version);
     let behind = program.canonicalize().ok() != Path::new(&told.executable).canonicalize().ok();
     let check = if !told.version.starts_with("3.") {
-        lacking(
-            &format!("{shown} is Python {}, not 3", told.version),
-            SET_PYTHON,
-        )
+        lacking(&format!("{shown} is Python {}, not 3", told.version), SET_PYTHON)
     } else if told.duration > limits::PYTHON_START_SLOW && behind {
-        let fix = format!(
-            "SCRIPT_PYTHON={} starts without the detour",
-            told.executable
-        );
+        let fix = format!("SCRIPT_PYTHON={} starts without the detour", told.executable);
         Check::warning(NAME, format!("{message}, which scripts wait for"), fix)
     } else {
         Check::ok(NAME, message)

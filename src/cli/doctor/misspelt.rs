@@ -58,12 +58,7 @@ pub fn warnings(settings: &Settings) -> Vec<(String, String)> {
 fn meant(name: &str, settings: &Settings) -> Option<&'static str> {
     let upper = name.to_ascii_uppercase();
     let is_ours = PREFIXES.iter().any(|prefix| upper.starts_with(prefix));
-    let is_row = || {
-        settings::SETTINGS
-            .iter()
-            .flat_map(Setting::names)
-            .any(|row| row == name)
-    };
+    let is_row = || settings::SETTINGS.iter().flat_map(Setting::names).any(|row| row == name);
     if !is_ours || is_row() {
         return None;
     }

@@ -4,10 +4,9 @@
 pub fn remedy(problem: &str) -> (&str, &str) {
     match parted(problem) {
         Some(parts) => parts,
-        None if problem.contains("over plain http") => (
-            problem,
-            "use the endpoint's https:// address, if it has one",
-        ),
+        None if problem.contains("over plain http") => {
+            (problem, "use the endpoint's https:// address, if it has one")
+        }
         None => (problem, "correct it there"),
     }
 }

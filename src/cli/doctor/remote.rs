@@ -19,15 +19,8 @@ use crate::tool::milliseconds;
 use crate::world::output::Output;
 
 /// The checks that need an endpoint, in their order.
-pub const CHECKS: [&str; 7] = [
-    "address",
-    "connection",
-    "credentials",
-    "model",
-    "tool_call",
-    "streaming",
-    "context",
-];
+pub const CHECKS: [&str; 7] =
+    ["address", "connection", "credentials", "model", "tool_call", "streaming", "context"];
 
 /// What an endpoint tells of itself before it is given work.
 struct Told<'t> {
@@ -75,12 +68,7 @@ pub fn examine(
         report.skip(&CHECKS[4..], "the model comes first", output);
         return Ok(());
     }
-    let told = Told {
-        endpoint,
-        listing: &listing,
-        listed,
-        server,
-    };
+    let told = Told { endpoint, listing: &listing, listed, server };
     let goes_on = try_out(&told, run, report, output)?;
     if !goes_on {
         return Ok(());
@@ -129,11 +117,7 @@ fn try_out(told: &Told<'_>, run: &Run, report: &mut Report, output: &mut Output)
     if error.is_some() {
         report.skip(&CHECKS[5..6], "the call of a tool comes first", output);
     } else if !run.typed.stream {
-        report.skip(
-            &CHECKS[5..6],
-            "--no-stream: whole answers are asked for",
-            output,
-        );
+        report.skip(&CHECKS[5..6], "--no-stream: whole answers are asked for", output);
     } else {
         let trial = trial::streaming(endpoint, &run.patience, &mut |event| tell(&event, output));
         let error = trial.error.map(lasting).transpose()?;
@@ -169,10 +153,7 @@ fn give_up(check: Check, index: usize, report: &mut Report, output: &mut Output)
 
 /// Requests and retries are told as ever; what the model says is not the report.
 fn tell(event: &Event<'_>, output: &mut Output) {
-    if !matches!(
-        event,
-        Event::Text(_) | Event::Reasoning(_) | Event::MessageEnd { .. }
-    ) {
+    if !matches!(event, Event::Text(_) | Event::Reasoning(_) | Event::MessageEnd { .. }) {
         output.show(event);
     }
 }
@@ -181,9 +162,7 @@ fn tell(event: &Event<'_>, output: &mut Output) {
 fn announce(endpoint: &Endpoint, report: &Report, output: &mut Output) {
     if output.is_on_terminal() && !report.is_json() {
         let model = &endpoint.model;
-        output.note(&format!(
-            "asking `{model}` to call a tool; to load it may take a while"
-        ));
+        output.note(&format!("asking `{model}` to call a tool; to load it may take a while"));
     }
 }
 
@@ -243,12 +222,8 @@ fn without_proxy(address: &Address, settings: &Settings) -> Option<&'static str>
         let value = settings.value(name);
         value.is_some_and(|(value, _)| !value.to_string_lossy().trim().is_empty())
     };
-    let [https, http, all] = [
-        settings::HTTPS_PROXY,
-        settings::HTTP_PROXY,
-        settings::ALL_PROXY,
-    ]
-    .map(is_set);
+    let [https, http, all] =
+        [settings::HTTPS_PROXY, settings::HTTP_PROXY, settings::ALL_PROXY].map(is_set);
     let (own, lack) = if address.is_encrypted() {
         (https, "no proxy for https is set")
     } else {
@@ -263,11 +238,8 @@ fn without_proxy(address: &Address, settings: &Settings) -> Option<&'static str>
 }
 
 fn connection(endpoint: &Endpoint, listing: &Listing, took: u64) -> Check {
-    let trust = if endpoint.address.is_encrypted() {
-        ", encrypted, certificate trusted"
-    } else {
-        ""
-    };
+    let trust =
+        if endpoint.address.is_encrypted() { ", encrypted, certificate trusted" } else { "" };
     let check = match listing {
         Listing::Silent(reason) => Check::warning(
             "connection",
@@ -291,10 +263,9 @@ fn credentials(endpoint: &Endpoint, listing: &Listing, error: Option<&Error>) ->
     match (error, listing) {
         (Some(error), _) if error.kind() == Kind::Auth => Check::failed(NAME, error),
         (None, _) => Check::ok(NAME, accepted),
-        (Some(_), Listing::Models(_)) => Check::ok(
-            NAME,
-            format!("{accepted}, as far as the list of models goes"),
-        ),
+        (Some(_), Listing::Models(_)) => {
+            Check::ok(NAME, format!("{accepted}, as far as the list of models goes"))
+        }
         (Some(_), Listing::Refused(error)) => Check::failed(NAME, error),
         (Some(_), _) => Check::skipped(NAME, "not told: the request failed for another reason"),
     }
@@ -341,10 +312,8 @@ fn context(window: Window, server: Server) -> Check {
     };
     match (window, server) {
         (Window::Served(tokens), _) if tokens < least => {
-            let message = format!(
-                "{} tokens: too few for skills and their results",
-                grouped(tokens)
-            );
+            let message =
+                format!("{} tokens: too few for skills and their results", grouped(tokens));
             Check::warning(NAME, message, fix).with("tokens", tokens)
         }
         (Window::Served(tokens), _) => {
@@ -355,10 +324,7 @@ fn context(window: Window, server: Server) -> Check {
             Check::warning(NAME, message, fix)
         }
         (Window::Trained(tokens), _) => {
-            let message = format!(
-                "not told; the model was made for {} tokens",
-                grouped(tokens)
-            );
+            let message = format!("not told; the model was made for {} tokens", grouped(tokens));
             Check::skipped(NAME, message)
         }
         (Window::Unknown, _) => Check::skipped(NAME, "not told"),

@@ -61,12 +61,7 @@ pub struct Check {
 
 impl Check {
     fn new(name: &'static str, finding: Finding) -> Check {
-        Check {
-            name,
-            findings: vec![finding],
-            lines: Vec::new(),
-            details: Map::new(),
-        }
+        Check { name, findings: vec![finding], lines: Vec::new(), details: Map::new() }
     }
 
     /// All is well.
@@ -105,14 +100,12 @@ impl Check {
 
     /// One more thing that could be better.
     pub fn add_warning(&mut self, message: impl Into<String>, fix: impl Into<String>) {
-        self.findings
-            .push(Finding::warning(message.into(), fix.into()));
+        self.findings.push(Finding::warning(message.into(), fix.into()));
     }
 
     /// One more thing that does not work.
     pub fn add_failure(&mut self, kind: Kind, message: impl Into<String>, fix: impl Into<String>) {
-        self.findings
-            .push(Finding::failure(kind, message.into(), fix.into()));
+        self.findings.push(Finding::failure(kind, message.into(), fix.into()));
     }
 
     /// The same with another remedy.
@@ -149,11 +142,7 @@ impl Check {
             _ => 0,
         };
         for (index, finding) in self.findings.iter().enumerate() {
-            let below: &[String] = if index == lines_after {
-                &self.lines
-            } else {
-                &[]
-            };
+            let below: &[String] = if index == lines_after { &self.lines } else { &[] };
             self.show_finding(finding, below, output);
         }
     }
@@ -173,11 +162,8 @@ impl Check {
     fn to_json(&self) -> CheckJson {
         let joined = |texts: Vec<&str>| texts.join("; ");
         let messages = self.findings.iter().map(|finding| finding.message.as_str());
-        let fixes: Vec<&str> = self
-            .findings
-            .iter()
-            .filter_map(|finding| finding.fix.as_deref())
-            .collect();
+        let fixes: Vec<&str> =
+            self.findings.iter().filter_map(|finding| finding.fix.as_deref()).collect();
         let mut details = self.details.clone();
         if self.findings.len() > 1 {
             let findings = self.findings.iter().map(Finding::to_json);
@@ -233,27 +219,15 @@ fn show_marked(status: Status, lines: &[String], output: &mut Output) {
 
 impl Finding {
     fn plain(status: Status, message: String) -> Finding {
-        Finding {
-            status,
-            message,
-            fix: None,
-            kind: None,
-        }
+        Finding { status, message, fix: None, kind: None }
     }
 
     fn warning(message: String, fix: String) -> Finding {
-        Finding {
-            fix: Some(fix),
-            ..Finding::plain(Status::Warning, message)
-        }
+        Finding { fix: Some(fix), ..Finding::plain(Status::Warning, message) }
     }
 
     fn failure(kind: Kind, message: String, fix: String) -> Finding {
-        Finding {
-            fix: Some(fix),
-            kind: Some(kind),
-            ..Finding::plain(Status::Failure, message)
-        }
+        Finding { fix: Some(fix), kind: Some(kind), ..Finding::plain(Status::Failure, message) }
     }
 
     fn to_json(&self) -> Value {
@@ -275,10 +249,7 @@ pub struct Report {
 impl Report {
     /// Nothing has been found yet.
     pub fn new(is_json: bool) -> Report {
-        Report {
-            checks: Vec::new(),
-            is_json,
-        }
+        Report { checks: Vec::new(), is_json }
     }
 
     /// Whether nothing is to be said in between.
@@ -382,22 +353,14 @@ impl Report {
 
     fn summary(&self) -> String {
         let findings = || self.checks.iter().flat_map(|check| &check.findings);
-        let count = |status| {
-            findings()
-                .filter(|finding| finding.status == status)
-                .count()
-        };
+        let count = |status| findings().filter(|finding| finding.status == status).count();
         let many = |count: usize, what: &str| match count {
             0 => format!("no {what}s"),
             1 => format!("1 {what}"),
             _ => format!("{count} {what}s"),
         };
         let (failures, warnings) = (count(Status::Failure), count(Status::Warning));
-        let counts = format!(
-            "{}, {}",
-            many(failures, "failure"),
-            many(warnings, "warning")
-        );
+        let counts = format!("{}, {}", many(failures, "failure"), many(warnings, "warning"));
         let demo = if self.exit_status() == Kind::Config.exit_status() {
             "; `skills-runner demo` needs no setting"
         } else {
@@ -421,12 +384,8 @@ mod tests {
         assert_eq!(report.exit_status(), 0);
         report.checks.push(Check::warning("a", "m", "f"));
         assert_eq!(report.exit_status(), 0);
-        report
-            .checks
-            .push(Check::failure("b", Kind::Auth, "m", "f"));
-        report
-            .checks
-            .push(Check::failure("c", Kind::Config, "m", "f"));
+        report.checks.push(Check::failure("b", Kind::Auth, "m", "f"));
+        report.checks.push(Check::failure("c", Kind::Config, "m", "f"));
         assert_eq!(report.exit_status(), 77);
     }
 

@@ -39,10 +39,9 @@ pub fn sandbox(examined: &Examined) -> Check {
 
 fn off(settings: &Settings) -> Check {
     let mut check = match sandbox::available() {
-        Ok(available) => Check::ok(
-            NAME,
-            format!("off; {SCRIPT_SANDBOX}=on is possible here: {available}"),
-        ),
+        Ok(available) => {
+            Check::ok(NAME, format!("off; {SCRIPT_SANDBOX}=on is possible here: {available}"))
+        }
         Err(cause) => Check::skipped(NAME, format!("off, and impossible here: {cause}")),
     };
     for name in [SCRIPT_SANDBOX_WRITE, SCRIPT_SANDBOX_READ] {

@@ -23,12 +23,8 @@ pub fn venv(run: &Run, skill: &Summary) -> Option<std::result::Result<(), String
 /// The skills: how many, and what is wrong with each.
 pub fn skills(run: &Run, catalogue: &Catalogue) -> Check {
     const NAME: &str = "skills";
-    let folders: Vec<String> = run
-        .skills
-        .folders()
-        .iter()
-        .map(|folder| folder.display().to_string())
-        .collect();
+    let folders: Vec<String> =
+        run.skills.folders().iter().map(|folder| folder.display().to_string()).collect();
     let place = folders.join(", ");
     let all = catalogue.skills.len();
     let usable: Vec<_> = catalogue.usable().map(Summary::shown_name).collect();
@@ -72,10 +68,7 @@ pub fn skills(run: &Run, catalogue: &Catalogue) -> Check {
     for problem in &catalogue.problems {
         faults += 1;
         if faults <= limits::NAMES {
-            check.add_warning(
-                problem.to_string(),
-                problem.fix.as_deref().unwrap_or_default(),
-            );
+            check.add_warning(problem.to_string(), problem.fix.as_deref().unwrap_or_default());
         }
     }
     let lacking = packages(run, catalogue);
@@ -106,10 +99,7 @@ pub fn skills(run: &Run, catalogue: &Catalogue) -> Check {
             "`doctor --json` lists each",
         );
     }
-    check
-        .with("folders", folders)
-        .with("problems", problems)
-        .with("skills", Value::Array(rows))
+    check.with("folders", folders).with("problems", problems).with("skills", Value::Array(rows))
 }
 
 /// Skills whose scripts need packages that are not there. One finding a skill
@@ -119,13 +109,8 @@ fn packages(run: &Run, catalogue: &Catalogue) -> Vec<(String, Problem)> {
     let skills: Vec<Skill> = found.filter_map(std::result::Result::ok).collect();
     let opened: Vec<&Skill> = skills.iter().collect();
     // Where no Python answers, that has been told.
-    let found = check::python(
-        &opened,
-        &run.config.scripts,
-        run.skills.folders(),
-        &run.patience,
-    )
-    .unwrap_or_default();
+    let found = check::python(&opened, &run.config.scripts, run.skills.folders(), &run.patience)
+        .unwrap_or_default();
     let is_it = |problem: &Problem| ["missing-venv", "missing-import"].contains(&problem.rule);
     let named = skills.iter().map(|skill| skill.name.clone());
     named
@@ -142,10 +127,7 @@ fn faults_of(
 ) -> Vec<(String, String)> {
     let mut faults = Vec::new();
     if let Some(fault) = &skill.fault {
-        faults.push((
-            format!("cannot be used: {fault}"),
-            remedy_of_unusable(run, skill),
-        ));
+        faults.push((format!("cannot be used: {fault}"), remedy_of_unusable(run, skill)));
     }
     let refused = refused(run, skill);
     // Told with the line, where the document is looked at as a whole.

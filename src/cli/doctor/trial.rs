@@ -36,18 +36,12 @@ impl Trial {
     fn failed(name: &'static str, error: Error) -> Trial {
         // This is the command that lists near names: on the line before.
         let check = match error.hint() {
-            Some(hint) if hint.contains("doctor") => Check::failure(
-                name,
-                error.kind(),
-                error.message(),
-                "correct LLM_MODEL_NAME",
-            ),
+            Some(hint) if hint.contains("doctor") => {
+                Check::failure(name, error.kind(), error.message(), "correct LLM_MODEL_NAME")
+            }
             _ => Check::failed(name, &error),
         };
-        Trial {
-            check,
-            error: Some(error),
-        }
+        Trial { check, error: Some(error) }
     }
 }
 
@@ -66,10 +60,7 @@ pub fn tool_call(endpoint: &Endpoint, patience: &Patience, listener: &mut Listen
     let start = Instant::now();
     let (mut usage, mut is_called, mut slip) = (None, false, None);
     for step in 1..=limits::TRIAL_STEPS {
-        let request = Request {
-            messages: conversation.messages(),
-            tools: &tools,
-        };
+        let request = Request { messages: conversation.messages(), tools: &tools };
         let reply = match model.complete(&request, listener) {
             Ok(reply) => reply,
             Err(error) => return Trial::failed(NAME, error),
@@ -165,10 +156,7 @@ fn add_usage(sum: &mut Option<Usage>, more: Option<Usage>) {
 fn cost(steps: u32, took: u64, usage: Option<Usage>) -> String {
     let plural = if steps == 1 { "" } else { "s" };
     let tokens = usage.map_or(String::new(), |usage| {
-        format!(
-            ", {} tokens read, {} written",
-            usage.prompt_tokens, usage.completion_tokens
-        )
+        format!(", {} tokens read, {} written", usage.prompt_tokens, usage.completion_tokens)
     });
     format!("{steps} request{plural}, {took} ms{tokens}")
 }
@@ -179,10 +167,7 @@ pub fn streaming(endpoint: &Endpoint, patience: &Patience, listener: &mut Listen
     let model = HttpModel::new(endpoint.clone(), true, patience.clone());
     let mut conversation = Conversation::new("");
     conversation.ask("Count from one to ten, in words.");
-    let request = Request {
-        messages: conversation.messages(),
-        tools: &[],
-    };
+    let request = Request { messages: conversation.messages(), tools: &[] };
     let mut pieces = 0;
     let reply = model.complete(&request, &mut |event| {
         if let Event::Text(piece) | Event::Reasoning(piece) = &event {
@@ -207,10 +192,7 @@ pub fn streaming(endpoint: &Endpoint, patience: &Patience, listener: &mut Listen
     } else if pieces > 1 {
         Check::ok(NAME, format!("came in {pieces} pieces"))
     } else {
-        Check::ok(
-            NAME,
-            "came whole: answers appear at once when they are complete",
-        )
+        Check::ok(NAME, "came whole: answers appear at once when they are complete")
     };
     Trial::of(check.with("pieces", pieces))
 }

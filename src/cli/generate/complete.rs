@@ -113,11 +113,7 @@ fn script(shell: &Shell) -> String {
         let short = row.short.map(String::from);
         for (name, is_long) in [(short.as_deref(), false), (Some(&row.long[2..]), true)] {
             let Some(name) = name else { continue };
-            let [dashes, fish, sign] = if is_long {
-                ["--", "-l ", "="]
-            } else {
-                ["-", "-s ", "+"]
-            };
+            let [dashes, fish, sign] = if is_long { ["--", "-l ", "="] } else { ["-", "-s ", "+"] };
             let typed = [dashes, name].concat();
             let mut line = shell.option;
             if row.value.is_some() {
@@ -140,12 +136,9 @@ fn script(shell: &Shell) -> String {
         }
     }
     let mut script = shell.script.to_string();
-    for (mark, list) in [
-        ("@OPTIONS@", options),
-        ("@WORDS@", words(shell)),
-        ("@ALL@", all),
-        ("@TAKING@", taking),
-    ] {
+    for (mark, list) in
+        [("@OPTIONS@", options), ("@WORDS@", words(shell)), ("@ALL@", all), ("@TAKING@", taking)]
+    {
         script = script.replace(mark, &list);
     }
     script
@@ -157,12 +150,7 @@ fn words(shell: &Shell) -> String {
     let mut last = "";
     for row in COMMANDS {
         let mut add_word = |before, name| {
-            let row = Row {
-                name,
-                about: row.about,
-                before,
-                ..Row::default()
-            };
+            let row = Row { name, about: row.about, before, ..Row::default() };
             shell.fill(&mut words, shell.word, &row);
         };
         if row.name != last {

@@ -26,22 +26,13 @@ static FILES: [(&str, &str); 2] = [
 ];
 
 static EXAMPLES: [(&str, &str); 4] = [
-    (
-        "skills-runner demo",
-        "the first command to try, without any account",
-    ),
+    ("skills-runner demo", "the first command to try, without any account"),
     (
         "tail -n 500 app.log | skills-runner \"what fails here?\"",
         "standard input joins the question",
     ),
-    (
-        "skills-runner -o json \"question\" | jq -r .answer",
-        "one object for programs",
-    ),
-    (
-        "skills-runner skills check",
-        "what is wrong with the skills",
-    ),
+    ("skills-runner -o json \"question\" | jq -r .answer", "one object for programs"),
+    ("skills-runner skills check", "what is wrong with the skills"),
 ];
 
 /// The page.
@@ -59,20 +50,11 @@ pub fn page() -> String {
         page += if index == 0 { "\n" } else { "\n.br\n" };
         words(&mut page, usage);
     }
-    section(
-        &mut page,
-        "DESCRIPTION",
-        DESCRIPTION,
-        &mut USAGES.iter().map(owned),
-    );
-    let mut commands = COMMANDS
-        .iter()
-        .map(|row| (row.usage.to_string(), row.about.to_string()));
+    section(&mut page, "DESCRIPTION", DESCRIPTION, &mut USAGES.iter().map(owned));
+    let mut commands = COMMANDS.iter().map(|row| (row.usage.to_string(), row.about.to_string()));
     section(&mut page, "COMMANDS", COMMANDS_ABOUT, &mut commands);
     let mut options = OPTIONS.iter().map(|row| {
-        let mut typed = row
-            .short
-            .map_or(String::new(), |letter| format!("-{letter}, "));
+        let mut typed = row.short.map_or(String::new(), |letter| format!("-{letter}, "));
         typed += row.long;
         if let Some(part) = row.value {
             typed = typed + " " + part;
@@ -80,17 +62,10 @@ pub fn page() -> String {
         (typed, row.about.to_string())
     });
     section(&mut page, "OPTIONS", "", &mut options);
-    let mut settings = SETTINGS
-        .iter()
-        .map(|row| (row.name.to_string(), meaning(row)));
+    let mut settings = SETTINGS.iter().map(|row| (row.name.to_string(), meaning(row)));
     section(&mut page, "ENVIRONMENT", ENVIRONMENT, &mut settings);
     section(&mut page, "FILES", "", &mut FILES.iter().map(owned));
-    section(
-        &mut page,
-        "EXIT STATUS",
-        "",
-        &mut STATUSES.iter().map(owned),
-    );
+    section(&mut page, "EXIT STATUS", "", &mut STATUSES.iter().map(owned));
     section(&mut page, "EXAMPLES", "", &mut EXAMPLES.iter().map(owned));
     page += "\n.SH SEE ALSO\n.BR env (1),\n.BR xargs (1)\n";
     page

@@ -83,9 +83,7 @@ mod tests {
     fn the_help_names_the_kinds() {
         let kinds = KINDS.map(|(name, _)| name);
         let mut rows = OPTIONS.iter();
-        let row = rows
-            .find(|row| matches!(row.action, Action::Generate))
-            .unwrap();
+        let row = rows.find(|row| matches!(row.action, Action::Generate)).unwrap();
         let (_, named) = row.about.split_once(": ").unwrap();
         assert_eq!(named, kinds.join(", "));
         assert_eq!(value(row), Guess::Word(kinds.join(" ")));

@@ -57,12 +57,7 @@ struct FixedView {
 
 impl From<Fixed> for FixedView {
     fn from(fixed: Fixed) -> FixedView {
-        FixedView {
-            file: fixed.file,
-            line: fixed.line,
-            rule: fixed.rule,
-            change: fixed.change,
-        }
+        FixedView { file: fixed.file, line: fixed.line, rule: fixed.rule, change: fixed.change }
     }
 }
 
@@ -76,10 +71,7 @@ struct Checked {
 /// Looks at these skills, or at all. The status is 1 if there is an error, or
 /// something could not be looked at.
 pub fn run(run: &Run, names: &[&str], fix: bool, is_json: bool, output: &mut Output) -> Result<u8> {
-    let Chosen {
-        mut checked,
-        between,
-    } = chosen(run, names)?;
+    let Chosen { mut checked, between } = chosen(run, names)?;
     let mut fixed = Vec::new();
     for one in &mut checked {
         run.patience.check()?;
@@ -158,8 +150,7 @@ impl Chosen {
                 catalogue.named(&name).ok_or_else(|| gone(&name))?
             }
         };
-        self.checked
-            .push(Checked::open(summary.clone(), &place.skills));
+        self.checked.push(Checked::open(summary.clone(), &place.skills));
         Ok(())
     }
 }
@@ -170,11 +161,7 @@ impl Checked {
             Ok(skill) => (Some(skill), Vec::new()),
             Err(fault) => (None, vec![unopened(&summary, fault)]),
         };
-        Checked {
-            summary,
-            skill,
-            problems,
-        }
+        Checked { summary, skill, problems }
     }
 }
 
@@ -184,10 +171,7 @@ fn nothing(skills: &Skills, catalogue: &Catalogue) -> Error {
         Some(problem) => cause("failed to check", problem),
         None => Error::new(
             Kind::Io,
-            format!(
-                "failed to check: there is no skill in {}",
-                shown_folders(skills)
-            ),
+            format!("failed to check: there is no skill in {}", shown_folders(skills)),
         )
         .with_hint("--skills DIR names a folder of skills"),
     }
@@ -209,22 +193,11 @@ fn mend(checked: &mut Checked, fixed: &mut Vec<Located<FixedView>>) {
 
 /// What the interpreters say, each asked once for all its skills.
 fn check_python(checked: &mut [Checked], run: &Run) -> Result<()> {
-    let skills: Vec<&Skill> = checked
-        .iter()
-        .filter_map(|one| one.skill.as_ref())
-        .collect();
-    let found = check::python(
-        &skills,
-        &run.config.scripts,
-        run.skills.folders(),
-        &run.patience,
-    );
+    let skills: Vec<&Skill> = checked.iter().filter_map(|one| one.skill.as_ref()).collect();
+    let found = check::python(&skills, &run.config.scripts, run.skills.folders(), &run.patience);
     run.patience.check()?;
     let found = found.map_err(|cause| {
-        Error::new(
-            Kind::Io,
-            format!("failed to look at the skills' Python: {cause}"),
-        )
+        Error::new(Kind::Io, format!("failed to look at the skills' Python: {cause}"))
     })?;
     let with_skill = checked.iter_mut().filter(|one| one.skill.is_some());
     for (one, problems) in with_skill.zip(found) {
@@ -235,13 +208,8 @@ fn check_python(checked: &mut [Checked], run: &Run) -> Result<()> {
 
 impl Report {
     fn of(checked: Vec<Checked>, between: Vec<Problem>, fixed: Vec<Located<FixedView>>) -> Report {
-        let severities = || {
-            checked
-                .iter()
-                .flat_map(|one| &one.problems)
-                .chain(&between)
-                .map(|p| p.severity)
-        };
+        let severities =
+            || checked.iter().flat_map(|one| &one.problems).chain(&between).map(|p| p.severity);
         let errors = severities().filter(|severity| *severity == Severity::Error);
         let errors = errors.count();
         let mut report = Report {
@@ -294,10 +262,7 @@ impl Report {
                 &format!("[{}]: {message}", problem.rule),
             );
             if let Some(fix) = &problem.fix {
-                output.print(&format!(
-                    "  fix: {}",
-                    text::one_line(fix, limits::LINE_BYTES)
-                ));
+                output.print(&format!("  fix: {}", text::one_line(fix, limits::LINE_BYTES)));
             }
         }
         output.note(&format!(

@@ -29,10 +29,7 @@ pub fn run(run: &Run, is_json: bool, output: &mut Output) -> Result<u8> {
         views.push(View::of(summary, &run.skills, run));
     }
     if is_json {
-        let list = List {
-            skills: views,
-            problems: of_folders(&catalogue),
-        };
+        let list = List { skills: views, problems: of_folders(&catalogue) };
         print_json(&list, output);
         return Ok(0);
     }
@@ -48,10 +45,7 @@ pub fn run(run: &Run, is_json: bool, output: &mut Output) -> Result<u8> {
         output.note(&text::one_line(&problem.with_fix(), limits::LINE_BYTES));
     }
     if views.is_empty() && catalogue.faults.is_empty() && catalogue.problems.is_empty() {
-        output.note(&format!(
-            "there is no skill: `{}` writes one",
-            run.skills_command("new NAME")
-        ));
+        output.note(&format!("there is no skill: `{}` writes one", run.skills_command("new NAME")));
     }
     // A control character is shown as one other.
     let width = views.iter().map(|view| view.name.chars().count());
@@ -73,11 +67,7 @@ fn tell_problems(views: &[View], run: &Run, output: &mut Output) {
             text::one_name(&view.name),
             text::counted(view.problems.len(), "problem"),
             quoted(text::one_name(&view.address).as_ref()),
-            if view.problems.len() == 1 {
-                "it"
-            } else {
-                "them"
-            }
+            if view.problems.len() == 1 { "it" } else { "them" }
         ));
     }
     let more = told.count();
@@ -105,10 +95,7 @@ fn line(view: &View, width: usize, is_on_terminal: bool) -> String {
     };
     let name = text::one_name(&view.name);
     if !is_on_terminal {
-        return format!(
-            "{name}\t{}",
-            text::one_line(&about, limits::DESCRIPTION_BYTES)
-        );
+        return format!("{name}\t{}", text::one_line(&about, limits::DESCRIPTION_BYTES));
     }
     let used = width.max(name.chars().count()) + 2;
     let room = limits::REPORT_COLUMNS.saturating_sub(used);

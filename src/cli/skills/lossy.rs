@@ -13,9 +13,7 @@ pub fn path<S: Serializer>(path: &impl AsRef<Path>, serializer: S) -> Result<S::
 /// A path, or null.
 #[allow(clippy::ref_option, reason = "serde passes the field itself")]
 pub fn option<S: Serializer>(path: &Option<PathBuf>, serializer: S) -> Result<S::Ok, S::Error> {
-    path.as_ref()
-        .map(|path| path.to_string_lossy())
-        .serialize(serializer)
+    path.as_ref().map(|path| path.to_string_lossy()).serialize(serializer)
 }
 
 /// A list of paths.

@@ -131,16 +131,10 @@ impl Place {
                 run.skills_command("list")
             ))
         })?;
-        match (
-            path.parent(),
-            path.file_name().and_then(|name| name.to_str()),
-        ) {
+        match (path.parent(), path.file_name().and_then(|name| name.to_str())) {
             (Some(folder), Some(name)) if holds_document(&path) => Ok(Place {
                 list: skills_command("list", &[folder.into()]),
-                skills: run
-                    .skills
-                    .elsewhere(vec![folder.to_path_buf()])
-                    .named_by_path(),
+                skills: run.skills.elsewhere(vec![folder.to_path_buf()]).named_by_path(),
                 name: Some(name.to_string()),
             }),
             _ => Ok(Place {
@@ -236,10 +230,7 @@ fn cause(failed: &str, problem: &Problem) -> Error {
 
 /// A skill that has been removed between two looks.
 fn gone(name: &str) -> Error {
-    Error::new(
-        Kind::Io,
-        format!("failed to read the skill `{name}`: it is gone"),
-    )
+    Error::new(Kind::Io, format!("failed to read the skill `{name}`: it is gone"))
 }
 
 fn is_document(name: Option<&OsStr>) -> bool {
@@ -257,10 +248,7 @@ fn holds_document(folder: &Path) -> bool {
 }
 
 fn shown_folders(skills: &Skills) -> String {
-    let folders = skills
-        .folders()
-        .iter()
-        .map(|folder| folder.display().to_string());
+    let folders = skills.folders().iter().map(|folder| folder.display().to_string());
     folders.collect::<Vec<_>>().join(", ")
 }
 

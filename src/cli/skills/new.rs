@@ -35,10 +35,7 @@ pub fn run(run: &Run, name: &str, is_json: bool, output: &mut Output) -> Result<
     }
     let path = skeleton::write(folder, name)?;
     if is_json {
-        print_json(
-            &json!({"name": name, "path": path, "document": DOCUMENT}),
-            output,
-        );
+        print_json(&json!({"name": name, "path": path, "document": DOCUMENT}), output);
     } else {
         let shown = near(&path, &run.folder);
         output.print(&shown.display().to_string());

@@ -108,11 +108,7 @@ pub fn run(
 
 impl Missing<'_> {
     fn of(import: &Import) -> Missing<'_> {
-        Missing {
-            module: &import.module,
-            file: &import.file,
-            line: import.line,
-        }
+        Missing { module: &import.module, file: &import.file, line: import.line }
     }
 }
 
@@ -128,17 +124,9 @@ fn name_of(outcome: Outcome) -> &'static str {
 /// The result in a line.
 fn describe(name: &str, done: &Done, run: &Run) -> String {
     let venv = near(&done.venv, &run.folder);
-    let held: Vec<&str> = done
-        .declared
-        .iter()
-        .chain(&done.undeclared)
-        .map(String::as_str)
-        .collect();
-    let holds = if held.is_empty() {
-        String::new()
-    } else {
-        format!(" with {}", held.join(", "))
-    };
+    let held: Vec<&str> =
+        done.declared.iter().chain(&done.undeclared).map(String::as_str).collect();
+    let holds = if held.is_empty() { String::new() } else { format!(" with {}", held.join(", ")) };
     let venv = venv.display();
     let what = match done.outcome {
         Outcome::MadeAnew => format!("made {venv} anew{holds}"),
@@ -155,9 +143,8 @@ fn unknown(skill: &Skill, missing: &[Import]) -> Error {
         missing.iter().partition(|import| import.is_declared);
     let list = |imports: &[&Import]| {
         let imports = imports.iter();
-        let list: Vec<_> = imports
-            .map(|import| format!("`{}` ({import})", import.module))
-            .collect();
+        let list: Vec<_> =
+            imports.map(|import| format!("`{}` ({import})", import.module)).collect();
         match list.as_slice() {
             [one] => format!("the module {one}"),
             list => format!("the modules {}", list.join(", ")),
@@ -180,11 +167,7 @@ fn unknown(skill: &Skill, missing: &[Import]) -> Error {
         [_] => "the package that brings it",
         _ => "the packages that bring them",
     };
-    Error::new(
-        Kind::Io,
-        format!("failed to set `{name}` up whole: {causes}"),
-    )
-    .with_hint(format!(
+    Error::new(Kind::Io, format!("failed to set `{name}` up whole: {causes}")).with_hint(format!(
         "name {what}: skills-runner skills setup {} PACKAGE...",
         quoted(skill.address.as_ref())
     ))

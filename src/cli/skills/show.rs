@@ -36,9 +36,7 @@ pub fn run(run: &Run, name: &str, is_json: bool, output: &mut Output) -> Result<
     let place = Place::of(name, run)?;
     let skill = place.skill()?;
     let catalogue = place.skills.catalogue();
-    let summary = catalogue
-        .named(&skill.name)
-        .ok_or_else(|| gone(&skill.name))?;
+    let summary = catalogue.named(&skill.name).ok_or_else(|| gone(&skill.name))?;
     let tree = skill.files();
     let document = skill.document().ok();
     let show = Show {
@@ -65,10 +63,7 @@ fn describe(show: &Show, document_bytes: Option<usize>) -> String {
     let labels = show.frontmatter.keys().filter(shown);
     let widths = labels.map(|key| text::one_line(key, limits::SUMMARY_CHARS).chars().count());
     // The longest of the labels that are always there, or of the fields'.
-    let widest = widths
-        .max()
-        .unwrap_or(0)
-        .clamp(12, limits::REPORT_COLUMNS / 3);
+    let widest = widths.max().unwrap_or(0).clamp(12, limits::REPORT_COLUMNS / 3);
     let row = |label: &str, text: &str| row(label, widest + 1, text);
     let mut lines = vec![
         row("name", &view.name),
@@ -76,10 +71,9 @@ fn describe(show: &Show, document_bytes: Option<usize>) -> String {
         row("folder", &view.path.display().to_string()),
     ];
     lines.push(match (&view.document, document_bytes) {
-        (Some(name), Some(bytes)) => row(
-            "document",
-            &format!("{name}, {}", text::counted(bytes, "byte")),
-        ),
+        (Some(name), Some(bytes)) => {
+            row("document", &format!("{name}, {}", text::counted(bytes, "byte")))
+        }
         (Some(name), None) => row("document", name),
         (None, _) => row("document", "none"),
     });
@@ -114,10 +108,7 @@ fn describe(show: &Show, document_bytes: Option<usize>) -> String {
         let text = format!("{}: {place}{}", problem.severity, problem.message);
         lines.push(format!("  {}", text::one_line(&text, limits::LINE_BYTES)));
         if let Some(fix) = &problem.fix {
-            lines.push(format!(
-                "    fix: {}",
-                text::one_line(fix, limits::LINE_BYTES)
-            ));
+            lines.push(format!("    fix: {}", text::one_line(fix, limits::LINE_BYTES)));
         }
     }
     lines.join("\n")
@@ -126,8 +117,5 @@ fn describe(show: &Show, document_bytes: Option<usize>) -> String {
 /// A line with its label in a column of its own.
 fn row(label: &str, columns: usize, text: &str) -> String {
     let label = format!("{}:", text::one_line(label, limits::SUMMARY_CHARS));
-    format!(
-        "{label:columns$} {}",
-        text::one_line(text, limits::LINE_BYTES)
-    )
+    format!("{label:columns$} {}", text::one_line(text, limits::LINE_BYTES))
 }

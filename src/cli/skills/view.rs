@@ -60,13 +60,8 @@ pub struct ProblemView {
 }
 
 /// Rules whose breach leaves a skill without a document.
-const UNUSABLE: [&str; 5] = [
-    "no-document",
-    "link-above",
-    "unreadable-document",
-    "unreadable-file",
-    "name-not-utf8",
-];
+const UNUSABLE: [&str; 5] =
+    ["no-document", "link-above", "unreadable-document", "unreadable-file", "name-not-utf8"];
 
 impl View {
     /// Looks at one skill of a catalogue.
@@ -110,9 +105,7 @@ impl View {
         };
         // What kept the catalogue from it may have passed: it is told all the same.
         if let Some(fault) = &summary.fault
-            && !problems
-                .iter()
-                .any(|problem| UNUSABLE.contains(&problem.rule))
+            && !problems.iter().any(|problem| UNUSABLE.contains(&problem.rule))
         {
             problems.push(unopened(summary, fault.clone()));
         }

@@ -121,9 +121,7 @@ impl HttpModel {
 
     /// The failure of a request whose question the endpoint does not look at.
     pub(super) fn blindness(&self, request: &Request<'_>, failure: &Failure) -> Option<Error> {
-        let asks = self
-            .body(request, &[], &self.dialect.borrow())
-            .asks_about_pictures();
+        let asks = self.body(request, &[], &self.dialect.borrow()).asks_about_pictures();
         if asks && failure.is_too_large() {
             let hint = "the image may be too large for the endpoint: attach a smaller one";
             let error = Error::new(Kind::Endpoint, failure.error.message());
@@ -147,10 +145,7 @@ fn answer_broken_call(failure: &Failure, changes: &mut Changes) -> Option<String
         2 => {
             let answer = failure.answer.as_ref()?;
             let generation = failed_generation(&answer.body);
-            changes.aside = vec![
-                Message::assistant(generation),
-                Message::user(BROKEN_CALL_NOTE),
-            ];
+            changes.aside = vec![Message::assistant(generation), Message::user(BROKEN_CALL_NOTE)];
             Some("the model is told".into())
         }
         _ => None,

@@ -123,14 +123,7 @@ mod tests {
         for name in ["ca", "self-signed", "v1"] {
             assert!(may_sign(&certificate(name)), "{name}");
         }
-        for name in [
-            "server",
-            "other-name",
-            "self-leaf",
-            "v1-leaf",
-            "ca-unsigning",
-            "ca-mail",
-        ] {
+        for name in ["server", "other-name", "self-leaf", "v1-leaf", "ca-unsigning", "ca-mail"] {
             assert!(!may_sign(&certificate(name)), "{name}");
         }
     }
@@ -166,10 +159,7 @@ mod tests {
                 let mut changed = whole.to_vec();
                 changed[bit / 8] ^= 1 << (bit % 8);
                 let is_authority = may_sign(&changed);
-                assert!(
-                    !is_authority || !name.ends_with("leaf"),
-                    "{name}, bit {bit}"
-                );
+                assert!(!is_authority || !name.ends_with("leaf"), "{name}, bit {bit}");
             }
         }
     }

@@ -48,10 +48,7 @@ impl Verifier {
                 themselves: Vec::new(),
             },
         };
-        Ok(Verifier {
-            trusted,
-            algorithms: provider.signature_verification_algorithms,
-        })
+        Ok(Verifier { trusted, algorithms: provider.signature_verification_algorithms })
     }
 
     fn verify_chain(
@@ -133,21 +130,16 @@ pub fn explain(party: &Party, error: &CertificateError, roots: Option<&RootFile>
             "is not trusted: it is self-signed".into(),
             Some("if you trust it, put it into the file that SSL_CERT_FILE names".into()),
         ),
-        CertificateError::ExpiredContext { time, not_after } => (
-            format!("expired {} ago", days(*not_after, *time)),
-            Some(CLOCK_HINT.into()),
-        ),
+        CertificateError::ExpiredContext { time, not_after } => {
+            (format!("expired {} ago", days(*not_after, *time)), Some(CLOCK_HINT.into()))
+        }
         CertificateError::NotValidYetContext { time, not_before } => (
-            format!(
-                "is not valid yet: it will be in {}",
-                days(*time, *not_before)
-            ),
+            format!("is not valid yet: it will be in {}", days(*time, *not_before)),
             Some(CLOCK_HINT.into()),
         ),
-        CertificateError::NotValidForNameContext { presented, .. } if presented.is_empty() => (
-            format!("is not for {host}: it names no host at all (in its subjectAltName)"),
-            None,
-        ),
+        CertificateError::NotValidForNameContext { presented, .. } if presented.is_empty() => {
+            (format!("is not for {host}: it names no host at all (in its subjectAltName)"), None)
+        }
         CertificateError::NotValidForNameContext { presented, .. } => {
             let names = presented.iter().take(limits::NAMES).map(|name| bare(name));
             let names = names.collect::<Vec<_>>().join(", ");
@@ -223,17 +215,11 @@ fn read_roots(file: &RootFile) -> Result<Trusted, Obstacle> {
             1 => "holds one certificate, which cannot be read".to_string(),
             _ => format!("holds {skipped} certificates, none of which can be read"),
         };
-        let text = format!(
-            "the file of SSL_CERT_FILE, {}, {reason}",
-            file.path.display()
-        );
+        let text = format!("the file of SSL_CERT_FILE, {}, {reason}", file.path.display());
         return Err(Obstacle::lasting(Kind::Config, text)
             .with_hint("a PEM file has lines `-----BEGIN CERTIFICATE-----`"));
     }
-    Ok(Trusted {
-        authorities,
-        themselves,
-    })
+    Ok(Trusted { authorities, themselves })
 }
 
 /// Whether a server was refused because its certificate is an authority's.
@@ -243,10 +229,7 @@ fn is_authority(error: &CertificateError) -> bool {
 
 /// A name without what rustls puts around it: `DnsName("a.test")`, `IpAddress(::1)`.
 fn bare(name: &str) -> &str {
-    let inner = name
-        .split_once('(')
-        .and_then(|(_, rest)| rest.strip_suffix(')'))
-        .unwrap_or(name);
+    let inner = name.split_once('(').and_then(|(_, rest)| rest.strip_suffix(')')).unwrap_or(name);
     inner.trim_matches('"')
 }
 
@@ -269,10 +252,7 @@ mod tests {
     /// A handshake with a server that shows a trusted certificate and has this key.
     fn handshake(key: &str, version: &'static SupportedProtocolVersion) -> Result<(), String> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let roots = RootFile {
-            path: "roots.pem".into(),
-            pem: read("self-leaf.pem"),
-        };
+        let roots = RootFile { path: "roots.pem".into(), pem: read("self-leaf.pem") };
         let verifier = Verifier::new(Some(&roots), &provider).unwrap();
         let client = ClientConfig::builder_with_provider(Arc::clone(&provider))
             .with_protocol_versions(&[version])
@@ -304,9 +284,7 @@ mod tests {
                 server.write_tls(&mut wire).unwrap();
             }
             client.read_tls(&mut wire.as_slice()).unwrap();
-            client
-                .process_new_packets()
-                .map_err(|error| error.to_string())?;
+            client.process_new_packets().map_err(|error| error.to_string())?;
         }
         Ok(())
     }

@@ -37,10 +37,7 @@ impl Client {
     /// A client that has not connected yet.
     pub fn new(endpoint: Endpoint, patience: Patience) -> Client {
         let silence = Arc::new(SilenceLimit::new(endpoint.idle_limit));
-        let shared = Shared {
-            patience: patience.clone(),
-            silence: Arc::clone(&silence),
-        };
+        let shared = Shared { patience: patience.clone(), silence: Arc::clone(&silence) };
         let config = Agent::config_builder()
             .http_status_as_error(false)
             .max_redirects(0)
@@ -53,13 +50,7 @@ impl Client {
             .build();
         let dialer = Dialer::new(shared, &endpoint.network);
         let agent = Agent::with_parts(config, dialer, NoLookup);
-        Client {
-            endpoint,
-            patience,
-            silence,
-            agent,
-            has_answered: Cell::new(false),
-        }
+        Client { endpoint, patience, silence, agent, has_answered: Cell::new(false) }
     }
 
     /// Sends a request with a JSON body and waits for the beginning of the reply.
@@ -103,15 +94,12 @@ impl Client {
     }
 
     fn send(&self, url: &str, body: &[u8]) -> Result<Response<ureq::Body>, ureq::Error> {
-        self.with_headers(self.agent.post(url).content_type(JSON))
-            .send(body)
+        self.with_headers(self.agent.post(url).content_type(JSON)).send(body)
     }
 
     fn with_headers<B>(&self, request: RequestBuilder<B>) -> RequestBuilder<B> {
         let headers = self.headers().into_iter();
-        headers.fold(request, |request, (name, value)| {
-            request.header(name, value)
-        })
+        headers.fold(request, |request, (name, value)| request.header(name, value))
     }
 
     /// The first byte may take long: a slow start is normal where a local
@@ -140,17 +128,11 @@ impl Client {
     /// takes, and the extra ones. An extra header takes the place of ours.
     fn headers(&self) -> Vec<(&str, String)> {
         let extra = &self.endpoint.extra_headers;
-        let is_free = |name: &str| {
-            !extra
-                .iter()
-                .any(|(other, _)| other.eq_ignore_ascii_case(name))
-        };
+        let is_free = |name: &str| !extra.iter().any(|(other, _)| other.eq_ignore_ascii_case(name));
         let (name, scheme) = self.key_header();
         let key = self.endpoint.key.iter().filter(|_| is_free(name));
         let key = key.map(|key| (name, format!("{scheme}{}", key.reveal())));
-        let extra = extra
-            .iter()
-            .map(|(name, value)| (name.as_str(), value.reveal().to_string()));
+        let extra = extra.iter().map(|(name, value)| (name.as_str(), value.reveal().to_string()));
         key.chain(extra).collect()
     }
 
@@ -169,11 +151,7 @@ impl Client {
         let own = own.map(|(name, value)| (name.to_string(), value.to_string()));
         let (_, scheme) = self.key_header();
         let secret = self.headers().into_iter().map(|(name, value)| {
-            let scheme = if value.starts_with(scheme) {
-                scheme
-            } else {
-                ""
-            };
+            let scheme = if value.starts_with(scheme) { scheme } else { "" };
             (name.to_string(), format!("{scheme}{MASK}"))
         });
         // An extra header takes the place of ours.

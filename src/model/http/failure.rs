@@ -20,12 +20,8 @@ use crate::text::one_line;
 use crate::world::patience::Stop;
 
 /// Where servers put their id of a request.
-const REQUEST_IDS: [&str; 4] = [
-    "x-request-id",
-    "request-id",
-    "apim-request-id",
-    "x-amzn-requestid",
-];
+const REQUEST_IDS: [&str; 4] =
+    ["x-request-id", "request-id", "apim-request-id", "x-amzn-requestid"];
 
 impl Client {
     /// The meaning of a reply whose status is no success.
@@ -33,9 +29,7 @@ impl Client {
         self.expect_words();
         let mut body = Vec::new();
         // What came of the body serves, even if its end did not.
-        let result = reader
-            .take(limits::ERROR_BODY_BYTES as u64)
-            .read_to_end(&mut body);
+        let result = reader.take(limits::ERROR_BODY_BYTES as u64).read_to_end(&mut body);
         if let Some(stop) = result.err().as_ref().and_then(stop_of) {
             return Failure::lasting(stop);
         }
@@ -63,10 +57,7 @@ impl Client {
                 let reason = Error::from(other);
                 let text = match status {
                     200 => format!("the reply is no chat completion: {}", reason.message()),
-                    _ => format!(
-                        "status {status}, and no chat completion: {}",
-                        reason.message()
-                    ),
+                    _ => format!("status {status}, and no chat completion: {}", reason.message()),
                 };
                 Failure::lasting(no_answer(url, Kind::Protocol, &text))
             }
@@ -124,9 +115,8 @@ impl Client {
             asked.filter(|asked| *asked > self.patience.at_most(limits::RETRY_AFTER_MAX))
         {
             failure.retryable = false;
-            failure.error = failure
-                .error
-                .with_hint(format!("retry after {} s", asked.as_secs().max(1)));
+            failure.error =
+                failure.error.with_hint(format!("retry after {} s", asked.as_secs().max(1)));
         }
         failure
     }
@@ -135,10 +125,7 @@ impl Client {
 /// The meaning of a success without a body.
 pub(super) fn nothing(url: &str) -> Failure {
     let mut failure = Failure::passing(no_answer(url, Kind::Temporary, "the reply is empty"));
-    failure.answer = Some(Answer {
-        status: 200,
-        body: Vec::new(),
-    });
+    failure.answer = Some(Answer { status: 200, body: Vec::new() });
     failure
 }
 

@@ -99,9 +99,7 @@ const STATUS_BYTES: usize = 13;
 impl fmt::Debug for Forward {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // The buffers hold headers, and so the key; the head holds the login.
-        f.debug_struct("Forward")
-            .field("party", &self.party)
-            .finish_non_exhaustive()
+        f.debug_struct("Forward").field("party", &self.party).finish_non_exhaustive()
     }
 }
 
@@ -123,11 +121,7 @@ enum Place {
 
 impl Head {
     fn new(authority: &str, login: Option<String>) -> Head {
-        Head {
-            prefix: format!("http://{authority}"),
-            login,
-            place: Place::Method,
-        }
+        Head { prefix: format!("http://{authority}"), login, place: Place::Method }
     }
 
     /// The next byte is the first of a request.
@@ -175,20 +169,15 @@ mod tests {
 
     #[test]
     fn requests_get_the_absolute_form_in_any_pieces() {
-        for (login, line) in [
-            (false, ""),
-            (true, "Proxy-Authorization: Basic bWU6aXQ6IGlz\r\n"),
-        ] {
+        for (login, line) in [(false, ""), (true, "Proxy-Authorization: Basic bWU6aXQ6IGlz\r\n")] {
             let expected = format!(
                 "POST http://a.test:8080/v1/x HTTP/1.1\r\n{line}Host: a\r\n\r\nbody of\n lines "
             );
             for size in 1..=REQUEST.len() {
                 let mut head = head(login);
                 for _ in 0..2 {
-                    let pieces: Vec<u8> = REQUEST
-                        .chunks(size)
-                        .flat_map(|piece| head.rewrite(piece))
-                        .collect();
+                    let pieces: Vec<u8> =
+                        REQUEST.chunks(size).flat_map(|piece| head.rewrite(piece)).collect();
                     assert_eq!(String::from_utf8(pieces).unwrap(), expected, "{size}");
                     head.begin();
                 }

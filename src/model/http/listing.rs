@@ -66,9 +66,7 @@ enum Heard {
 impl Inquiry {
     /// Nobody has been asked yet.
     pub fn new(endpoint: Endpoint, patience: Patience) -> Inquiry {
-        Inquiry {
-            client: Client::new(endpoint, patience),
-        }
+        Inquiry { client: Client::new(endpoint, patience) }
     }
 
     /// Which models there are. An error means that there is no connection, or
@@ -89,12 +87,12 @@ impl Inquiry {
                 None => untold("the endpoint answers with something else"),
             },
             Heard::Refused(401 | 403, error) => Ok(Listing::Refused(error)),
-            Heard::Refused(status @ (404 | 405 | 501), _) => Ok(Listing::Untold(format!(
-                "the endpoint has no list of models (status {status})"
-            ))),
-            Heard::Refused(status, _) => Ok(Listing::Untold(format!(
-                "the endpoint answers with status {status}"
-            ))),
+            Heard::Refused(status @ (404 | 405 | 501), _) => {
+                Ok(Listing::Untold(format!("the endpoint has no list of models (status {status})")))
+            }
+            Heard::Refused(status, _) => {
+                Ok(Listing::Untold(format!("the endpoint answers with status {status}")))
+            }
             Heard::Nothing(reason) => Ok(Listing::Silent(reason)),
         }
     }
@@ -114,11 +112,7 @@ impl Inquiry {
         }
         let greeting = self.told(&address.beside("/"), None, listener)?;
         let is_ollama = greeting.is_some_and(|body| body.starts_with(b"Ollama is running"));
-        Ok(if is_ollama || address.port() == OLLAMA_PORT {
-            Server::Ollama
-        } else {
-            Server::Other
-        })
+        Ok(if is_ollama || address.port() == OLLAMA_PORT { Server::Ollama } else { Server::Other })
     }
 
     /// How much context the configured model has there. `listed` is its entry
@@ -203,10 +197,7 @@ impl Inquiry {
         let url = self.client.endpoint.address.beside("/props");
         let body = self.told(&url, None, listener)?.unwrap_or_default();
         let properties: Properties = serde_json::from_slice(&body).unwrap_or_default();
-        Ok(properties
-            .default_generation_settings
-            .n_ctx
-            .filter(|tokens| *tokens > 0))
+        Ok(properties.default_generation_settings.n_ctx.filter(|tokens| *tokens > 0))
     }
 
     /// The body of a success; everything else but a stop is nothing.
@@ -220,12 +211,7 @@ impl Inquiry {
             Ok(Heard::Body(body)) => Ok(Some(body)),
             Ok(_) => Ok(None),
             // What is not told is not worth an error; that the run is to stop is.
-            Err(error) => self
-                .client
-                .patience
-                .check()
-                .map(|()| None)
-                .map_err(|_| error),
+            Err(error) => self.client.patience.check().map(|()| None).map_err(|_| error),
         }
     }
 
@@ -255,10 +241,7 @@ impl Inquiry {
                 None => return Err(error),
             }
         };
-        listener(Event::Response {
-            duration: start.elapsed(),
-            usage: None,
-        });
+        listener(Event::Response { duration: start.elapsed(), usage: None });
         Ok(heard)
     }
 }

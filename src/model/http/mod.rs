@@ -147,26 +147,17 @@ impl HttpModel {
             Failure::lasting(no_answer(&self.url, Kind::Protocol, &error.to_string()))
         })?;
         drop(dialect);
-        listener(Event::Request {
-            method: "POST",
-            url: shown(&self.url),
-            bytes: body.len(),
-        });
+        listener(Event::Request { method: "POST", url: shown(&self.url), bytes: body.len() });
         let start = Instant::now();
-        let response = self
-            .client
-            .post(&self.url, &body)
-            .map_err(|error| broken(&self.url, error))?;
+        let response =
+            self.client.post(&self.url, &body).map_err(|error| broken(&self.url, error))?;
         let messages = request.messages.len();
         let mut reply = self.read(response, messages, listener, told)?;
         let is_answer = reply.finish == Finish::Complete && reply.message.calls.is_empty();
         if is_answer && unparsed::is_call(&reply.message.content, request.tools) {
             reply.finish = Finish::UnparsedCall;
         }
-        listener(Event::Response {
-            duration: start.elapsed(),
-            usage: reply.usage,
-        });
+        listener(Event::Response { duration: start.elapsed(), usage: reply.usage });
         // How many tokens a picture takes has nothing to do with its bytes.
         let bytes = body.len().saturating_sub(picture_bytes);
         self.warn_of_truncation(bytes, &reply, listener);
@@ -234,10 +225,9 @@ impl HttpModel {
         }
         Err(match reply.finish {
             Finish::Length => return Ok(reply),
-            Finish::Cut => Failure::passing(error(
-                Kind::Temporary,
-                "the reply ended before anything was said",
-            )),
+            Finish::Cut => {
+                Failure::passing(error(Kind::Temporary, "the reply ended before anything was said"))
+            }
             Finish::Filtered => Failure::lasting(error(
                 Kind::Endpoint,
                 "the endpoint's content filter withheld the answer",
@@ -267,9 +257,7 @@ impl HttpModel {
 
 /// Whether the head says where the body ends.
 fn is_delimited(parts: &Parts) -> bool {
-    ["content-length", "transfer-encoding"]
-        .iter()
-        .any(|name| parts.headers.contains_key(*name))
+    ["content-length", "transfer-encoding"].iter().any(|name| parts.headers.contains_key(*name))
 }
 
 /// The address with what its query may hold of credentials masked. Of Azure's
@@ -300,9 +288,8 @@ impl Model for HttpModel {
                 Ok(reply) => return Ok(reply),
                 Err(failure) => failure,
             };
-            let change = (!told)
-                .then(|| self.adapt(request, &failure, &mut changes, listener))
-                .flatten();
+            let change =
+                (!told).then(|| self.adapt(request, &failure, &mut changes, listener)).flatten();
             if let Some(change) = change {
                 listener(Event::Retry {
                     attempt: attempt + 1,
@@ -330,11 +317,7 @@ impl Model for HttpModel {
                 });
             }
             let delay = retry::pause(attempt, failure.retry_after);
-            listener(Event::Retry {
-                attempt,
-                delay,
-                reason: failure.error.message(),
-            });
+            listener(Event::Retry { attempt, delay, reason: failure.error.message() });
             self.client.patience.pause(delay)?;
         }
     }

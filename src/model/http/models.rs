@@ -42,10 +42,7 @@ pub fn find<'m>(models: &'m [Listed], wanted: &str, server: Server) -> Option<&'
     exact.or_else(|| {
         let latest = format!("{wanted}:latest");
         let is_it = |model: &&Listed| model.name.eq_ignore_ascii_case(&latest);
-        models
-            .iter()
-            .find(is_it)
-            .filter(|_| server == Server::Ollama)
+        models.iter().find(is_it).filter(|_| server == Server::Ollama)
     })
 }
 
@@ -91,9 +88,8 @@ impl<'de> Deserialize<'de> for Page {
                             continue;
                         }
                     };
-                    let List(entries) = map
-                        .next_value::<Option<List>>()?
-                        .unwrap_or(List(Vec::new()));
+                    let List(entries) =
+                        map.next_value::<Option<List>>()?.unwrap_or(List(Vec::new()));
                     *list = Some(entries);
                 }
                 Ok(Page(data.or(models)))
@@ -220,26 +216,11 @@ mod tests {
     #[test]
     fn a_list_is_read_in_every_dialect() {
         let table: &[(&str, Option<&[&str]>)] = &[
-            (
-                r#"{"object":"list","data":[{"id":"a"},{"id":"b"}]}"#,
-                Some(&["a", "b"]),
-            ),
-            (
-                r#"{"models":[{"name":"a"},{"model":"b"},{"id":"c"}]}"#,
-                Some(&["a", "b", "c"]),
-            ),
-            (
-                r#"{"models":[{"name":"a"}],"data":[{"id":"b"}]}"#,
-                Some(&["b"]),
-            ),
-            (
-                r#"[{"id":"a"},{"id":null},{"id":3,"name":"b"}]"#,
-                Some(&["a", "b"]),
-            ),
-            (
-                r#"{"data":[{"id":"models/gemini-x"}]}"#,
-                Some(&["gemini-x"]),
-            ),
+            (r#"{"object":"list","data":[{"id":"a"},{"id":"b"}]}"#, Some(&["a", "b"])),
+            (r#"{"models":[{"name":"a"},{"model":"b"},{"id":"c"}]}"#, Some(&["a", "b", "c"])),
+            (r#"{"models":[{"name":"a"}],"data":[{"id":"b"}]}"#, Some(&["b"])),
+            (r#"[{"id":"a"},{"id":null},{"id":3,"name":"b"}]"#, Some(&["a", "b"])),
+            (r#"{"data":[{"id":"models/gemini-x"}]}"#, Some(&["gemini-x"])),
             (r#"{"object":"list","data":null}"#, Some(&[])),
             (r#"{"data":{"id":"a"}}"#, None),
             (r#"{"error":"x"}"#, None),
@@ -262,17 +243,9 @@ mod tests {
             (r#""context_length":"8192""#, Some(8192), None),
             (r#""context_window":8192"#, Some(8192), None),
             (r#""max_context_length":8192"#, Some(8192), None),
-            (
-                r#""context_length":9,"top_provider":{"context_length":8192}"#,
-                Some(8192),
-                None,
-            ),
+            (r#""context_length":9,"top_provider":{"context_length":8192}"#, Some(8192), None),
             (r#""meta":{"n_ctx_train":8192}"#, None, Some(8192)),
-            (
-                r#""context_length":0,"meta":[1],"top_provider":null"#,
-                None,
-                None,
-            ),
+            (r#""context_length":0,"meta":[1],"top_provider":null"#, None, None),
         ];
         for (fields, served, trained) in table {
             let model = &parse(format!(r#"[{{"id":"a",{fields}}}]"#).as_bytes()).unwrap()[0];
@@ -282,10 +255,8 @@ mod tests {
 
     #[test]
     fn a_model_is_found_as_its_server_finds_it() {
-        let models = ["qwen3:latest", "gemini-x"].map(|name| Listed {
-            name: name.into(),
-            ..Listed::default()
-        });
+        let models = ["qwen3:latest", "gemini-x"]
+            .map(|name| Listed { name: name.into(), ..Listed::default() });
         let table = [
             ("qwen3", Server::Ollama, true),
             ("qwen3", Server::Other, false),
@@ -294,11 +265,7 @@ mod tests {
             ("models/gemini-x", Server::Other, true),
         ];
         for (wanted, server, expected) in table {
-            assert_eq!(
-                find(&models, wanted, server).is_some(),
-                expected,
-                "{wanted}"
-            );
+            assert_eq!(find(&models, wanted, server).is_some(), expected, "{wanted}");
         }
     }
 

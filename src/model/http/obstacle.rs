@@ -27,11 +27,7 @@ impl Obstacle {
 
     /// Another try will meet the same, unless the kind is [`Kind::Temporary`].
     pub fn lasting(kind: Kind, cause: impl Into<String>) -> Obstacle {
-        Obstacle {
-            kind,
-            cause: cause.into(),
-            hint: None,
-        }
+        Obstacle { kind, cause: cause.into(), hint: None }
     }
 
     /// The same with what to do about it.
@@ -47,11 +43,7 @@ impl Obstacle {
         if let Some(hint) = self.hint {
             error = error.with_hint(hint);
         }
-        if self.kind == Kind::Temporary {
-            Failure::passing(error)
-        } else {
-            Failure::lasting(error)
-        }
+        if self.kind == Kind::Temporary { Failure::passing(error) } else { Failure::lasting(error) }
     }
 }
 
@@ -77,10 +69,7 @@ impl From<Obstacle> for ureq::Error {
 
 /// An error in the words that every failed request shares.
 pub(super) fn no_answer(url: &str, kind: Kind, cause: &str) -> Error {
-    Error::new(
-        kind,
-        format!("failed to get an answer from {}: {cause}", shown(url)),
-    )
+    Error::new(kind, format!("failed to get an answer from {}: {cause}", shown(url)))
 }
 
 /// The address without its query, which may hold what should not be shown.

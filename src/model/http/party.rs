@@ -24,14 +24,8 @@ pub struct Party {
 impl Party {
     /// Who an address names.
     pub fn of(uri: &Uri) -> Result<Party, ureq::Error> {
-        let host = uri
-            .host()
-            .ok_or_else(|| ureq::Error::BadUri(uri.to_string()))?;
-        let default_port = if uri.scheme_str() == Some("https") {
-            443
-        } else {
-            80
-        };
+        let host = uri.host().ok_or_else(|| ureq::Error::BadUri(uri.to_string()))?;
+        let default_port = if uri.scheme_str() == Some("https") { 443 } else { 80 };
         Ok(Party {
             host: host.trim_matches(['[', ']']).to_string(),
             port: uri.port_u16().unwrap_or(default_port),

@@ -34,11 +34,7 @@ impl Dialer {
         target: &Party,
         details: &ConnectionDetails<'_>,
     ) -> Result<Box<dyn Transport>, ureq::Error> {
-        let party = Party {
-            host: proxy.host.clone(),
-            port: proxy.port,
-            is_proxy: true,
-        };
+        let party = Party { host: proxy.host.clone(), port: proxy.port, is_proxy: true };
         let is_encrypted = match proxy.scheme {
             ProxyScheme::Socks5 | ProxyScheme::Socks5h => {
                 return self.open_socks(proxy, &party, target, details);
@@ -60,9 +56,7 @@ impl Dialer {
         }
         let config = details.config;
         let buffers = LazyBuffers::new(config.input_buffer_size(), config.output_buffer_size());
-        Ok(Box::new(Forward::new(
-            stream, buffers, party, target, login,
-        )))
+        Ok(Box::new(Forward::new(stream, buffers, party, target, login)))
     }
 
     /// The target's addresses, for a proxy that is given no names.
@@ -73,9 +67,9 @@ impl Dialer {
     ) -> Result<Vec<SocketAddr>, ureq::Error> {
         self.look_up(target, deadline).map_err(|error| match error {
             ureq::Error::Io(error) => match error.downcast::<Obstacle>() {
-                Ok(obstacle) => obstacle
-                    .with_hint("with socks5h:// the proxy looks names up")
-                    .into(),
+                Ok(obstacle) => {
+                    obstacle.with_hint("with socks5h:// the proxy looks names up").into()
+                }
                 Err(error) => error.into(),
             },
             other => other,
@@ -100,18 +94,10 @@ impl Dialer {
                 None => Destination::Name(target.host.clone()),
             },
         };
-        let mut handshake = Handshake {
-            connection: &mut connection,
-            deadline,
-            patience: &self.shared.patience,
-        };
-        socks::connect(
-            &mut handshake,
-            proxy.login.as_ref(),
-            &destination,
-            target.port,
-        )
-        .map_err(|refusal| explain_socks(refusal, party, target))?;
+        let mut handshake =
+            Handshake { connection: &mut connection, deadline, patience: &self.shared.patience };
+        socks::connect(&mut handshake, proxy.login.as_ref(), &destination, target.port)
+            .map_err(|refusal| explain_socks(refusal, party, target))?;
         let plain = (!details.needs_tls()).then_some(target);
         Ok(self.transport((connection, deadline), plain, details))
     }
@@ -173,10 +159,7 @@ fn unanswered(party: &Party, error: io::Error) -> ureq::Error {
 /// The header line that carries a login.
 fn authorization((user, password): &(String, Option<Secret>)) -> String {
     let pair = format!("{user}:{}", password.as_ref().map_or("", Secret::reveal));
-    format!(
-        "Proxy-Authorization: Basic {}\r\n",
-        BASE64_STANDARD.encode(pair)
-    )
+    format!("Proxy-Authorization: Basic {}\r\n", BASE64_STANDARD.encode(pair))
 }
 
 /// Sends `CONNECT` and reads the head of the answer, not a byte more.
@@ -273,11 +256,7 @@ mod tests {
     }
 
     fn party(host: &str, port: u16, is_proxy: bool) -> Party {
-        Party {
-            host: host.into(),
-            port,
-            is_proxy,
-        }
+        Party { host: host.into(), port, is_proxy }
     }
 
     fn tunnel(answer: &[u8], login: Option<&str>) -> (Result<(), String>, String, usize) {
@@ -325,15 +304,7 @@ mod tests {
             }
         };
         let wants = "HTTP/1.1 407 No\r\nProxy-Authenticate: Basic realm=\"x\"\r\n\r\n";
-        is(
-            wants,
-            None,
-            &[
-                "false",
-                "wants a login: status 407",
-                "http://user:password@",
-            ],
-        );
+        is(wants, None, &["false", "wants a login: status 407", "http://user:password@"]);
         is(wants, Some("x"), &["refused the login", "check user"]);
         let other = "HTTP/1.1 407 No\r\nproxy-authenticate: NTLM\r\n\r\n";
         is(other, None, &["only do Basic"]);

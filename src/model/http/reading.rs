@@ -80,26 +80,14 @@ pub fn assemble(
     match first {
         b'{' | b'[' => {
             let beginning = &buffer[..filled];
-            read_whole(
-                reader,
-                beginning,
-                is_delimited,
-                secrets,
-                assembler,
-                listener,
-            )
+            read_whole(reader, beginning, is_delimited, secrets, assembler, listener)
         }
         b'<' => Err(Fault::Refused(String::from_utf8_lossy(&buffer[..filled]).into()).into()),
         _ if !looks_like_events(&buffer[..filled]) => {
             Err(malformed(&buffer[..filled], secrets).into())
         }
         _ => {
-            let rest = Rest {
-                client,
-                reader,
-                buffer: &mut buffer,
-                filled,
-            };
+            let rest = Rest { client, reader, buffer: &mut buffer, filled };
             read_stream(rest, is_delimited, assembler, listener)
         }
     }
@@ -135,9 +123,7 @@ fn read_whole(
 ) -> Result<(), Interruption> {
     let mut body = beginning.to_vec();
     let most = limits::BODY_BYTES as u64 + 1;
-    reader
-        .take(most.saturating_sub(body.len() as u64))
-        .read_to_end(&mut body)?;
+    reader.take(most.saturating_sub(body.len() as u64)).read_to_end(&mut body)?;
     if body.len() > limits::BODY_BYTES {
         return Err(Fault::TooLarge("body").into());
     }
@@ -173,12 +159,7 @@ fn read_stream(
     assembler: &mut Assembler,
     listener: &mut Listener<'_>,
 ) -> Result<(), Interruption> {
-    let Rest {
-        client,
-        reader,
-        buffer,
-        mut filled,
-    } = rest;
+    let Rest { client, reader, buffer, mut filled } = rest;
     let secrets = &client.endpoint.secrets;
     let mut splitter = Splitter::default();
     let mut first = None;

@@ -104,11 +104,7 @@ fn log_in(
 ) -> Result<(), Refusal> {
     let mut request = vec![LOGIN_VERSION];
     push_short(&mut request, user, "the user name")?;
-    push_short(
-        &mut request,
-        password.map_or("", Secret::reveal),
-        "the password",
-    )?;
+    push_short(&mut request, password.map_or("", Secret::reveal), "the password")?;
     stream.write_all(&request)?;
     match read(stream) {
         // Some answer in the version of the protocol around it.
@@ -204,15 +200,11 @@ mod tests {
         login: bool,
         destination: &str,
     ) -> (Result<(), Refusal>, Vec<u8>, usize) {
-        let mut stream = Scripted {
-            answers: io::Cursor::new(answers.to_vec()),
-            heard: Vec::new(),
-        };
+        let mut stream = Scripted { answers: io::Cursor::new(answers.to_vec()), heard: Vec::new() };
         let login = login.then(|| ("user".to_string(), Secret::new("pass")));
-        let destination = destination.parse().map_or_else(
-            |_| Destination::Name(destination.to_string()),
-            Destination::Address,
-        );
+        let destination = destination
+            .parse()
+            .map_or_else(|_| Destination::Name(destination.to_string()), Destination::Address);
         let result = connect(&mut stream, login.as_ref(), &destination, 443);
         let read = usize::try_from(stream.answers.position()).unwrap();
         (result, stream.heard, read)
@@ -258,11 +250,7 @@ mod tests {
         is(&[5, 2, 9, 0], true, "Nonsense");
         is(&[5, 0, 5, 2, 0, 1], false, "its rules forbid it");
         is(&[5, 0, 5, 4], false, "unknown");
-        is(
-            &[5, 0, 5, 5, 0, 1, 0, 0, 0, 0, 0, 0],
-            false,
-            "connection refused",
-        );
+        is(&[5, 0, 5, 5, 0, 1, 0, 0, 0, 0, 0, 0], false, "connection refused");
         is(&[5, 0, 5, 99], false, "Nonsense");
         is(b"HTTP/1.1 400 Bad Request", false, "Nonsense");
         is(&[4, 0], false, "Nonsense");

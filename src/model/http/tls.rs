@@ -31,10 +31,7 @@ pub struct Tls {
 impl Tls {
     /// Trusts the built-in roots, or instead of them what a file holds.
     pub fn new(roots: Option<RootFile>) -> Tls {
-        Tls {
-            roots,
-            config: OnceLock::new(),
-        }
+        Tls { roots, config: OnceLock::new() }
     }
 
     /// Makes the handshake; `party` is who must be at the other end.
@@ -52,10 +49,7 @@ impl Tls {
             .map_err(|error| self.explain(party, &error, &[]))?;
         let mut adapter = TransportAdapter::new(transport, details.current_time.clone());
         adapter.set_timeout(details.timeout);
-        let mut wire = Wire {
-            adapter,
-            beginning: Vec::new(),
-        };
+        let mut wire = Wire { adapter, beginning: Vec::new() };
         if let Err(error) = session.complete_io(&mut wire) {
             let error = last_words(&mut session, &mut wire, &error).unwrap_or(error);
             return Err(match error.get_ref().and_then(|e| e.downcast_ref()) {
@@ -67,11 +61,7 @@ impl Tls {
             details.config.input_buffer_size(),
             details.config.output_buffer_size(),
         );
-        Ok(TlsTransport {
-            buffers,
-            stream: StreamOwned::new(session, wire),
-            party: party.clone(),
-        })
+        Ok(TlsTransport { buffers, stream: StreamOwned::new(session, wire), party: party.clone() })
     }
 
     /// Made once; an error says that the user's certificates are of no use.
@@ -112,10 +102,9 @@ impl Tls {
                 lasting(format!("{party} does not speak TLS"))
                     .with_hint("is the port right, and does it serve https?")
             }
-            other => lasting(format!(
-                "no secure connection to {party}: {}",
-                explain_refusal(other)
-            )),
+            other => {
+                lasting(format!("no secure connection to {party}: {}", explain_refusal(other)))
+            }
         }
     }
 }
@@ -123,9 +112,7 @@ impl Tls {
 impl fmt::Debug for Tls {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let roots = self.roots.as_ref().map(|file| &file.path);
-        f.debug_struct("Tls")
-            .field("roots", &roots)
-            .finish_non_exhaustive()
+        f.debug_struct("Tls").field("roots", &roots).finish_non_exhaustive()
     }
 }
 
@@ -231,11 +218,8 @@ impl TlsTransport {
         let error = last_words(&mut stream.conn, &mut stream.sock, &error).unwrap_or(error);
         match error.get_ref().and_then(|e| e.downcast_ref()) {
             Some(error) => {
-                let text = format!(
-                    "no secure connection to {}: {}",
-                    self.party,
-                    explain_refusal(error)
-                );
+                let text =
+                    format!("no secure connection to {}: {}", self.party, explain_refusal(error));
                 Obstacle::lasting(Kind::Endpoint, text).into()
             }
             None => error,
@@ -275,8 +259,6 @@ impl Transport for TlsTransport {
 impl fmt::Debug for TlsTransport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // The buffers hold headers, and so the key.
-        f.debug_struct("TlsTransport")
-            .field("party", &self.party)
-            .finish_non_exhaustive()
+        f.debug_struct("TlsTransport").field("party", &self.party).finish_non_exhaustive()
     }
 }

@@ -51,29 +51,18 @@ struct Allowance {
 impl SilenceLimit {
     /// Starts with this limit.
     pub fn new(silence: Duration) -> SilenceLimit {
-        SilenceLimit(Mutex::new(Allowance {
-            silence,
-            whole: None,
-            last: None,
-        }))
+        SilenceLimit(Mutex::new(Allowance { silence, whole: None, last: None }))
     }
 
     /// From now on, however long the whole takes.
     pub fn set(&self, silence: Duration) {
-        *self.lock() = Allowance {
-            silence,
-            whole: None,
-            last: None,
-        };
+        *self.lock() = Allowance { silence, whole: None, last: None };
     }
 
     /// The same, and all of it has to come in that time: what drips is never silent.
     pub fn set_whole(&self, limit: Duration) {
-        *self.lock() = Allowance {
-            silence: limit,
-            whole: Some((Instant::now() + limit, limit)),
-            last: None,
-        };
+        *self.lock() =
+            Allowance { silence: limit, whole: Some((Instant::now() + limit, limit)), last: None };
     }
 
     /// Whether anything has come since the limit was set.
@@ -139,11 +128,7 @@ pub struct Dialer {
 impl Dialer {
     /// A dialer that has not connected yet.
     pub fn new(shared: Shared, network: &Network) -> Dialer {
-        Dialer {
-            shared,
-            tls: Tls::new(network.roots.clone()),
-            proxy: network.proxy.clone(),
-        }
+        Dialer { shared, tls: Tls::new(network.roots.clone()), proxy: network.proxy.clone() }
     }
 
     /// Looks up and connects; gives also the moment when everything else that
@@ -282,8 +267,7 @@ impl Transport for PatientTransport {
     fn transmit_output(&mut self, amount: usize, timeout: NextTimeout) -> Result<(), ureq::Error> {
         let (limit, _) = self.limit(timeout).map_err(io::Error::from)?;
         let output = &self.buffers.output()[..amount];
-        self.connection
-            .write_all(output, limit, &self.shared.patience)?;
+        self.connection.write_all(output, limit, &self.shared.patience)?;
         Ok(())
     }
 
@@ -320,10 +304,8 @@ const TLS_ALERT: [u8; 2] = [21, 3];
 
 fn speaks_tls(party: &Party) -> Obstacle {
     let text = format!("{party} speaks TLS, not plain http");
-    Obstacle::lasting(Kind::Endpoint, text).with_hint(format!(
-        "LLM_API_BASE_URL begins with https://{}",
-        party.authority()
-    ))
+    Obstacle::lasting(Kind::Endpoint, text)
+        .with_hint(format!("LLM_API_BASE_URL begins with https://{}", party.authority()))
 }
 
 impl fmt::Debug for PatientTransport {

@@ -26,11 +26,7 @@ pub(super) struct Budget {
 
 impl Budget {
     pub(super) fn of(entries: usize) -> Budget {
-        Budget {
-            entries,
-            until: Instant::now() + limits::CHANGES_TIME,
-            is_spent: false,
-        }
+        Budget { entries, until: Instant::now() + limits::CHANGES_TIME, is_spent: false }
     }
 
     /// Whether one more may be looked at.
@@ -134,11 +130,7 @@ impl Stamps {
         changed.extend(removed.cloned());
         for folder in filled {
             let is_new = !self.is_cut && !self.filled.contains(&folder);
-            let first = if is_new {
-                Some(folder)
-            } else {
-                first_changed(&folder, moment, budget)
-            };
+            let first = if is_new { Some(folder) } else { first_changed(&folder, moment, budget) };
             changed.extend(first);
         }
         changed.sort_unstable();

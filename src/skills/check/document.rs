@@ -28,11 +28,7 @@ pub(super) fn names(skill: &Skill) -> Option<Vec<(String, bool)>> {
         let name = entry.name.into_string().ok()?;
         Some((name, entry.kind == Kind::Link))
     });
-    Some(
-        names
-            .filter(|(name, _)| name.eq_ignore_ascii_case(USUAL))
-            .collect(),
-    )
+    Some(names.filter(|(name, _)| name.eq_ignore_ascii_case(USUAL)).collect())
 }
 
 /// Whether the document is a link, which `--fix` does not write through.
@@ -65,10 +61,8 @@ pub(super) fn read(skill: &Skill, findings: &mut Findings) -> Option<(String, St
         let fix = "remove one of them".to_owned();
         findings.push("ambiguous-document", other.into(), None, message, Some(fix));
     }
-    let read = skill
-        .root
-        .file(first)
-        .and_then(|file| confined::read_whole(&file, limits::DOCUMENT_BYTES));
+    let read =
+        skill.root.file(first).and_then(|file| confined::read_whole(&file, limits::DOCUMENT_BYTES));
     match read {
         Ok(piece) if piece.more => {
             let message = "it is larger than 1 MiB, and is not read".to_owned();
@@ -180,11 +174,7 @@ fn tell(page: &Page, finding: Diagnostic, findings: &mut Findings) {
 /// what it calls a warning is an error here, if the skill is lost elsewhere.
 fn report(page: &Page, finding: &Diagnostic, findings: &mut Findings) {
     let is_twin = finding.rule == "missing-name"
-        && page
-            .front
-            .fields
-            .get("name")
-            .is_some_and(|name| !name.is_null() && !name.is_string());
+        && page.front.fields.get("name").is_some_and(|name| !name.is_null() && !name.is_string());
     if is_twin || finding.rule == "not-utf8" {
         // Told already, and better: as `field-type`, or with the right line.
         return;
@@ -233,13 +223,7 @@ fn length(page: &Page, findings: &mut Findings) {
         limits::LONG_DOCUMENT_BYTES / 1000
     );
     let fix = "move what is not always needed into files under references/".to_owned();
-    findings.push(
-        "long-document",
-        page.file_name.into(),
-        None,
-        message,
-        Some(fix),
-    );
+    findings.push("long-document", page.file_name.into(), None, message, Some(fix));
 }
 
 /// A name or value on one line, as messages show it.

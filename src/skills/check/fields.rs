@@ -50,8 +50,7 @@ fn fault_of_name(name: &str) -> Option<(&'static str, String)> {
         let message = format!("the name `{name}` has a hyphen at an edge, or two in a row");
         return Some(("name-hyphens", message));
     }
-    name.is_empty()
-        .then(|| ("missing-name", "the name is empty".to_owned()))
+    name.is_empty().then(|| ("missing-name", "the name is empty".to_owned()))
 }
 
 fn name(skill: &Skill, page: &Page, findings: &mut Findings) {
@@ -60,11 +59,7 @@ fn name(skill: &Skill, page: &Page, findings: &mut Findings) {
     };
     let line = || page.line_of("name");
     if let Some((rule, message)) = fault_of_name(&name) {
-        let valid = if is_name(&skill.name) {
-            Some(skill.name.clone())
-        } else {
-            valid_name(&name)
-        };
+        let valid = if is_name(&skill.name) { Some(skill.name.clone()) } else { valid_name(&name) };
         let fix = valid.map(|valid| format!("write `name: {}`", scalar(&valid)));
         findings.add(rule, page.file_name, line(), message, fix);
     }
@@ -125,13 +120,7 @@ fn compatibility(page: &Page, findings: &mut Findings) {
                     let message = format!(
                         "the compatibility has {length} characters, 1 to {most} are allowed"
                     );
-                    findings.add(
-                        "compatibility-length",
-                        page.file_name,
-                        line(),
-                        message,
-                        None,
-                    );
+                    findings.add("compatibility-length", page.file_name, line(), message, None);
                 }
             }
             None | Some(Value::Null | Value::String(_)) => {}
@@ -169,9 +158,7 @@ fn metadata(page: &Page, findings: &mut Findings) {
                 _ => format!("{} and {last}", told.join(", ")),
             };
             let message = format!("the metadata is a map of texts, but {all}");
-            let is_plain = odd
-                .iter()
-                .all(|(_, value)| !value.is_object() && !value.is_array());
+            let is_plain = odd.iter().all(|(_, value)| !value.is_object() && !value.is_array());
             let fix = is_plain.then(|| match odd.len() {
                 1 => "put the value in double quotes".to_owned(),
                 _ => "put the values in double quotes".to_owned(),
@@ -247,9 +234,7 @@ pub(super) fn has_commas(tools: &str) -> bool {
 fn unknown(page: &Page, findings: &mut Findings) {
     let fields = &page.front.fields;
     for key in fields.keys().filter(|key| !FIELDS.contains(&key.as_str())) {
-        let near = FIELDS
-            .iter()
-            .find(|known| !fields.contains_key(**known) && is_slip(key, known));
+        let near = FIELDS.iter().find(|known| !fields.contains_key(**known) && is_slip(key, known));
         if let Some(known) = near {
             let message = format!("the field `{}` is unknown", shown(key));
             let fix = format!("did you mean `{known}`?");

@@ -16,9 +16,7 @@ use crate::world::confined::{self, Entry, Kind, Node, Refusal};
 /// What is told from the name alone: the extension, and what it means.
 const BINARY: [(&[&str], &str); 3] = [
     (
-        &[
-            "exe", "dll", "so", "dylib", "o", "a", "lib", "node", "msi", "dmg", "deb", "rpm",
-        ],
+        &["exe", "dll", "so", "dylib", "o", "a", "lib", "node", "msi", "dmg", "deb", "rpm"],
         "a program or library: it runs on one kind of machine only, and nobody can read it",
     ),
     (
@@ -26,20 +24,13 @@ const BINARY: [(&[&str], &str); 3] = [
         "compiled code: it belongs to one version of its language, and nobody can read it",
     ),
     (
-        &[
-            "zip", "tar", "gz", "tgz", "bz2", "xz", "zst", "7z", "rar", "whl", "jar",
-        ],
+        &["zip", "tar", "gz", "tgz", "bz2", "xz", "zst", "7z", "rar", "whl", "jar"],
         "an archive: nobody can read what is in it without unpacking",
     ),
 ];
 
 /// How a program begins, whatever its name.
-const PROGRAMS: [&[u8]; 4] = [
-    b"\x7fELF",
-    b"\xcf\xfa\xed\xfe",
-    b"\xca\xfe\xba\xbe",
-    b"MZ\x90\x00",
-];
+const PROGRAMS: [&[u8]; 4] = [b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe", b"MZ\x90\x00"];
 
 /// Looks at every file and folder, level by level.
 pub(super) fn check(skill: &Skill, findings: &mut Findings) {
@@ -47,10 +38,7 @@ pub(super) fn check(skill: &Skill, findings: &mut Findings) {
     let mut folders = VecDeque::from([(PathBuf::new(), 1)]);
     let mut is_cut = false;
     while let Some((path, depth)) = folders.pop_front() {
-        let entries = skill
-            .root
-            .folder(&path)
-            .and_then(|folder| folder.entries(left));
+        let entries = skill.root.folder(&path).and_then(|folder| folder.entries(left));
         let entries = match entries {
             Ok(entries) => entries,
             Err(refusal) => {
@@ -146,9 +134,7 @@ fn binary(path: &Path, head: &[u8]) -> Option<&'static str> {
     let extension = path.extension().and_then(OsStr::to_str).unwrap_or_default();
     let extension = extension.to_ascii_lowercase();
     let is_program = PROGRAMS.iter().any(|magic| head.starts_with(magic));
-    let row = BINARY
-        .iter()
-        .find(|(extensions, _)| extensions.contains(&extension.as_str()));
+    let row = BINARY.iter().find(|(extensions, _)| extensions.contains(&extension.as_str()));
     // A text that is only named so is none.
     let is_text = !head.is_empty() && head.iter().all(|byte| matches!(byte, b' '..=b'~' | b'\n'));
     match row {

@@ -127,11 +127,7 @@ pub(super) fn mentions(body: &str, first_line: usize, folders: &[String]) -> Vec
     let mut before = "";
     for (number, line) in body.lines().enumerate() {
         let mut note = |is_link, path: &str| {
-            found.push(Mention {
-                line: first_line + number,
-                is_link,
-                path: path.to_owned(),
-            });
+            found.push(Mention { line: first_line + number, is_link, path: path.to_owned() });
         };
         if is_comment {
             is_comment = !line.contains("-->");
@@ -234,9 +230,7 @@ fn is_owned(before: &str) -> bool {
 /// Whether the text behind a path says that it lies elsewhere: "in `other`".
 fn is_elsewhere(after: &str) -> bool {
     let after = after.trim_start();
-    let rest = after
-        .strip_prefix("in ")
-        .or_else(|| after.strip_prefix("of "));
+    let rest = after.strip_prefix("in ").or_else(|| after.strip_prefix("of "));
     let rest = rest.map(|rest| rest.strip_prefix("the ").unwrap_or(rest));
     rest.is_some_and(|rest| rest.trim().is_empty() || rest.trim() == "skill")
 }
@@ -329,9 +323,7 @@ fn is_target(target: &str) -> bool {
     let scheme = target.split(':').next().unwrap_or_default();
     let has_scheme = scheme.len() < target.len()
         && scheme.starts_with(|c: char| c.is_ascii_alphabetic())
-        && scheme
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c));
+        && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c));
     let path = clean(target);
     // A word without an extension is as often a page of a wiki, or of nothing.
     let last = path.rsplit('/').next().unwrap_or_default();
@@ -395,10 +387,7 @@ fn in_command(line: &str, folders: &[String], note: &mut dyn FnMut(&str)) {
         if may_name && let Some(path) = path_of(word, folders) {
             note(path);
         }
-        let is_start = matches!(
-            word,
-            "&&" | "||" | "|" | ";" | "then" | "do" | "sudo" | "time"
-        );
+        let is_start = matches!(word, "&&" | "||" | "|" | ";" | "then" | "do" | "sudo" | "time");
         let is_option = may_name && word.starts_with('-') && word.len() > 1 && word != "-m";
         may_name = is_start || is_option || RUNNERS.contains(&word);
     }
@@ -414,15 +403,13 @@ fn path_of<'a>(word: &'a str, folders: &[String]) -> Option<&'a str> {
     let path = path.trim_end_matches(['.', ',', ')']);
     let (folder, _) = path.split_once('/')?;
     let is_known = CUSTOMARY.contains(&folder) || folders.iter().any(|name| name == folder);
-    let is_file = path
-        .rsplit('/')
-        .next()
-        .and_then(|name| name.rsplit_once('.'))
-        .is_some_and(|(stem, extension)| {
+    let is_file = path.rsplit('/').next().and_then(|name| name.rsplit_once('.')).is_some_and(
+        |(stem, extension)| {
             !stem.is_empty()
                 && (1..=5).contains(&extension.len())
                 && extension.starts_with(|c: char| c.is_ascii_alphabetic())
                 && extension.bytes().all(|b| b.is_ascii_alphanumeric())
-        });
+        },
+    );
     ((is_known || is_sure) && is_file && !is_placeholder(path)).then_some(path)
 }

@@ -63,10 +63,8 @@ pub fn check(skill: &Skill) -> Vec<Problem> {
 /// What is wrong between skills and with the skills folders. `file` is the
 /// folder in question, absolute.
 pub fn between(catalogue: &Catalogue) -> Vec<Problem> {
-    let judged = |problem: &Problem| Problem {
-        severity: rules::severity(problem.rule),
-        ..problem.clone()
-    };
+    let judged =
+        |problem: &Problem| Problem { severity: rules::severity(problem.rule), ..problem.clone() };
     let mut problems = no_skills(catalogue);
     let found = catalogue.faults.iter().chain(&catalogue.problems);
     problems.extend(found.map(judged));
@@ -83,9 +81,7 @@ fn no_skills(catalogue: &Catalogue) -> Vec<Problem> {
         *count += 1;
         *has_skill |= skill.no_skill.is_none();
     }
-    let empty = folders
-        .into_iter()
-        .filter(|(_, (count, has_skill))| *count > 1 && !has_skill);
+    let empty = folders.into_iter().filter(|(_, (count, has_skill))| *count > 1 && !has_skill);
     let told = empty.map(|(folder, (count, _))| Problem {
         file: folder.to_path_buf(),
         line: None,
@@ -145,11 +141,7 @@ struct Page<'a> {
 impl<'a> Page<'a> {
     fn new(file_name: &'a str, text: &'a str) -> Page<'a> {
         let front = frontmatter::parse(text);
-        Page {
-            file_name,
-            text,
-            front,
-        }
+        Page { file_name, text, front }
     }
 
     fn body(&self) -> &'a str {

@@ -80,12 +80,8 @@ pub fn refused(skill: &Skill, reason: &str) -> Vec<Problem> {
 /// What was probed, put in words.
 pub(super) fn check(skill: &Skill, probed: &Probed, interpreter: &Interpreter) -> Vec<Problem> {
     let mut findings = Findings::default();
-    findings
-        .problems
-        .extend(probed.syntax.iter().take(limits::PROBLEMS).cloned());
-    findings
-        .problems
-        .extend(probed.faults.iter().take(limits::PROBLEMS).cloned());
+    findings.problems.extend(probed.syntax.iter().take(limits::PROBLEMS).cloned());
+    findings.problems.extend(probed.faults.iter().take(limits::PROBLEMS).cloned());
     let mut is_whole = None;
     let mut is_whole = || *is_whole.get_or_insert_with(|| is_complete(skill, interpreter));
     let mut undeclared = Vec::new();
@@ -134,10 +130,7 @@ fn undeclared(
     let last = modules.pop().unwrap_or_default();
     let (what, whose) = match modules.as_slice() {
         [] => (format!("{last} is"), "its package"),
-        _ => (
-            format!("{} and {last} are", modules.join(", ")),
-            "their packages",
-        ),
+        _ => (format!("{} and {last} are", modules.join(", ")), "their packages"),
     };
     let message = format!(
         "{what} installed here, and the skill declares {whose} nowhere: others have to guess what \
@@ -218,10 +211,7 @@ fn missing(
         let message = format!("`{shown}` is missing{elsewhere}, and {need}: {what}");
         ("optional-import", message)
     } else {
-        (
-            "missing-import",
-            format!("`{shown}` is missing{elsewhere}: {what}"),
-        )
+        ("missing-import", format!("`{shown}` is missing{elsewhere}: {what}"))
     };
     let command = |packages: &[&str]| format!("`{}`", setup_command(&skill.address, packages));
     let fix = match first.package {
@@ -232,10 +222,7 @@ fn missing(
         }
         Some(_) => Some(command(&[])),
         None if first.is_optional => None,
-        None => Some(format!(
-            "{}, with the package that brings it",
-            command(&["PACKAGE"])
-        )),
+        None => Some(format!("{}, with the package that brings it", command(&["PACKAGE"]))),
     };
     findings.push(rule, first.file.clone(), Some(first.line), message, fix);
 }
@@ -265,13 +252,7 @@ fn lacking(skill: &Skill, probed: &Probed, interpreter: &Interpreter, findings: 
         format!("`{command}`, with the packages that bring what is missing")
     };
     let fix = Some(fix);
-    findings.push(
-        "missing-venv",
-        PathBuf::new(),
-        None,
-        message.to_owned(),
-        fix,
-    );
+    findings.push("missing-venv", PathBuf::new(), None, message.to_owned(), fix);
 }
 
 /// A venv that a setup filled, and what the skill declares has changed since.
@@ -320,8 +301,7 @@ impl Probed {
         let package = import.package.map(normalized);
         let names: Vec<Option<String>> = self.declared.iter().map(package_name).collect();
         let is_it = |name: &Option<String>| {
-            name.as_ref()
-                .is_some_and(|name| *name == module || Some(name) == package.as_ref())
+            name.as_ref().is_some_and(|name| *name == module || Some(name) == package.as_ref())
         };
         if names.iter().any(is_it) {
             Declares::Yes

@@ -63,10 +63,7 @@ fn look(
     let Some(inside) = normal(&path).filter(|_| !is_of_system(&path)) else {
         return outside("leads out of", "copy what is needed into the skill");
     };
-    if !matches!(
-        skill.root.node(&inside),
-        Err(Refusal::NotFound | Refusal::NotAFolder)
-    ) {
+    if !matches!(skill.root.node(&inside), Err(Refusal::NotFound | Refusal::NotAFolder)) {
         return;
     }
     if is_beside(skill, &inside) {
@@ -89,13 +86,7 @@ fn look(
         let fix = "put the file there, or take the link out";
         mention.is_link.then(|| fix.to_owned())
     });
-    findings.push(
-        rule,
-        PathBuf::from(page.file_name),
-        Some(mention.line),
-        message,
-        fix,
-    );
+    findings.push(rule, PathBuf::from(page.file_name), Some(mention.line), message, fix);
 }
 
 /// Whether the path leads to a file from a folder above the skill: a plugin's
@@ -110,23 +101,16 @@ fn meant(path: &str, names: &[String]) -> Option<String> {
     let base = |name: &str| name.rsplit('/').next().unwrap_or(name).to_lowercase();
     let is_same = |name: &&String| name.to_lowercase() == path.to_lowercase();
     let wanted = base(path);
-    let found = names
-        .iter()
-        .find(is_same)
-        .or_else(|| names.iter().find(|name| base(name) == wanted));
-    let folder = |name: &str| {
-        name.rsplit_once('/')
-            .map(|(folder, _)| folder.to_lowercase())
-    };
+    let found =
+        names.iter().find(is_same).or_else(|| names.iter().find(|name| base(name) == wanted));
+    let folder = |name: &str| name.rsplit_once('/').map(|(folder, _)| folder.to_lowercase());
     // A neighbour with another name is not meant.
     let is_likely = |name: &&str| {
         folder(name) != folder(path)
             || !text::nearest(&wanted, [base(name).as_str()].into_iter(), 1).is_empty()
     };
     let near = || text::nearest(path, names.iter().map(String::as_str).filter(is_likely), 1);
-    found
-        .cloned()
-        .or_else(|| near().first().map(|name| (*name).to_owned()))
+    found.cloned().or_else(|| near().first().map(|name| (*name).to_owned()))
 }
 
 /// The path without `.` and `..`; none where it leaves the skill.

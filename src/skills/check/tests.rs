@@ -92,19 +92,10 @@ fn documents() -> Vec<(String, &'static [&'static str])> {
             format!("{}a\u{200b}b\nc\u{e0041}\n👨\u{200d}👩\n", with("")),
             &["6 invisible-character", "7 invisible-character"],
         ),
-        (
-            format!("```markdown\n{}```\n", with("")),
-            &["1 fenced-frontmatter"],
-        ),
+        (format!("```markdown\n{}```\n", with("")), &["1 fenced-frontmatter"]),
         ("# A\nText\n".into(), &["1 no-frontmatter"]),
-        (
-            "---\nname: a\ndescription: b\n\nBody\n".into(),
-            &["1 unclosed-frontmatter"],
-        ),
-        (
-            "---\nname: a\ndescription: b\n---\n \n".into(),
-            &["5 empty-body"],
-        ),
+        ("---\nname: a\ndescription: b\n\nBody\n".into(), &["1 unclosed-frontmatter"]),
+        ("---\nname: a\ndescription: b\n---\n \n".into(), &["5 empty-body"]),
         (with("x: Use when: now\n"), &["4 unquoted-colon"]),
         (with("x: @home\n"), &["4 reserved-character"]),
         (with("x: *bold* words\n"), &["4 anchor-alias-tag"]),
@@ -125,14 +116,8 @@ fn documents() -> Vec<(String, &'static [&'static str])> {
         (with("license:MIT\n"), &["4 not-a-field"]),
         (with("license: MIT\nlicense: MIT\n"), &["5 duplicate-key"]),
         (with("name: b\n"), &["4 duplicate-key", "4 name-folder"]),
-        (
-            with("name: 3\n"),
-            &["4 duplicate-key", "4 field-type", "4 name-folder"],
-        ),
-        (
-            "---\nname: b\ndescription: c\nname: a\n---\nDo\n".into(),
-            &["4 duplicate-key"],
-        ),
+        (with("name: 3\n"), &["4 duplicate-key", "4 field-type", "4 name-folder"]),
+        ("---\nname: b\ndescription: c\nname: a\n---\nDo\n".into(), &["4 duplicate-key"]),
         (
             with(&format!(" compatibility: {}\n", long(501))),
             &["4 compatibility-length", "4 indented-field"],
@@ -140,10 +125,7 @@ fn documents() -> Vec<(String, &'static [&'static str])> {
         (with("x: y\u{7}\n"), &["4 control-character"]),
         (with("x: y\u{2028}z\n"), &["4 odd-character"]),
         ("---\ndescription: b\n---\nDo\n".into(), &["1 missing-name"]),
-        (
-            "---\nname: a\ndescription: ' '\n---\nDo\n".into(),
-            &["3 missing-description"],
-        ),
+        ("---\nname: a\ndescription: ' '\n---\nDo\n".into(), &["3 missing-description"]),
         (
             format!("---\nname: {}\ndescription: b\n---\nDo\n", "b".repeat(65)),
             &["2 name-folder", "2 name-length"],
@@ -152,68 +134,35 @@ fn documents() -> Vec<(String, &'static [&'static str])> {
             "---\nname: My_Skill\ndescription: b\n---\nDo\n".into(),
             &["2 name-characters", "2 name-folder"],
         ),
-        (
-            "---\nname: a--b\ndescription: b\n---\nDo\n".into(),
-            &["2 name-folder", "2 name-hyphens"],
-        ),
-        (
-            "---\nname: -a\ndescription: b\n---\nDo\n".into(),
-            &["2 name-folder", "2 name-hyphens"],
-        ),
-        (
-            format!("---\nname: a\ndescription: {}\n---\nDo\n", long(1024)),
-            &[],
-        ),
+        ("---\nname: a--b\ndescription: b\n---\nDo\n".into(), &["2 name-folder", "2 name-hyphens"]),
+        ("---\nname: -a\ndescription: b\n---\nDo\n".into(), &["2 name-folder", "2 name-hyphens"]),
+        (format!("---\nname: a\ndescription: {}\n---\nDo\n", long(1024)), &[]),
         (
             format!("---\nname: a\ndescription: {}\n---\nDo\n", long(1025)),
             &["3 description-length"],
         ),
-        (
-            "---\nname: a\ndescription: [b, c]\n---\nDo\n".into(),
-            &["3 field-type"],
-        ),
-        (
-            "---\nname: [a]\ndescription: b\n---\nDo\n".into(),
-            &["2 field-type"],
-        ),
+        ("---\nname: a\ndescription: [b, c]\n---\nDo\n".into(), &["3 field-type"]),
+        ("---\nname: [a]\ndescription: b\n---\nDo\n".into(), &["2 field-type"]),
         (with(&format!("compatibility: {}\n", long(500))), &[]),
-        (
-            with(&format!("compatibility: {}\n", long(501))),
-            &["4 compatibility-length"],
-        ),
+        (with(&format!("compatibility: {}\n", long(501))), &["4 compatibility-length"]),
         (with("compatibility: ''\n"), &["4 compatibility-length"]),
         (with("license: [MIT]\n"), &["4 optional-type"]),
         (with("metadata: x\n"), &["4 metadata-type"]),
         (with("metadata:\n  version: 1.0\n"), &["4 metadata-value"]),
         (with("allowed-tools:\n- Read\n"), &["4 allowed-tools-type"]),
         (with("allowed-tools: 5\n"), &["4 allowed-tools-type"]),
-        (
-            with("allowed-tools: Read, Bash(git:*)\n"),
-            &["4 allowed-tools-commas"],
-        ),
+        (with("allowed-tools: Read, Bash(git:*)\n"), &["4 allowed-tools-commas"]),
         (with("allowed_tools: Read\n"), &["4 field-typo"]),
         (
             "---\nname: a\ndesciption: b\n---\nDo\n".into(),
             &["1 missing-description", "3 field-typo"],
         ),
-        (
-            format!("{}{}", with(""), "x\n".repeat(500)),
-            &["- long-document"],
-        ),
+        (format!("{}{}", with(""), "x\n".repeat(500)), &["- long-document"]),
         (format!("{}{}", with(""), "x\n".repeat(499)), &[]),
-        (
-            format!("{}{}", with(""), "x".repeat(20_001)),
-            &["- long-document"],
-        ),
+        (format!("{}{}", with(""), "x".repeat(20_001)), &["- long-document"]),
         (format!("{}[x](y.md)", with("")), &["6 dangling-link"]),
-        (
-            format!("{}`scripts/y.py`", with("")),
-            &["6 dangling-mention"],
-        ),
-        (
-            format!("{}[x](../y.md)", with("")),
-            &["6 outside-reference"],
-        ),
+        (format!("{}`scripts/y.py`", with("")), &["6 dangling-mention"]),
+        (format!("{}[x](../y.md)", with("")), &["6 outside-reference"]),
         (
             format!("{}[x](../../etc/passwd)\n[x](/etc/passwd)", with("")),
             &["6 outside-reference", "7 outside-reference"],
@@ -232,10 +181,8 @@ fn every_rule_is_found_where_it_is_broken() {
     for (text, expected) in documents() {
         let mut found = document(&text);
         found.sort();
-        let expected: Vec<String> = expected
-            .iter()
-            .map(|line| format!("SKILL.md:{line}"))
-            .collect();
+        let expected: Vec<String> =
+            expected.iter().map(|line| format!("SKILL.md:{line}")).collect();
         let shown: String = text.chars().take(200).collect();
         assert_eq!(found, expected, "{shown:?}");
         see(&found);
@@ -251,19 +198,13 @@ fn every_rule_is_found_where_it_is_broken() {
     // A second document cannot begin in frontmatter that ends at its marks;
     // `...` in front of the end is the one way.
     let found = document("---\nname: a\ndescription: b\n...\nx: y\n---\nDo\n");
-    assert!(
-        found.iter().any(|line| line.ends_with("several-documents")),
-        "{found:?}"
-    );
+    assert!(found.iter().any(|line| line.ends_with("several-documents")), "{found:?}");
     see(&found);
     let all: BTreeSet<String> = RULES.iter().map(|rule| rule.name.to_owned()).collect();
     // These have tests of their own: below, and with a real Python in tests/it.
     let elsewhere = |rule: &str| {
         let at = RULES.iter().position(|row| row.name == rule).unwrap();
-        let first = RULES
-            .iter()
-            .position(|row| row.name == "no-python")
-            .unwrap();
+        let first = RULES.iter().position(|row| row.name == "no-python").unwrap();
         let unreachable = [
             "unreadable-file",
             "link-above",
@@ -288,37 +229,17 @@ fn benches() -> Vec<(Bench, Vec<&'static str>)> {
         bench
     };
     let pipe = |bench: Bench, name: &str| {
-        let made = std::process::Command::new("mkfifo")
-            .arg(bench.path().join(name))
-            .status();
+        let made = std::process::Command::new("mkfifo").arg(bench.path().join(name)).status();
         assert!(made.unwrap().success());
         bench
     };
     vec![
-        (
-            Bench::new("a").write("x.zip", b"PK\x03\x04"),
-            vec![":- no-document"],
-        ),
-        (
-            Bench::new("a").write("Skill.md", with("")),
-            vec!["Skill.md:- document-case"],
-        ),
-        (
-            good().write("skill.md", with("")),
-            vec!["skill.md:- ambiguous-document"],
-        ),
-        (
-            linked(Bench::new("a"), "/etc/hostname", "SKILL.md"),
-            vec!["SKILL.md:- link-outside"],
-        ),
-        (
-            linked(Bench::new("a"), "nowhere", "SKILL.md"),
-            vec!["SKILL.md:- broken-link"],
-        ),
-        (
-            pipe(Bench::new("a"), "SKILL.md"),
-            vec!["SKILL.md:- unreadable-document"],
-        ),
+        (Bench::new("a").write("x.zip", b"PK\x03\x04"), vec![":- no-document"]),
+        (Bench::new("a").write("Skill.md", with("")), vec!["Skill.md:- document-case"]),
+        (good().write("skill.md", with("")), vec!["skill.md:- ambiguous-document"]),
+        (linked(Bench::new("a"), "/etc/hostname", "SKILL.md"), vec!["SKILL.md:- link-outside"]),
+        (linked(Bench::new("a"), "nowhere", "SKILL.md"), vec!["SKILL.md:- broken-link"]),
+        (pipe(Bench::new("a"), "SKILL.md"), vec!["SKILL.md:- unreadable-document"]),
         (
             Bench::new("a").write("SKILL.md", with(&" ".repeat(1 << 20))),
             vec!["SKILL.md:- large-document"],
@@ -328,29 +249,14 @@ fn benches() -> Vec<(Bench, Vec<&'static str>)> {
             vec!["SKILL.md:7 not-utf8"],
         ),
         (linked(good(), "/etc", "out"), vec!["out:- link-outside"]),
-        (
-            linked(good(), "nowhere", "lost"),
-            vec!["lost:- broken-link"],
-        ),
+        (linked(good(), "nowhere", "lost"), vec!["lost:- broken-link"]),
         (linked(good(), "ring", "ring"), vec!["ring:- broken-link"]),
         (linked(good(), "SKILL.md", "same.md"), vec![]),
         (pipe(good(), "pipe"), vec!["pipe:- special-file"]),
-        (
-            good().write("scripts/tool", b"\x7fELF\x02\x01\0\0"),
-            vec!["scripts/tool:- binary-file"],
-        ),
-        (
-            good().write("x.zip", b"PK\x03\x04"),
-            vec!["x.zip:- binary-file"],
-        ),
-        (
-            good().write("x.pyc", b"\x01\x02"),
-            vec!["x.pyc:- binary-file"],
-        ),
-        (
-            good().write("b/skill.md", with("")),
-            vec!["b/skill.md:- nested-skill"],
-        ),
+        (good().write("scripts/tool", b"\x7fELF\x02\x01\0\0"), vec!["scripts/tool:- binary-file"]),
+        (good().write("x.zip", b"PK\x03\x04"), vec!["x.zip:- binary-file"]),
+        (good().write("x.pyc", b"\x01\x02"), vec!["x.pyc:- binary-file"]),
+        (good().write("b/skill.md", with("")), vec!["b/skill.md:- nested-skill"]),
     ]
 }
 
@@ -358,12 +264,8 @@ fn benches() -> Vec<(Bench, Vec<&'static str>)> {
 /// is another's, a name that is no text, a skill as a skills folder, and a
 /// folder that is none.
 fn clashes() -> Vec<Problem> {
-    let bench = Bench::new("one")
-        .write("a/SKILL.md", with(""))
-        .write("b/SKILL.md", with(""));
-    let other = Bench::new("two")
-        .write("SKILL.md", with(""))
-        .write("a/SKILL.md", with(""));
+    let bench = Bench::new("one").write("a/SKILL.md", with("")).write("b/SKILL.md", with(""));
+    let other = Bench::new("two").write("SKILL.md", with("")).write("a/SKILL.md", with(""));
     let odd = std::ffi::OsString::from_vec(b"\xff".to_vec());
     fs::create_dir(other.path().join(odd)).unwrap();
     let skills = Skills::new(vec![bench.path(), other.path(), "/nowhere".into()]);
@@ -376,13 +278,7 @@ fn what_is_wrong_between_skills_is_told() {
     rules.sort_unstable();
     assert_eq!(
         rules,
-        [
-            "alias-clash",
-            "folder-is-skill",
-            "name-clash",
-            "name-not-utf8",
-            "unreadable-folder"
-        ]
+        ["alias-clash", "folder-is-skill", "name-clash", "name-not-utf8", "unreadable-folder"]
     );
 }
 
@@ -420,11 +316,7 @@ fn a_clash_of_aliases_is_solved_by_a_valid_name() {
             "rename the folder to `b-2`, and give it that name there",
             "rename the folder to `b-2`, and write `name: b-2`",
         ),
-        (
-            "a~",
-            "rename the folder, and give it the folder's name there",
-            "rename the folder",
-        ),
+        ("a~", "rename the folder, and give it the folder's name there", "rename the folder"),
         (
             "b",
             "give it the name `b` there, as its folder has it",
@@ -454,14 +346,8 @@ fn metadata_is_told_as_it_is_written() {
         found[0].message.clone()
     };
     for (lines, due) in [
-        (
-            "metadata: {version: 1.0, on: yes}\n",
-            "`on` is a truth value and `version` is a number",
-        ),
-        (
-            "metadata:\n  x: 'on'\n  Off: [a]\nlicense: MIT\n",
-            "`Off` is a list",
-        ),
+        ("metadata: {version: 1.0, on: yes}\n", "`on` is a truth value and `version` is a number"),
+        ("metadata:\n  x: 'on'\n  Off: [a]\nlicense: MIT\n", "`Off` is a list"),
         (
             "metadata: {a: 1, b: 2, c: {}, d: 3, 'true': 4}\n",
             "`a` is a number, `b` is a number, `c` is a map and 2 more are no text either",
@@ -496,9 +382,7 @@ fn a_fix_is_a_valid_one() {
 
 #[test]
 fn a_folder_of_skills_is_no_skill() {
-    let bench = Bench::new("more")
-        .write("x/a/SKILL.md", with(""))
-        .write("x/b/SKILL.md", with(""));
+    let bench = Bench::new("more").write("x/a/SKILL.md", with("")).write("x/b/SKILL.md", with(""));
     let above = bench.path().parent().unwrap().to_path_buf();
     let catalogue = Skills::new(vec![above]).catalogue();
     let found = catalogue.named("more").unwrap().no_skill.clone().unwrap();
@@ -561,10 +445,7 @@ fn references_are_found_and_nothing_else_is() {
     ];
     for text in missing {
         let found = document(format!("{}{text}\n", with("")));
-        assert!(
-            found.len() == 1 && found[0].contains("dangling-"),
-            "{text}: {found:?}"
-        );
+        assert!(found.len() == 1 && found[0].contains("dangling-"), "{text}: {found:?}");
     }
     let quiet = [
         "[x](https://a.b/y.md) [x](mailto:a@b.c) [x](#part) [x](/y.md) [x](/docs/x) [x](~/y.md)",
@@ -604,20 +485,11 @@ fn a_file_beside_the_skill_is_told_as_such() {
 #[test]
 fn a_near_name_is_offered() {
     let bench = Bench::new("a")
-        .write(
-            "SKILL.md",
-            format!("{}[x](reference/Guide.md) [y](rest.md)\n", with("")),
-        )
+        .write("SKILL.md", format!("{}[x](reference/Guide.md) [y](rest.md)\n", with("")))
         .write("references/guide.md", "x");
     let found = check(&bench.skill());
-    assert_eq!(
-        found[0].fix.as_deref(),
-        Some("did you mean `references/guide.md`?")
-    );
-    assert_eq!(
-        found[1].fix.as_deref(),
-        Some("put the file there, or take the link out")
-    );
+    assert_eq!(found[0].fix.as_deref(), Some("did you mean `references/guide.md`?"));
+    assert_eq!(found[1].fix.as_deref(), Some("put the file there, or take the link out"));
 }
 
 /// What can be mended names the command, and only that.
@@ -633,10 +505,7 @@ fn a_promise_is_made_where_it_is_kept() {
     };
     assert_eq!(fix(&with("x: Use when: now\n")), [true]);
     assert_eq!(fix(&with("x: [open\n")), [false]);
-    assert_eq!(
-        fix(&format!("\u{feff}{}", with("x: [open\n"))),
-        [false, false]
-    );
+    assert_eq!(fix(&format!("\u{feff}{}", with("x: [open\n"))), [false, false]);
     assert_eq!(fix("---\nname: b\ndescription: c\n---\nDo\n"), [false]);
     let offered = |bench: &Bench| {
         let found = check(&bench.skill()).into_iter();
@@ -644,10 +513,7 @@ fn a_promise_is_made_where_it_is_kept() {
         fixes.filter(|fix| fix.contains("--fix")).count()
     };
     let latin = with("x: Use when: now\ny: caf\u{e9}\n").replace('\u{e9}', "?");
-    let latin: Vec<u8> = latin
-        .bytes()
-        .map(|b| if b == b'?' { 0xe9 } else { b })
-        .collect();
+    let latin: Vec<u8> = latin.bytes().map(|b| if b == b'?' { 0xe9 } else { b }).collect();
     assert_eq!(offered(&Bench::new("a").write("SKILL.md", latin)), 0);
     let linked = Bench::new("a").write("real.md", with("x: Use when: now\n"));
     symlink("real.md", linked.path().join("SKILL.md")).unwrap();
@@ -675,21 +541,12 @@ fn a_remedy_keeps_what_a_value_stands_for() {
     );
     for text in ["x: *bold* words\n", "x: & more\n", "x: !important it is\n"] {
         let fixes = fixes(text);
-        assert!(
-            fixes[0].starts_with("put the value in double quotes"),
-            "{fixes:?}"
-        );
+        assert!(fixes[0].starts_with("put the value in double quotes"), "{fixes:?}");
     }
     let unclosed = fixes("metadata: {a: b, c: [1, 2}\n");
-    assert_eq!(
-        unclosed[0],
-        "close the bracket, or put mere text in double quotes"
-    );
+    assert_eq!(unclosed[0], "close the bracket, or put mere text in double quotes");
     let tools = fixes("allowed-tools:\n- Web Search # it\n- Read\n");
-    assert!(
-        tools[0].starts_with("write the names on one line"),
-        "{tools:?}"
-    );
+    assert!(tools[0].starts_with("write the names on one line"), "{tools:?}");
 }
 
 /// Neither time nor stack, whatever stands in a document of the full size.
@@ -769,10 +626,7 @@ fn any_bytes_are_checked() {
         let bench = Bench::new("a").write("SKILL.md", &text);
         let before = check(&bench.skill());
         if fix(&bench.skill()).unwrap().is_empty() {
-            assert_eq!(
-                fs::read(Path::new(&bench.path()).join("SKILL.md")).unwrap(),
-                text
-            );
+            assert_eq!(fs::read(Path::new(&bench.path()).join("SKILL.md")).unwrap(), text);
             assert_eq!(check(&bench.skill()), before);
         }
     }

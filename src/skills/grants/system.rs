@@ -53,12 +53,8 @@ pub(super) const SETTINGS: [&str; 34] = [
 ];
 
 /// What programs look up elsewhere: the number of processors, fonts.
-pub(super) const REST: [&str; 4] = [
-    "/sys/devices/system/cpu",
-    "/var/cache/fontconfig",
-    "/var/lib/ghostscript",
-    "/var/lib/texmf",
-];
+pub(super) const REST: [&str; 4] =
+    ["/sys/devices/system/cpu", "/var/cache/fontconfig", "/var/lib/ghostscript", "/var/lib/texmf"];
 
 /// What is granted by no name: processes, devices, the hashes of passwords.
 pub(super) const NEVER: [&str; 8] = [
@@ -73,9 +69,5 @@ pub(super) const NEVER: [&str; 8] = [
 ];
 
 /// By what version managers choose a Python, in a folder or one above it.
-pub(super) const OF_MANAGERS: [&str; 4] = [
-    ".python-version",
-    ".tool-versions",
-    "mise.toml",
-    ".mise.toml",
-];
+pub(super) const OF_MANAGERS: [&str; 4] =
+    [".python-version", ".tool-versions", "mise.toml", ".mise.toml"];

@@ -69,10 +69,8 @@ impl Batch {
         let begin = self.bytes.len();
         for path in &tree.files {
             let Some(role) = role(path) else { continue };
-            let read = skill
-                .root
-                .file(path)
-                .and_then(|file| read_whole(&file, limits::PROBE_FILE_BYTES));
+            let read =
+                skill.root.file(path).and_then(|file| read_whole(&file, limits::PROBE_FILE_BYTES));
             let mut fault = |message| material.probed.fault(path, None, "unprobed", message);
             match read {
                 Err(refusal) => fault(format!("it cannot be read: {}", refusal.for_people())),
@@ -100,9 +98,7 @@ impl Batch {
         }
         if material.is_cut {
             let message = "it has too many files to look at all".to_string();
-            material
-                .probed
-                .fault(Path::new(""), None, "unprobed", message);
+            material.probed.fault(Path::new(""), None, "unprobed", message);
         }
         self.materials.push(material);
     }
@@ -139,10 +135,7 @@ impl Batch {
     ) -> Result<Outcome, String> {
         patience.check().map_err(|stop| stop.to_string())?;
         let search = python_path(scripts);
-        let search: Vec<_> = search
-            .iter()
-            .map(|folder| folder.to_string_lossy())
-            .collect();
+        let search: Vec<_> = search.iter().map(|folder| folder.to_string_lossy()).collect();
         let skills: Vec<_> = self
             .materials
             .iter()
@@ -172,10 +165,7 @@ impl Batch {
             stdin: &stdin,
             environment: &interpreter.own_environment(scripts),
             limit,
-            caps: Caps {
-                head_bytes: limits::PROBE_ANSWER_BYTES,
-                tail_bytes: 0,
-            },
+            caps: Caps { head_bytes: limits::PROBE_ANSWER_BYTES, tail_bytes: 0 },
             confine: confine.cloned(),
         };
         let outcome = question.ask(&interpreter.program, patience);
@@ -224,11 +214,7 @@ impl Material {
             self.probed.syntax.push(Problem {
                 line: *line,
                 rule: "python-syntax",
-                severity: if is_material {
-                    Severity::Warning
-                } else {
-                    Severity::Error
-                },
+                severity: if is_material { Severity::Warning } else { Severity::Error },
                 message: format!("Python {version} cannot read it: {message}"),
                 fix: None,
                 file,
@@ -266,8 +252,7 @@ impl Material {
         }
         if !declaring.is_empty() {
             let message = "it declares more than is read".to_string();
-            self.probed
-                .fault(Path::new(""), None, "unreadable-requirements", message);
+            self.probed.fault(Path::new(""), None, "unreadable-requirements", message);
         }
     }
 
@@ -320,29 +305,21 @@ impl Material {
         };
         for (index, line, requirement) in &answer.declared {
             let Some(file) = path(*index) else { continue };
-            probed.declared.push(Declared {
-                file,
-                line: *line,
-                requirement: requirement.clone(),
-            });
+            probed.declared.push(Declared { file, line: *line, requirement: requirement.clone() });
         }
         for (index, line, asked, fits) in &answer.pythons {
             let Some(file) = path(*index) else { continue };
             let message = match fits {
                 Some(true) => None,
-                Some(false) => Some(format!(
-                    "it asks for Python {asked}, and Python {version} runs it"
-                )),
+                Some(false) => {
+                    Some(format!("it asks for Python {asked}, and Python {version} runs it"))
+                }
                 None => Some(format!("`{asked}` names no versions of Python")),
             };
             if let Some(message) = message {
                 probed.fault(&file, *line, "python-version", message);
             }
-            probed.requires_python.push(Declared {
-                file,
-                line: *line,
-                requirement: asked.clone(),
-            });
+            probed.requires_python.push(Declared { file, line: *line, requirement: asked.clone() });
         }
         for (index, line, message) in &answer.faults {
             let Some(file) = path(*index) else { continue };
@@ -402,11 +379,7 @@ impl Answers {
                 skills.push(answer);
             }
         }
-        begin.map(|start| Answers {
-            version: start.python,
-            standard: start.standard,
-            skills,
-        })
+        begin.map(|start| Answers { version: start.python, standard: start.standard, skills })
     }
 }
 
@@ -416,11 +389,7 @@ fn no_python(interpreter: &Interpreter, outcome: &Outcome) -> String {
         return format!("{program} does not start in time");
     }
     let stderr = outcome.stderr.text();
-    let words = stderr
-        .trim_end()
-        .lines()
-        .last()
-        .unwrap_or("it says nothing");
+    let words = stderr.trim_end().lines().last().unwrap_or("it says nothing");
     let words = one_line(words, limits::QUOTED_BYTES);
     format!("{program} is no working Python 3.6 or later: {words}")
 }

@@ -51,14 +51,9 @@ pub fn is_material(path: &Path) -> bool {
         "testdata",
         "tests",
     ];
-    let is_such = |name: &OsStr| {
-        FOLDERS
-            .iter()
-            .any(|folder| name.eq_ignore_ascii_case(folder))
-    };
+    let is_such = |name: &OsStr| FOLDERS.iter().any(|folder| name.eq_ignore_ascii_case(folder));
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    path.parent()
-        .is_some_and(|folder| folder.iter().any(is_such))
+    path.parent().is_some_and(|folder| folder.iter().any(is_such))
         || name.starts_with("test_")
         || name.ends_with("_test.py")
         || ["conftest.py", "setup.py"].contains(&name.as_ref())
@@ -121,10 +116,8 @@ mod tests {
         let text = "\u{feff}# all of it\nopenpyxl>=3.1  # tables\n\n  pandas\t# frames\r\n-r other.txt\n\
                     git+https://host.example/a.git#egg=a\nrequests \\\n  --hash=sha256:00 \\\n  # not part of it\nlxml";
         let found = requirements(Path::new("requirements.txt"), text);
-        let found: Vec<(usize, &str)> = found
-            .iter()
-            .map(|row| (row.line.unwrap(), row.requirement.as_str()))
-            .collect();
+        let found: Vec<(usize, &str)> =
+            found.iter().map(|row| (row.line.unwrap(), row.requirement.as_str())).collect();
         assert_eq!(
             found,
             [
@@ -177,15 +170,8 @@ mod tests {
 
     #[test]
     fn a_skill_owns_all_modules_that_its_python_files_name() {
-        let files = [
-            "lib/inner/a.py",
-            "fast.cpython-311-x86_64.so",
-            "pandas/notes.md",
-        ];
-        let tree = Tree {
-            files: files.map(PathBuf::from).to_vec(),
-            ..Tree::default()
-        };
+        let files = ["lib/inner/a.py", "fast.cpython-311-x86_64.so", "pandas/notes.md"];
+        let tree = Tree { files: files.map(PathBuf::from).to_vec(), ..Tree::default() };
         let own: Vec<String> = own_modules(&tree).into_iter().collect();
         assert_eq!(own, ["a", "fast", "inner", "lib"]);
     }

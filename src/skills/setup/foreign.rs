@@ -20,14 +20,12 @@ pub(super) fn foreign(venv: &Path, place: &Path) -> Error {
     let (shown, place) = (venv.display(), one_name(&place.to_string_lossy()));
     let text = format!("failed to use `{shown}`: it installs outside the skill, in `{place}`");
     let hint = match fs::read_link(venv) {
-        Ok(_) => format!(
-            "remove the link, and the skill gets a venv of its own: rm {}",
-            quoted(venv)
-        ),
-        Err(_) => format!(
-            "remove it, and the skill gets a venv of its own: rm -r {}",
-            quoted(venv)
-        ),
+        Ok(_) => {
+            format!("remove the link, and the skill gets a venv of its own: rm {}", quoted(venv))
+        }
+        Err(_) => {
+            format!("remove it, and the skill gets a venv of its own: rm -r {}", quoted(venv))
+        }
     };
     let hint = format!("{hint}; or install there yourself, and the scripts go on using it");
     Error::new(Kind::Io, text).with_hint(hint)

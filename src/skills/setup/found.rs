@@ -74,19 +74,13 @@ impl Setup<'_> {
         let scripts = self.order.scripts;
         // `off` is about scripts without a venv; one is about to be made.
         let python = if scripts.python == Python::Off {
-            Interpreter::without_venv(&Scripts {
-                python: Python::Search,
-                ..scripts.clone()
-            })
+            Interpreter::without_venv(&Scripts { python: Python::Search, ..scripts.clone() })
         } else {
             Interpreter::without_venv(scripts)
         };
         let name = &self.order.skill.name;
         python.map(|python| python.program).map_err(|cause| {
-            Error::new(
-                Kind::Config,
-                format!("failed to set up the skill `{name}`: {cause}"),
-            )
+            Error::new(Kind::Config, format!("failed to set up the skill `{name}`: {cause}"))
         })
     }
 }

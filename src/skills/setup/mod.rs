@@ -73,14 +73,7 @@ fn set_up(order: &Order<'_>, tell: &mut Tell<'_>) -> Result<Done, Error> {
     }
     let bench = Bench::new(folder, order.scripts, order.patience, &lock);
     let (file, added) = requirements_file(order.skill, &extra)?;
-    let setup = Setup {
-        order,
-        bench,
-        place,
-        file,
-        added,
-        extra,
-    };
+    let setup = Setup { order, bench, place, file, added, extra };
     let mut begun = Begun::Nothing;
     let done = setup.carry_out(&mut |progress| {
         match progress {
@@ -116,9 +109,7 @@ enum Begun {
 /// than the venv has.
 pub fn lacks_listed(skill: &Skill, venv: &Path) -> bool {
     let files = [requirements::FILE, "scripts/requirements.txt"];
-    let mut lines = files
-        .iter()
-        .flat_map(|file| requirements::lines_of(&skill.root, file));
+    let mut lines = files.iter().flat_map(|file| requirements::lines_of(&skill.root, file));
     if let Some(record) = Record::of(venv) {
         let declared = levelled(&record.declared);
         return lines.any(|line| !declared.contains(&level(&line)));
@@ -182,11 +173,7 @@ impl Setup<'_> {
         if is_same && self.added.is_empty() && needs.are_known_to(record) {
             return Ok(up_to_date(record, declared, venv, python, needs));
         }
-        let why = if is_same {
-            "modules are missing"
-        } else {
-            "what is needed has changed"
-        };
+        let why = if is_same { "modules are missing" } else { "what is needed has changed" };
         tell(Progress::Changes(why));
         self.make(&self.base()?, &needs, Some(record), tell)
     }
@@ -203,10 +190,7 @@ impl Setup<'_> {
         let folder = &self.order.skill.path;
         let outcome = old.map_or(Outcome::Made, |_| Outcome::MadeAnew);
         let others = old.map(|old| old.packages_since(&self.place.venv()));
-        let making = self
-            .place
-            .begin()
-            .map_err(|error| unwritable(folder, &error))?;
+        let making = self.place.begin().map_err(|error| unwritable(folder, &error))?;
         let venv = self.place.venv();
         self.bench.make_venv(base, &venv, tell)?;
         let python = venv.join("bin/python");
@@ -237,14 +221,7 @@ impl Setup<'_> {
             return Ok(up_to_date(&record, declared, venv, python, needs));
         }
         tell(Progress::Keeps(venv));
-        let mut done = self.fill(
-            venv,
-            python,
-            &needs,
-            &record.undeclared,
-            Outcome::Added,
-            tell,
-        )?;
+        let mut done = self.fill(venv, python, &needs, &record.undeclared, Outcome::Added, tell)?;
         let written = self.record(false, python, &done).write(venv);
         done.declared.retain(|line| is_shown(line));
         written.map_err(|error| unwritable(venv, &error))?;
@@ -314,11 +291,7 @@ impl Setup<'_> {
     fn declared(&self, needs: &Needs) -> Vec<String> {
         let root = &self.order.skill.root;
         let mut declared = needs.declared.clone();
-        for path in needs
-            .files
-            .iter()
-            .filter(|path| *path != requirements::FILE)
-        {
+        for path in needs.files.iter().filter(|path| *path != requirements::FILE) {
             declared.extend(requirements::lines_of(root, path));
         }
         declared.extend(self.file.iter().flat_map(|file| file.lines(root)));
@@ -341,10 +314,7 @@ impl Setup<'_> {
                 .and_then(|()| file.write(&self.order.skill.root, folder, &place.work()));
             written.map_err(|error| {
                 let path = folder.join(requirements::FILE);
-                Error::new(
-                    Kind::Io,
-                    format!("failed to write `{}`: {error}", path.display()),
-                )
+                Error::new(Kind::Io, format!("failed to write `{}`: {error}", path.display()))
             })?;
         }
         let told = self.added.iter().map(|line| without_logins(line));

@@ -107,19 +107,14 @@ impl Needs {
     /// A package is missing; the first import of it stands for all.
     fn know(&mut self, package: &str, import: Import) {
         if !self.known.iter().any(|known| known.requirement == package) {
-            self.known.push(Undeclared {
-                requirement: package.into(),
-                import,
-            });
+            self.known.push(Undeclared { requirement: package.into(), import });
         }
     }
 
     /// Whether a setup has already done what it could for all that is missing.
     pub(super) fn are_known_to(&self, record: &Record) -> bool {
         let known = self.known.iter().map(|found| &found.import);
-        known
-            .chain(&self.lost)
-            .all(|import| record.missing.contains(&import.module))
+        known.chain(&self.lost).all(|import| record.missing.contains(&import.module))
     }
 
     pub(super) fn tell_faults(&self, tell: &mut Tell<'_>) {

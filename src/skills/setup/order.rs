@@ -28,10 +28,7 @@ pub(super) fn asked(order: &Order<'_>) -> Result<Vec<String>, Error> {
     let mut extra: Vec<String> = Vec::new();
     for requirement in order.extra {
         if let Err(cause) = requirements::check(requirement) {
-            let text = format!(
-                "failed to install `{}`: {cause}",
-                requirement.escape_debug()
-            );
+            let text = format!("failed to install `{}`: {cause}", requirement.escape_debug());
             return Err(Error::new(Kind::Usage, text)
                 .with_hint("name packages, as in: lxml \"openpyxl>=3.1\""));
         }
@@ -86,10 +83,7 @@ pub(super) fn lock(order: &Order<'_>, tell: &mut Tell<'_>) -> Result<FolderLock,
     let lock = FolderLock::take(folder, order.patience, &mut || tell(Progress::Waits));
     let lock = lock.map_err(|error| match Stop::within(&error) {
         Some(stop) => stop.into(),
-        None => Error::new(
-            Kind::Io,
-            format!("failed to lock `{}`: {error}", folder.display()),
-        ),
+        None => Error::new(Kind::Io, format!("failed to lock `{}`: {error}", folder.display())),
     })?;
     if !lock.is_held() {
         tell(Progress::Unlocked);

@@ -70,9 +70,7 @@ impl<'s> Place<'s> {
         let venv = self.venv();
         // Not through a link that a stranger has put into the skill.
         if exists(&self.work()) && !is_folder(&self.work()) {
-            return Err(io::Error::other(format!(
-                "{SETUP_FOLDER} is no folder: remove it"
-            )));
+            return Err(io::Error::other(format!("{SETUP_FOLDER} is no folder: remove it")));
         }
         if self.is_marked() {
             self.prepare()?;
@@ -192,13 +190,7 @@ mod tests {
         let table: [(Files<'_>, Option<&str>); 9] = [
             (&[], None),
             (&[("venv/name", "old")], Some("old")),
-            (
-                &[
-                    ("venv/name", "old"),
-                    (".skills-runner-setup/new/name", "new"),
-                ],
-                Some("old"),
-            ),
+            (&[("venv/name", "old"), (".skills-runner-setup/new/name", "new")], Some("old")),
             (
                 &[
                     (".skills-runner-setup/before/name", "old"),
@@ -207,28 +199,12 @@ mod tests {
                 Some("old"),
             ),
             (
-                &[
-                    (&marker, ""),
-                    ("venv/name", "new"),
-                    (".skills-runner-setup/before/name", "old"),
-                ],
+                &[(&marker, ""), ("venv/name", "new"), (".skills-runner-setup/before/name", "old")],
                 Some("old"),
             ),
             (&[(&marker, ""), ("venv/name", "new")], None),
-            (
-                &[
-                    ("venv/name", "new"),
-                    (".skills-runner-setup/before/name", "old"),
-                ],
-                Some("new"),
-            ),
-            (
-                &[
-                    ("venv/name", "new"),
-                    (".skills-runner-setup/dead-0/name", "old"),
-                ],
-                Some("new"),
-            ),
+            (&[("venv/name", "new"), (".skills-runner-setup/before/name", "old")], Some("new")),
+            (&[("venv/name", "new"), (".skills-runner-setup/dead-0/name", "old")], Some("new")),
             (
                 &[
                     (&marker, ""),

@@ -144,10 +144,7 @@ impl fmt::Display for Progress<'_> {
                 found.requirement, found.import
             ),
             Progress::Fault(problem) => write!(f, "{problem}"),
-            Progress::Installs {
-                files,
-                requirements,
-            } => {
+            Progress::Installs { files, requirements } => {
                 let files = files.iter().map(|file| format!("what {file} lists"));
                 let list: Vec<String> = files.chain(requirements.iter().cloned()).collect();
                 write!(f, "installs {}", without_logins(&list.join(", ")))

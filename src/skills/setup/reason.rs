@@ -17,11 +17,8 @@ pub(super) struct Failure {
     pub(super) hint: Option<&'static str>,
 }
 
-const NO_ENSUREPIP: [&str; 3] = [
-    "ensurepip is not available",
-    "No module named ensurepip",
-    "No module named venv",
-];
+const NO_ENSUREPIP: [&str; 3] =
+    ["ensurepip is not available", "No module named ensurepip", "No module named venv"];
 const NO_TRUST: [&str; 4] = [
     "CERTIFICATE_VERIFY_FAILED",
     "certificate verify failed",
@@ -29,11 +26,8 @@ const NO_TRUST: [&str; 4] = [
     "SSL certificate problem",
 ];
 /// What `uv` says where `UV_OFFLINE` is set.
-const OFFLINE: [&str; 3] = [
-    "network was disabled",
-    "Network connectivity is disabled",
-    "was not found in the cache",
-];
+const OFFLINE: [&str; 3] =
+    ["network was disabled", "Network connectivity is disabled", "was not found in the cache"];
 /// What older pips say of a file that they could not get.
 const POOL: &str = "Could not install packages due to an OSError: HTTP";
 const NO_NETWORK: [&str; 14] = [
@@ -131,11 +125,7 @@ impl Said<'_> {
             // pip takes an index that it cannot reach for one that is empty.
             "the package index".to_string()
         } else if let Some(host) = host_of_file(&cause) {
-            let way = if cause.contains("ProxyError") {
-                "the proxy before "
-            } else {
-                ""
-            };
+            let way = if cause.contains("ProxyError") { "the proxy before " } else { "" };
             format!("{way}the host `{host}`")
         } else {
             return Some(cause);
@@ -154,10 +144,7 @@ impl Said<'_> {
             let (_, why) = text.rsplit_once("[Errno ")?.1.split_once("] ")?;
             why.split(['\'', '"', ')', '\n']).next()
         });
-        why.or_else(|| {
-            self.any(&["timed out", "-timeout"])
-                .then_some("it did not answer in time")
-        })
+        why.or_else(|| self.any(&["timed out", "-timeout"]).then_some("it did not answer in time"))
     }
 
     /// Whether what was not reached is no page of an index, whose addresses end
@@ -223,11 +210,7 @@ impl Said<'_> {
 /// pip's, all of uv's, or the last line.
 fn last_words(output: &str) -> Option<String> {
     let plain = text::sendable(output);
-    let lines: Vec<&str> = plain
-        .lines()
-        .map(str::trim)
-        .filter(|line| !line.is_empty())
-        .collect();
+    let lines: Vec<&str> = plain.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     if let Some(cause) = part(&lines) {
         return Some(cause);
     }
@@ -236,9 +219,7 @@ fn last_words(output: &str) -> Option<String> {
     // Behind that is where it happened, and what at the end.
     if let Some(error) = error.filter(|error| *error != "Exception:") {
         // Some pips tell the line of the file behind a picture of the fault.
-        let place = lines
-            .iter()
-            .find_map(|line| line.find("(from line ").map(|at| &line[at..]));
+        let place = lines.iter().find_map(|line| line.find("(from line ").map(|at| &line[at..]));
         return Some(match place {
             Some(place) if !error.contains(place) => format!("{error} {place}"),
             _ => error.to_string(),
@@ -250,10 +231,7 @@ fn last_words(output: &str) -> Option<String> {
     };
     let mut cause = String::new();
     // Hints are given here.
-    for line in lines[at..]
-        .iter()
-        .take_while(|line| !line.starts_with("hint: "))
-    {
+    for line in lines[at..].iter().take_while(|line| !line.starts_with("hint: ")) {
         let line = untied(line);
         match line.strip_prefix("cause: ") {
             Some(rest) => cause.extend([": ", rest]),
@@ -273,9 +251,7 @@ fn part(lines: &[&str]) -> Option<String> {
         // What ssh or the host says of it stands before.
         let before = at.checked_sub(1).map(|before| lines[before]);
         let before = before.filter(|line| {
-            !["Running ", "Cloning ", "--- "]
-                .iter()
-                .any(|begin| line.starts_with(begin))
+            !["Running ", "Cloning ", "--- "].iter().any(|begin| line.starts_with(begin))
         });
         return Some(match before {
             Some(said) if cause == NOT_READ => said.to_string(),
@@ -290,20 +266,14 @@ fn part(lines: &[&str]) -> Option<String> {
         return Some(conflict.trim_end_matches('.').to_string());
     }
     // pip tells such an end twice, the second time without what was said.
-    let at = lines
-        .iter()
-        .position(|line| *line == "error: subprocess-exited-with-error")?;
+    let at = lines.iter().position(|line| *line == "error: subprocess-exited-with-error")?;
     let what = lines[at..].iter().find(|line| line.starts_with('×'))?;
     let what = untied(what).trim_end_matches('.');
-    let end = lines[at..]
-        .iter()
-        .position(|line| untied(line) == "[end of output]");
-    Some(
-        match end.and_then(|end| lines[at..].get(end.checked_sub(1)?)) {
-            Some(said) => format!("{what}: {}", untied(said)),
-            None => what.to_string(),
-        },
-    )
+    let end = lines[at..].iter().position(|line| untied(line) == "[end of output]");
+    Some(match end.and_then(|end| lines[at..].get(end.checked_sub(1)?)) {
+        Some(said) => format!("{what}: {}", untied(said)),
+        None => what.to_string(),
+    })
 }
 
 /// What excludes each other, as pip lists it.
@@ -412,14 +382,8 @@ mod tests {
         let broken = "WARNING: Retrying (Retry(total=0)) after connection broken by 'NewConnectionError('<x>: Failed to establish a new connection: [Errno 111] Connection refused')': /simple/a/\n";
         let some = none.replace("none", "1.0, 2.0");
         for (output, expected) in [
-            (
-                format!("{broken}{none}"),
-                "the package index was not reached: Connection refused",
-            ),
-            (
-                format!("{broken}{some}"),
-                "No matching distribution found for a",
-            ),
+            (format!("{broken}{none}"), "the package index was not reached: Connection refused"),
+            (format!("{broken}{some}"), "No matching distribution found for a"),
             (none.to_string(), "No matching distribution found for a"),
         ] {
             assert_eq!(Said(&[&output]).cause().as_deref(), Some(expected));
@@ -476,10 +440,7 @@ mod tests {
             assert!(found.unwrap().starts_with(hint), "{output}: {found:?}");
         }
         for (before, cause) in [
-            (
-                "  git@h: Permission denied (publickey).\n",
-                "git@h: Permission denied (publickey).",
-            ),
+            ("  git@h: Permission denied (publickey).\n", "git@h: Permission denied (publickey)."),
             ("", NOT_READ),
         ] {
             let output = format!("{git}{before}{end}");
@@ -547,11 +508,7 @@ mod tests {
                 Io,
                 Some("requirements exclude each other"),
             ),
-            (
-                "ERROR: Invalid requirement: 'a b'",
-                Io,
-                Some("a requirement is"),
-            ),
+            ("ERROR: Invalid requirement: 'a b'", Io, Some("a requirement is")),
             (
                 "error: Couldn't parse requirement in `requirements.txt` at position 0",
                 Io,
@@ -561,9 +518,7 @@ mod tests {
         ] {
             let (found, hint) = Said(&[output]).remedy();
             assert_eq!(found, kind, "{output}");
-            let begins = hint
-                .zip(expected)
-                .is_some_and(|(hint, begin)| hint.starts_with(begin));
+            let begins = hint.zip(expected).is_some_and(|(hint, begin)| hint.starts_with(begin));
             assert!(begins || hint == expected, "{output}: {hint:?}");
         }
     }

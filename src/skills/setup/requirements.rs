@@ -28,10 +28,7 @@ pub(super) fn check(requirement: &str) -> Result<(), &'static str> {
         Err("it is an option")
     } else if requirement.trim_start().starts_with('#') {
         Err("it is a comment")
-    } else if requirement
-        .chars()
-        .any(|c| (c.is_control() && c != '\t') || ends_line(c))
-    {
+    } else if requirement.chars().any(|c| (c.is_control() && c != '\t') || ends_line(c)) {
         Err("it holds a control character")
     } else {
         syntax::fault(requirement).map_or(Ok(()), Err)
@@ -70,11 +67,9 @@ impl RequirementsFile {
     /// Reads the skill's; `None` if it has none.
     pub(super) fn of(root: &Root) -> Result<Option<RequirementsFile>, Refusal> {
         match read(root, FILE) {
-            Ok((text, is_exact)) => Ok(Some(RequirementsFile {
-                before: Some(text.clone()),
-                text,
-                is_exact,
-            })),
+            Ok((text, is_exact)) => {
+                Ok(Some(RequirementsFile { before: Some(text.clone()), text, is_exact }))
+            }
             Err(Refusal::NotFound) => Ok(None),
             Err(refusal) => Err(refusal),
         }
@@ -82,11 +77,7 @@ impl RequirementsFile {
 
     /// None yet.
     pub(super) fn empty() -> RequirementsFile {
-        RequirementsFile {
-            before: None,
-            text: String::new(),
-            is_exact: true,
-        }
+        RequirementsFile { before: None, text: String::new(), is_exact: true }
     }
 
     /// Its lines and those of the files that it names, without comments.
@@ -106,11 +97,7 @@ impl RequirementsFile {
         if !self.is_exact {
             return Err("it is no UTF-8 text, or too large");
         }
-        let end = if self.text.contains("\r\n") {
-            "\r\n"
-        } else {
-            "\n"
-        };
+        let end = if self.text.contains("\r\n") { "\r\n" } else { "\n" };
         let mut text = self.text.clone();
         if !text.is_empty() && !text.ends_with('\n') {
             text.push_str(end);
@@ -176,10 +163,7 @@ pub(super) fn fault_in(root: &Root, path: &str) -> Option<(String, &'static str)
 
 /// The lines of any requirements file of a skill, as [`RequirementsFile::lines`].
 pub(super) fn lines_of(root: &Root, path: &str) -> Vec<String> {
-    read(root, path).map_or_else(
-        |_| Vec::new(),
-        |(text, _)| lines(root, folder_of(path), &text),
-    )
+    read(root, path).map_or_else(|_| Vec::new(), |(text, _)| lines(root, folder_of(path), &text))
 }
 
 fn lines(root: &Root, folder: &str, text: &str) -> Vec<String> {
@@ -313,11 +297,7 @@ mod tests {
     use crate::world::scratch::Scratch;
 
     fn file(text: &str) -> RequirementsFile {
-        RequirementsFile {
-            before: None,
-            text: text.into(),
-            is_exact: true,
-        }
+        RequirementsFile { before: None, text: text.into(), is_exact: true }
     }
 
     #[test]
@@ -372,10 +352,7 @@ mod tests {
             ("ruamel.yaml >= 1, <2", "Ruamel_Yaml>=1,<2"),
             ("a[B , c]>1", "A[b,c] > 1"),
             ("a [x]@ https://h/a", "a[x] @ https://h/a"),
-            (
-                "a @ https://h/a ; os_name == 'x'",
-                "A@https://h/a ; os_name==\"x\"",
-            ),
+            ("a @ https://h/a ; os_name == 'x'", "A@https://h/a ; os_name==\"x\""),
             ("a@https://me:pw@h/a", "a@https://[secret]@h/a"),
             ("-r  more.txt", "-r more.txt"),
             ("./a.whl ; os_name == 'x'", "./a.whl ;os_name==\"x\""),

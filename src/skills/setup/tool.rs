@@ -72,9 +72,8 @@ impl<'s> Bench<'s> {
         // A `user = true` in pip's own settings cannot be obeyed in a venv.
         environment.push(("PIP_USER".into(), "0".into()));
         // Without any retry pip is silent about an index that it cannot reach.
-        for (_, retries) in environment
-            .iter_mut()
-            .filter(|(name, value)| name == "PIP_RETRIES" && value == "0")
+        for (_, retries) in
+            environment.iter_mut().filter(|(name, value)| name == "PIP_RETRIES" && value == "0")
         {
             *retries = "1".into();
         }
@@ -83,14 +82,7 @@ impl<'s> Bench<'s> {
             speak_uv(&mut environment);
         }
         let no_index = uv.is_some() && is_on(variable(&environment, "PIP_NO_INDEX"));
-        Bench {
-            folder,
-            patience,
-            environment,
-            uv,
-            no_index,
-            lock,
-        }
+        Bench { folder, patience, environment, uv, no_index, lock }
     }
 
     /// What makes venvs and installs.
@@ -105,11 +97,7 @@ impl<'s> Bench<'s> {
         venv: &Path,
         tell: &mut Tell<'_>,
     ) -> Result<(), Error> {
-        tell(Progress::Makes {
-            venv,
-            python,
-            tool: self.tool(),
-        });
+        tell(Progress::Makes { venv, python, tool: self.tool() });
         let what = format!("make `{}`", venv.display());
         let Some(uv) = &self.uv else {
             // In two steps, so that it shows why the second one fails.
@@ -121,10 +109,8 @@ impl<'s> Bench<'s> {
         };
         let venv_with = |seed: &[&'static str], tell: &mut Tell<'_>| {
             let options = ["venv", "--quiet", "--allow-existing", "--no-project"];
-            let mut args = words(
-                options.into_iter().chain(seed.iter().copied()),
-                ["--python".as_ref()],
-            );
+            let mut args =
+                words(options.into_iter().chain(seed.iter().copied()), ["--python".as_ref()]);
             args.extend([python.into(), venv.into()]);
             self.run(uv, &args, limits::SETUP_COMMAND, tell)
         };
@@ -144,10 +130,7 @@ impl<'s> Bench<'s> {
         requirements: &[String],
         tell: &mut Tell<'_>,
     ) -> Result<(), Error> {
-        tell(Progress::Installs {
-            files,
-            requirements,
-        });
+        tell(Progress::Installs { files, requirements });
         let named = files.iter().map(|file| format!("-r {file}"));
         let named: Vec<String> = named.chain(requirements.iter().cloned()).collect();
         let what = format!(
@@ -166,11 +149,7 @@ impl<'s> Bench<'s> {
                 self.run(uv, &args, limits::SETUP_COMMAND, tell)?
             }
             None => {
-                let options = [
-                    "--disable-pip-version-check",
-                    "--no-input",
-                    "--progress-bar=off",
-                ];
+                let options = ["--disable-pip-version-check", "--no-input", "--progress-bar=off"];
                 let mut args = words(["-I", "-u", "-m", "pip", "install"], []);
                 args.extend(options.map(OsString::from));
                 args.extend(packages(files, requirements));
@@ -190,10 +169,7 @@ impl<'s> Bench<'s> {
             return Ok(());
         }
         let ensure = words(["-I", "-u", "-m", "ensurepip", "--default-pip"], []);
-        demand(
-            what,
-            &self.run(python, &ensure, limits::SETUP_COMMAND, quiet)?,
-        )
+        demand(what, &self.run(python, &ensure, limits::SETUP_COMMAND, quiet)?)
     }
 
     /// Where an interpreter's packages and programs go, without links; `None`
@@ -207,9 +183,8 @@ impl<'s> Bench<'s> {
         };
         // Whatever the venv prints at every start comes before.
         let answer = outcome.stdout.head().split(|byte| *byte == 0).skip(1);
-        let places: Vec<PathBuf> = answer
-            .map(|path| PathBuf::from(OsStr::from_bytes(path)))
-            .collect();
+        let places: Vec<PathBuf> =
+            answer.map(|path| PathBuf::from(OsStr::from_bytes(path))).collect();
         Ok(Some(places).filter(|places| !places.is_empty()))
     }
 
@@ -373,22 +348,14 @@ mod tests {
     #[test]
     fn uv_hears_what_pip_was_told_and_nothing_is_overruled() {
         let variables = |list: &[(&str, &str)]| -> Vec<(OsString, OsString)> {
-            list.iter()
-                .map(|(name, value)| (name.into(), value.into()))
-                .collect()
+            list.iter().map(|(name, value)| (name.into(), value.into())).collect()
         };
-        let pips = [
-            ("PIP_INDEX_URL", "http://i"),
-            ("PIP_FIND_LINKS", "/a  /b"),
-            ("PIP_CERT", "/c"),
-        ];
+        let pips =
+            [("PIP_INDEX_URL", "http://i"), ("PIP_FIND_LINKS", "/a  /b"), ("PIP_CERT", "/c")];
         let mut environment = variables(&pips);
         speak_uv(&mut environment);
-        let uvs = [
-            ("UV_INDEX_URL", "http://i"),
-            ("UV_FIND_LINKS", "/a,/b"),
-            ("SSL_CERT_FILE", "/c"),
-        ];
+        let uvs =
+            [("UV_INDEX_URL", "http://i"), ("UV_FIND_LINKS", "/a,/b"), ("SSL_CERT_FILE", "/c")];
         assert_eq!(environment[3..], variables(&uvs));
         let told = [
             ("PIP_INDEX_URL", "x"),
@@ -407,12 +374,7 @@ mod tests {
         let mut told = Vec::new();
         let mut lines = Lines::default();
         let mut tell = |progress: Progress<'_>| told.push(progress.to_string());
-        for bytes in [
-            "Coll",
-            "ecting a\r",
-            "\n\x1b[31mred\x1b[0m\n\n10%\r",
-            "20%\rlast",
-        ] {
+        for bytes in ["Coll", "ecting a\r", "\n\x1b[31mred\x1b[0m\n\n10%\r", "20%\rlast"] {
             lines.push(bytes.as_bytes(), &mut tell);
         }
         lines.end(&mut tell);

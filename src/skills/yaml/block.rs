@@ -22,10 +22,7 @@ impl Reader<'_> {
             }
             Some(b'|' | b'>') => {
                 let text = self.block_text(floor)?;
-                Ok(Node {
-                    value: Value::String(text),
-                    written: None,
-                })
+                Ok(Node { value: Value::String(text), written: None })
             }
             _ => self.leaf_or_map(floor, inline),
         }
@@ -75,10 +72,7 @@ impl Reader<'_> {
             key = self.block_key()?;
         }
         self.leave();
-        Ok(Node {
-            value: Value::Object(fields),
-            written: None,
-        })
+        Ok(Node { value: Value::Object(fields), written: None })
     }
 
     /// Reads what follows a key's colon, on its line or on the next ones.
@@ -99,10 +93,7 @@ impl Reader<'_> {
                 _ => {}
             }
         }
-        Ok(Node {
-            value: Value::Null,
-            written: None,
-        })
+        Ok(Node { value: Value::Null, written: None })
     }
 
     fn block_key(&mut self) -> Result<(String, usize), Fault> {
@@ -145,10 +136,7 @@ impl Reader<'_> {
             }
         }
         self.leave();
-        Ok(Node {
-            value: Value::Array(items),
-            written: None,
-        })
+        Ok(Node { value: Value::Array(items), written: None })
     }
 
     /// The text of a key that began at `start` and ends here, with its line.
@@ -183,41 +171,21 @@ impl Reader<'_> {
             }
             Some(b'"' | b'\'') => {
                 let text = self.quoted_text()?;
-                Ok(Node {
-                    value: Value::String(text),
-                    written: None,
-                })
+                Ok(Node { value: Value::String(text), written: None })
             }
             _ => {
                 let line = self.mark.line;
                 let text = self.plain_text(floor)?;
                 if scalar::is_surely_text(&text) {
-                    return Ok(Node {
-                        value: Value::String(text),
-                        written: None,
-                    });
+                    return Ok(Node { value: Value::String(text), written: None });
                 }
                 if let Some(message) = scalar::objection(&text) {
-                    return Err(Fault {
-                        line,
-                        rule: "ambiguous-value",
-                        message: message.into(),
-                    });
+                    return Err(Fault { line, rule: "ambiguous-value", message: message.into() });
                 }
-                let typed = if self.is_core {
-                    scalar::core(&text)
-                } else {
-                    scalar::typed(&text)
-                };
+                let typed = if self.is_core { scalar::core(&text) } else { scalar::typed(&text) };
                 Ok(match typed {
-                    None => Node {
-                        value: Value::String(text),
-                        written: None,
-                    },
-                    Some(value) => Node {
-                        value,
-                        written: Some(text),
-                    },
+                    None => Node { value: Value::String(text), written: None },
+                    Some(value) => Node { value, written: Some(text) },
                 })
             }
         }

@@ -56,10 +56,7 @@ pub fn find_fence(
 
 /// Whether the first line that is not empty is a field.
 pub fn begins_with_key(source: &str) -> bool {
-    source
-        .lines()
-        .find(|line| !line.trim().is_empty())
-        .is_some_and(is_key_line)
+    source.lines().find(|line| !line.trim().is_empty()).is_some_and(is_key_line)
 }
 
 /// Where frontmatter ends whose closing line is missing or stands glued to

@@ -42,11 +42,7 @@ impl Reader<'_> {
         }
         self.advance(1);
         self.leave();
-        Ok(if is_list {
-            Value::Array(items)
-        } else {
-            Value::Object(fields)
-        })
+        Ok(if is_list { Value::Array(items) } else { Value::Object(fields) })
     }
 
     /// The bracket of another collection closes this one only if this one was
@@ -86,11 +82,7 @@ impl Reader<'_> {
         self.skip_in_flow(opened)?;
         let has_value = self.peek() == Some(b':') && start.line == self.mark.line;
         let key = self.key_text(node, start)?;
-        let value = if has_value {
-            self.flow_value(opened)?
-        } else {
-            Value::Null
-        };
+        let value = if has_value { self.flow_value(opened)? } else { Value::Null };
         insert(fields, key, value, &mut self.findings);
         Ok(())
     }
@@ -111,10 +103,6 @@ impl Reader<'_> {
             return Ok(());
         }
         let message = "a bracket that is never closed".to_owned();
-        Err(Fault {
-            line: opened,
-            rule: "unclosed-bracket",
-            message,
-        })
+        Err(Fault { line: opened, rule: "unclosed-bracket", message })
     }
 }

@@ -60,10 +60,7 @@ struct Block {
 impl Block {
     fn of(own_line: &str) -> Block {
         let is_it = is_idle(own_line) || own_line.starts_with(['|', '>']);
-        Block {
-            is_it,
-            column: None,
-        }
+        Block { is_it, column: None }
     }
 
     fn holds(&mut self, line: &str) -> bool {

@@ -45,16 +45,10 @@ pub(in crate::skills) fn split_key(text: &str) -> Option<(&str, &str)> {
         }
         let end = line.find([' ', '\t']).unwrap_or(line.len());
         let word = &line[..end];
-        let is_glued = |key: &&str| {
-            word.strip_prefix(*key)
-                .is_some_and(|rest| rest.starts_with(':'))
-        };
+        let is_glued =
+            |key: &&str| word.strip_prefix(*key).is_some_and(|rest| rest.starts_with(':'));
         let glued = || known_keys().find(is_glued).map(str::len);
-        let end = word
-            .strip_suffix(':')
-            .map(str::len)
-            .or_else(glued)
-            .unwrap_or(end);
+        let end = word.strip_suffix(':').map(str::len).or_else(glued).unwrap_or(end);
         (&line[..end], end)
     };
     let behind = line[end..].trim_start_matches(' ').strip_prefix(':')?;
@@ -82,11 +76,7 @@ pub(super) fn unindent(text: &str) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     }
     let lines = text.split_inclusive('\n');
-    Cow::Owned(
-        lines
-            .map(|line| &line[spaces(line).min(indent)..])
-            .collect(),
-    )
+    Cow::Owned(lines.map(|line| &line[spaces(line).min(indent)..]).collect())
 }
 
 /// Tabs that indent as four spaces each; all others belong to the text.
@@ -107,22 +97,10 @@ pub(in crate::skills) fn as_text(rest: &str) -> Option<String> {
     let own_line = own_line.trim();
     let is_header = own_line.len() < 4
         && own_line.starts_with(['|', '>'])
-        && own_line[1..]
-            .chars()
-            .all(|c| "+-".contains(c) || c.is_ascii_digit());
-    let joint = if is_header && own_line.starts_with('|') {
-        '\n'
-    } else {
-        ' '
-    };
-    let begun = own_line
-        .strip_prefix("> ")
-        .or_else(|| own_line.strip_prefix(">- "));
-    let mut text = if is_header {
-        String::new()
-    } else {
-        begun.unwrap_or(own_line).to_owned()
-    };
+        && own_line[1..].chars().all(|c| "+-".contains(c) || c.is_ascii_digit());
+    let joint = if is_header && own_line.starts_with('|') { '\n' } else { ' ' };
+    let begun = own_line.strip_prefix("> ").or_else(|| own_line.strip_prefix(">- "));
+    let mut text = if is_header { String::new() } else { begun.unwrap_or(own_line).to_owned() };
     let mut is_joined = text.is_empty();
     for line in below.lines().filter(|line| !line.starts_with('#')) {
         let line = line.trim();
@@ -153,8 +131,6 @@ fn strip_quotes(text: &str) -> &str {
     let Some(inner) = inner.strip_suffix(quote) else {
         return text;
     };
-    let is_whole = inner
-        .find(quote)
-        .is_none_or(|at| inner[..at].ends_with([' ', '(', '\\']));
+    let is_whole = inner.find(quote).is_none_or(|at| inner[..at].ends_with([' ', '(', '\\']));
     if is_whole { inner } else { text }
 }

@@ -84,19 +84,13 @@ pub fn parse(text: &str) -> Result<Reading, Fault> {
 /// The same with the values of YAML 1.2 (its core schema), in which `on`, `yes`,
 /// `012` and `1:30` are what they look like.
 pub fn parse_core(text: &str) -> Result<Reading, Fault> {
-    read(Reader {
-        is_core: true,
-        ..Reader::new(text)
-    })
+    read(Reader { is_core: true, ..Reader::new(text) })
 }
 
 /// The same for readers that, unlike `PyYAML`, take tabs wherever they do not
 /// indent: `libyaml` and those of YAML 1.2. In a text they stay what they are.
 pub(in crate::skills) fn parse_with_tabs(text: &str) -> Result<Reading, Fault> {
-    read(Reader {
-        with_tabs: true,
-        ..Reader::new(text)
-    })
+    read(Reader { with_tabs: true, ..Reader::new(text) })
 }
 
 fn read(mut reader: Reader<'_>) -> Result<Reading, Fault> {
@@ -158,15 +152,7 @@ fn insert(
     if fields.contains_key(&key) {
         let message = format!("key `{}` stands here again; the last one wins", shown(&key));
         let (severity, rule) = (Severity::Warning, "duplicate-key");
-        note(
-            findings,
-            Diagnostic {
-                line,
-                severity,
-                rule,
-                message,
-            },
-        );
+        note(findings, Diagnostic { line, severity, rule, message });
     }
     fields.insert(key, value);
 }
@@ -207,11 +193,7 @@ struct Reader<'a> {
 impl<'a> Reader<'a> {
     fn new(text: &'a str) -> Self {
         let at = if text.starts_with('\u{feff}') { 3 } else { 0 };
-        let mark = Mark {
-            at,
-            line: 1,
-            line_start: at,
-        };
+        let mark = Mark { at, line: 1, line_start: at };
         let (written, findings) = (BTreeMap::new(), Vec::new());
         Reader {
             text,
@@ -327,11 +309,7 @@ impl<'a> Reader<'a> {
     }
 
     fn fault(&self, rule: &'static str, message: impl Into<String>) -> Fault {
-        Fault {
-            line: self.mark.line,
-            rule,
-            message: message.into(),
-        }
+        Fault { line: self.mark.line, rule, message: message.into() }
     }
 
     fn tab(&self) -> Fault {

@@ -20,10 +20,7 @@ use crate::limits;
 /// LF. The value is null where nothing was found, and there is always a finding.
 pub fn mend(text: &str) -> Reading {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let mut mender = Mender {
-        reading: Reading::default(),
-        keys: BTreeSet::new(),
-    };
+    let mut mender = Mender { reading: Reading::default(), keys: BTreeSet::new() };
     let value = mender.block(&unindent(text), 1, 0);
     // Entries that are sound one by one can still be unsound together.
     if mender.reading.findings.is_empty()
@@ -51,10 +48,7 @@ struct Mender {
 impl Mender {
     /// Mends the entries at the first column of `text`: a map's or a list's.
     fn block(&mut self, text: &str, line: usize, depth: usize) -> Option<Value> {
-        let is_list = text
-            .lines()
-            .find(|line| !is_idle(line))
-            .is_some_and(is_item_line);
+        let is_list = text.lines().find(|line| !is_idle(line)).is_some_and(is_item_line);
         let begins = if is_list { is_item_line } else { is_key_line };
         let mut fields = Map::new();
         let mut items = Vec::new();
@@ -86,11 +80,7 @@ impl Mender {
             return self.two_fields(&entry, at, fields);
         }
         let fault = match self.strict(&mut entry) {
-            Ok(Reading {
-                value: Value::Object(found),
-                written,
-                ..
-            }) => {
+            Ok(Reading { value: Value::Object(found), written, .. }) => {
                 for (key, value) in found {
                     self.keep(fields, (key, entry.line), value, depth);
                 }
@@ -140,10 +130,7 @@ impl Mender {
 
     fn item(&mut self, mut entry: Entry, depth: usize) -> Option<Value> {
         match self.strict(&mut entry) {
-            Ok(Reading {
-                value: Value::Array(items),
-                ..
-            }) => items.into_iter().next(),
+            Ok(Reading { value: Value::Array(items), .. }) => items.into_iter().next(),
             Ok(_) => None,
             Err(fault) => self.save(&entry.text[1..], entry.line, &fault, "the list item", depth),
         }
@@ -177,10 +164,7 @@ impl Mender {
                 }
                 Ok(reading)
             }
-            Err(fault) => Err(Fault {
-                line: fault.line + above,
-                ..fault
-            }),
+            Err(fault) => Err(Fault { line: fault.line + above, ..fault }),
         }
     }
 
@@ -273,38 +257,18 @@ impl Mender {
 
     fn stray(&mut self, text: &str, line: usize) {
         if let Some(at) = text.lines().position(|line| !is_idle(line)) {
-            self.lose(
-                line + at,
-                "not-a-field",
-                "a line that is no `key: value`".to_owned(),
-            );
+            self.lose(line + at, "not-a-field", "a line that is no `key: value`".to_owned());
         }
     }
 
     fn warn(&mut self, line: usize, rule: &'static str, message: String) {
         let severity = Severity::Warning;
-        note(
-            &mut self.reading.findings,
-            Diagnostic {
-                line,
-                severity,
-                rule,
-                message,
-            },
-        );
+        note(&mut self.reading.findings, Diagnostic { line, severity, rule, message });
     }
 
     fn lose(&mut self, line: usize, rule: &'static str, message: String) {
         let severity = Severity::Error;
-        note(
-            &mut self.reading.findings,
-            Diagnostic {
-                line,
-                severity,
-                rule,
-                message,
-            },
-        );
+        note(&mut self.reading.findings, Diagnostic { line, severity, rule, message });
     }
 }
 
@@ -314,20 +278,14 @@ fn split_entries(text: &str, line: usize, begins: fn(&str) -> bool) -> Vec<Entry
     let (mut start, mut at, mut first, mut number) = (0, 0, line, line);
     for line in text.split_inclusive('\n') {
         if at > start && begins(line) {
-            entries.push(Entry {
-                text: Cow::Borrowed(&text[start..at]),
-                line: first,
-            });
+            entries.push(Entry { text: Cow::Borrowed(&text[start..at]), line: first });
             (start, first) = (at, number);
         }
         at += line.len();
         number += 1;
     }
     if at > start {
-        entries.push(Entry {
-            text: Cow::Borrowed(&text[start..]),
-            line: first,
-        });
+        entries.push(Entry { text: Cow::Borrowed(&text[start..]), line: first });
     }
     entries
 }

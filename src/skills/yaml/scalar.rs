@@ -49,9 +49,7 @@ pub(super) fn core(text: &str) -> Option<Value> {
     }
     let (_, digits) = split_sign(text);
     let is_number = digits.starts_with(|c: char| c.is_ascii_digit() || c == '.')
-        && digits
-            .bytes()
-            .all(|b| b.is_ascii_digit() || b".eE+-".contains(&b));
+        && digits.bytes().all(|b| b.is_ascii_digit() || b".eE+-".contains(&b));
     if !is_number {
         return None;
     }
@@ -91,11 +89,7 @@ fn integer(text: &str) -> Option<Number> {
     } else if let Some(digits) = digits.strip_prefix("0x") {
         in_base(digits, 16)?
     } else if let Some(octal) = digits.strip_prefix('0') {
-        if octal.is_empty() {
-            0
-        } else {
-            in_base(digits, 8)?
-        }
+        if octal.is_empty() { 0 } else { in_base(digits, 8)? }
     } else {
         let mut parts = digits.split(':');
         let mut value = in_base(parts.next().filter(|first| !first.starts_with('_'))?, 10)?;
@@ -105,10 +99,7 @@ fn integer(text: &str) -> Option<Number> {
         value
     };
     let value = if is_negative { -magnitude } else { magnitude };
-    i64::try_from(value)
-        .map(Number::from)
-        .or_else(|_| u64::try_from(value).map(Number::from))
-        .ok()
+    i64::try_from(value).map(Number::from).or_else(|_| u64::try_from(value).map(Number::from)).ok()
 }
 
 /// The value of digits and underscores; none if there is anything else, no
@@ -117,12 +108,7 @@ fn in_base(digits: &str, base: u32) -> Option<i128> {
     let mut value = None;
     for c in digits.chars().filter(|&c| c != '_') {
         let digit = i128::from(c.to_digit(base)?);
-        value = Some(
-            value
-                .unwrap_or(0i128)
-                .checked_mul(base.into())?
-                .checked_add(digit)?,
-        );
+        value = Some(value.unwrap_or(0i128).checked_mul(base.into())?.checked_add(digit)?);
     }
     value
 }
@@ -130,10 +116,7 @@ fn in_base(digits: &str, base: u32) -> Option<i128> {
 /// One of the parts of `1:30:00` after the first: 0 to 59.
 fn sixtieth(part: &str) -> Option<i128> {
     let is_two_digits = matches!(part.len(), 1 | 2) && part.bytes().all(|b| b.is_ascii_digit());
-    is_two_digits
-        .then(|| part.parse().ok())
-        .flatten()
-        .filter(|&value| value < 60)
+    is_two_digits.then(|| part.parse().ok()).flatten().filter(|&value| value < 60)
 }
 
 fn float(text: &str) -> Option<Number> {
@@ -161,10 +144,7 @@ fn float(text: &str) -> Option<Number> {
     let magnitude = if whole.contains(':') {
         sexagesimal(first, parts, fraction)?
     } else {
-        format!("{whole}.{fraction}{exponent}")
-            .replace('_', "")
-            .parse()
-            .ok()?
+        format!("{whole}.{fraction}{exponent}").replace('_', "").parse().ok()?
     };
     Number::from_f64(if is_negative { -magnitude } else { magnitude })
 }

@@ -19,20 +19,11 @@ fn check(cases: &[(&str, Value)]) {
 fn reads_plain_text() {
     check(&[
         ("a: some words", json!({"a": "some words"})),
-        (
-            "a:   wide    apart  # remark",
-            json!({"a": "wide    apart"}),
-        ),
-        (
-            "a: one\n  two\n\n  three\nb: x",
-            json!({"a": "one two\nthree", "b": "x"}),
-        ),
+        ("a:   wide    apart  # remark", json!({"a": "wide    apart"})),
+        ("a: one\n  two\n\n  three\nb: x", json!({"a": "one two\nthree", "b": "x"})),
         ("a: one\n  - two\n  # end", json!({"a": "one - two"})),
         ("a:\n  on its own line", json!({"a": "on its own line"})),
-        (
-            "a: http://x.y:80/z#frag",
-            json!({"a": "http://x.y:80/z#frag"}),
-        ),
+        ("a: http://x.y:80/z#frag", json!({"a": "http://x.y:80/z#frag"})),
         ("a: -dash ?mark :colon", json!({"a": "-dash ?mark :colon"})),
         ("a: it's \"so\"", json!({"a": "it's \"so\""})),
         ("a : b", json!({"a": "b"})),
@@ -63,10 +54,7 @@ fn types_plain_text_as_yaml_1_1() {
         ("1:60", json!("1:60")),
         ("0:30", json!("0:30")),
         ("_1", json!("_1")),
-        (
-            "18446744073709551615",
-            json!(18_446_744_073_709_551_615_u64),
-        ),
+        ("18446744073709551615", json!(18_446_744_073_709_551_615_u64)),
         ("18446744073709551616", json!("18446744073709551616")),
         ("1.5", json!(1.5)),
         ("1.", json!(1.0)),
@@ -94,29 +82,17 @@ fn types_plain_text_as_yaml_1_1() {
 #[test]
 fn reads_quoted_text() {
     check(&[
-        (
-            r#"a: "q\"\\\/\t\n\e\0 \x41\u2019\U0001F600""#,
-            json!({"a": "q\"\\/\t\n\u{1b}\0 A’😀"}),
-        ),
+        (r#"a: "q\"\\\/\t\n\e\0 \x41\u2019\U0001F600""#, json!({"a": "q\"\\/\t\n\u{1b}\0 A’😀"})),
         (
             r#"a: "\N\_\L\P\a\b\v\f\r\ ""#,
             json!({"a": "\u{85}\u{a0}\u{2028}\u{2029}\u{7}\u{8}\u{b}\u{c}\r "}),
         ),
         (r#"a: "\ud83d\ude00""#, json!({"a": "😀"})),
-        (
-            "a: \"one  \n   two\n\n\n  three\"",
-            json!({"a": "one two\n\nthree"}),
-        ),
-        (
-            "a: \"one \\\n   two\\\n\n  three\"",
-            json!({"a": "one two\nthree"}),
-        ),
+        ("a: \"one  \n   two\n\n\n  three\"", json!({"a": "one two\n\nthree"})),
+        ("a: \"one \\\n   two\\\n\n  three\"", json!({"a": "one two\nthree"})),
         ("a: 'it''s \\n: # fine'", json!({"a": "it's \\n: # fine"})),
         ("a: 'one\n  two'  # remark", json!({"a": "one two"})),
-        (
-            "a:\n  \"below\ntheir key\"\nb: ''",
-            json!({"a": "below their key", "b": ""}),
-        ),
+        ("a:\n  \"below\ntheir key\"\nb: ''", json!({"a": "below their key", "b": ""})),
         ("\"a b\": 1\n'c': 2", json!({"a b": 1, "c": 2})),
         ("a: \"tab\there\"", json!({"a": "tab\there"})),
     ]);
@@ -125,33 +101,21 @@ fn reads_quoted_text() {
 #[test]
 fn reads_block_text() {
     check(&[
-        (
-            "a: |\n  one\n   two\n\n  three\nb: 1",
-            json!({"a": "one\n two\n\nthree\n", "b": 1}),
-        ),
+        ("a: |\n  one\n   two\n\n  three\nb: 1", json!({"a": "one\n two\n\nthree\n", "b": 1})),
         (
             "a: >\n  one\n  two\n\n  three\n    deep\n  four\n",
             json!({"a": "one two\nthree\n  deep\nfour\n"}),
         ),
         ("a: |-\n  one\n\n", json!({"a": "one"})),
         ("a: |+\n  one\n\nb: 1", json!({"a": "one\n\n", "b": 1})),
-        (
-            "a: >-  # remark\n  one\n  # text",
-            json!({"a": "one # text"}),
-        ),
+        ("a: >-  # remark\n  one\n  # text", json!({"a": "one # text"})),
         ("a: |2\n    two more\n", json!({"a": "  two more\n"})),
         ("a: |-1\n  x\n", json!({"a": " x"})),
         ("a: |\n\n  after a gap", json!({"a": "\nafter a gap"})),
         ("a: |\nb: >\n", json!({"a": "", "b": ""})),
-        (
-            "a: |\n  ---\n  key: value\n",
-            json!({"a": "---\nkey: value\n"}),
-        ),
+        ("a: |\n  ---\n  key: value\n", json!({"a": "---\nkey: value\n"})),
         ("- |\n one\n- >\n  two", json!(["one\n", "two"])),
-        (
-            "a:\n|-\n  one\nb:\n\n>\n two",
-            json!({"a": "one", "b": "two"}),
-        ),
+        ("a:\n|-\n  one\nb:\n\n>\n two", json!({"a": "one", "b": "two"})),
     ]);
 }
 
@@ -162,35 +126,17 @@ fn reads_collections() {
             "a:\n- 1\n-\n- b: c\n  d: e\n- - f\nz:\n",
             json!({"a": [1, null, {"b": "c", "d": "e"}, ["f"]], "z": null}),
         ),
-        (
-            "a:\n  b:\n    c: 1\n  d: 2",
-            json!({"a": {"b": {"c": 1}, "d": 2}}),
-        ),
-        (
-            "a: # remark\n\n# remark\n  - b # remark\n\nc: d",
-            json!({"a": ["b"], "c": "d"}),
-        ),
-        (
-            "a: [b, 'c', 1, ]\nd: {}",
-            json!({"a": ["b", "c", 1], "d": {}}),
-        ),
+        ("a:\n  b:\n    c: 1\n  d: 2", json!({"a": {"b": {"c": 1}, "d": 2}})),
+        ("a: # remark\n\n# remark\n  - b # remark\n\nc: d", json!({"a": ["b"], "c": "d"})),
+        ("a: [b, 'c', 1, ]\nd: {}", json!({"a": ["b", "c", 1], "d": {}})),
         ("a: [\n  b, # remark\nc d\n ]", json!({"a": ["b", "c d"]})),
-        (
-            "a: [topic: foo | bar]",
-            json!({"a": [{"topic": "foo | bar"}]}),
-        ),
+        ("a: [topic: foo | bar]", json!({"a": [{"topic": "foo | bar"}]})),
         (
             "a: {\"b\":[1,{\"c\":null}],\"d\":true}",
             json!({"a": {"b": [1, {"c": null}], "d": true}}),
         ),
-        (
-            "a: {b, c: , 'd': e:f}",
-            json!({"a": {"b": null, "c": null, "d": "e:f"}}),
-        ),
-        (
-            "1: a\nyes: b\n~: c\n1.5: d",
-            json!({"1": "a", "true": "b", "null": "c", "1.5": "d"}),
-        ),
+        ("a: {b, c: , 'd': e:f}", json!({"a": {"b": null, "c": null, "d": "e:f"}})),
+        ("1: a\nyes: b\n~: c\n1.5: d", json!({"1": "a", "true": "b", "null": "c", "1.5": "d"})),
         ("", json!(null)),
         ("# remark\n", json!(null)),
         ("a: 1\n...\n# remark\n", json!({"a": 1})),
@@ -247,12 +193,7 @@ fn refuses_with_rule_and_line() {
         ("a: 1\n...\nb: 2", "several-documents", 3),
     ] {
         let fault = parse(text).expect_err(text);
-        assert_eq!(
-            (fault.rule, fault.line),
-            (rule, line),
-            "{text:?}: {}",
-            fault.message
-        );
+        assert_eq!((fault.rule, fault.line), (rule, line), "{text:?}: {}", fault.message);
     }
 }
 
@@ -260,11 +201,7 @@ fn refuses_with_rule_and_line() {
 fn the_last_of_equal_keys_wins_and_that_is_said() {
     let reading = parse("a: 1\nb: {c: 1, c: 2}\na: 3").expect("valid");
     assert_eq!(reading.value, json!({"a": 3, "b": {"c": 2}}));
-    let lines: Vec<usize> = reading
-        .findings
-        .iter()
-        .map(|finding| finding.line)
-        .collect();
+    let lines: Vec<usize> = reading.findings.iter().map(|finding| finding.line).collect();
     assert_eq!(lines, [2, 3]);
     let many = parse(&"a: 1\n".repeat(1000)).expect("valid");
     assert_eq!(many.findings.len(), limits::YAML_FINDINGS);
@@ -273,21 +210,14 @@ fn the_last_of_equal_keys_wins_and_that_is_said() {
 #[test]
 fn keeps_how_top_level_values_were_written() {
     let reading = parse("a: 1.10\nb: [x, y]\nc: text\nd: {e: 012}\nf: 1\nf: z").expect("valid");
-    let written: Vec<(&str, &str)> = reading
-        .written
-        .iter()
-        .map(|(key, text)| (key.as_str(), text.as_str()))
-        .collect();
+    let written: Vec<(&str, &str)> =
+        reading.written.iter().map(|(key, text)| (key.as_str(), text.as_str())).collect();
     assert_eq!(written, [("a", "1.10"), ("b", "[x, y]"), ("d", "{e: 012}")]);
 }
 
 #[test]
 fn bounds_nesting_and_keys() {
-    let fits = format!(
-        "{}{}",
-        "[".repeat(limits::YAML_DEPTH),
-        "]".repeat(limits::YAML_DEPTH)
-    );
+    let fits = format!("{}{}", "[".repeat(limits::YAML_DEPTH), "]".repeat(limits::YAML_DEPTH));
     assert!(parse(&fits).is_ok());
     let dashes = "- ".repeat(100_000);
     let mut steps = String::new();
@@ -297,19 +227,9 @@ fn bounds_nesting_and_keys() {
     }
     for text in ["[".repeat(100_000), "{a: ".repeat(100_000), dashes, steps] {
         assert_eq!(parse(&text).expect_err("too deep").rule, "too-deep");
-        assert!(
-            mend(&format!("a: 1\nb: {text}\nc: 2"))
-                .value
-                .get("a")
-                .is_some()
-        );
+        assert!(mend(&format!("a: 1\nb: {text}\nc: 2")).value.get("a").is_some());
     }
-    assert_eq!(
-        parse(&format!("{}: 1", "k".repeat(1025)))
-            .expect_err("long")
-            .rule,
-        "long-key"
-    );
+    assert_eq!(parse(&format!("{}: 1", "k".repeat(1025))).expect_err("long").rule, "long-key");
 }
 
 #[test]
@@ -327,14 +247,8 @@ fn mends_entry_by_entry() {
             "a: use when: x\n  and y\n\n  or z # all\nb: 1",
             json!({"a": "use when: x and y\nor z # all", "b": 1}),
         ),
-        (
-            "a: begun\nand gone on\n# remark\nb: 1",
-            json!({"a": "begun and gone on", "b": 1}),
-        ),
-        (
-            "a: @x\nb: *y*\nc: `z`",
-            json!({"a": "@x", "b": "*y*", "c": "`z`"}),
-        ),
+        ("a: begun\nand gone on\n# remark\nb: 1", json!({"a": "begun and gone on", "b": 1})),
+        ("a: @x\nb: *y*\nc: `z`", json!({"a": "@x", "b": "*y*", "c": "`z`"})),
         ("a: [x, y\nb: 1", json!({"a": "[x, y", "b": 1})),
         ("a: [x] [y]", json!({"a": "[x] [y]"})),
         ("a: \"no end\nb: 1", json!({"a": "no end", "b": 1})),
@@ -344,19 +258,10 @@ fn mends_entry_by_entry() {
         ("a: > at once\n  folded", json!({"a": "at once folded"})),
         ("a:\tx\nb:\n\tc: 1", json!({"a": "x", "b": {"c": 1}})),
         ("a: |\n\tone\n\ttwo: x", json!({"a": "one\ntwo: x"})),
-        (
-            "a:\n  b: c: d\n  e:\n    - *f\n    - g\n",
-            json!({"a": {"b": "c: d", "e": ["*f", "g"]}}),
-        ),
-        (
-            "a: |\n  x\n\nb: |+\n  y\n\nc: d: e",
-            json!({"a": "x\n", "b": "y\n\n", "c": "d: e"}),
-        ),
+        ("a:\n  b: c: d\n  e:\n    - *f\n    - g\n", json!({"a": {"b": "c: d", "e": ["*f", "g"]}})),
+        ("a: |\n  x\n\nb: |+\n  y\n\nc: d: e", json!({"a": "x\n", "b": "y\n\n", "c": "d: e"})),
         ("a: >\n  x\nstray\nb: 1", json!({"a": "x\n", "b": 1})),
-        (
-            "name:x\ndescription:y z",
-            json!({"name": "x", "description": "y z"}),
-        ),
+        ("name:x\ndescription:y z", json!({"name": "x", "description": "y z"})),
         ("  a: b: c\n  d: 1", json!({"a": "b: c", "d": 1})),
         ("  a: b\n c: 1", json!({"a": "b", "c": 1})),
         ("my key: 1\nb: c: d", json!({"my key": 1, "b": "c: d"})),
@@ -365,10 +270,7 @@ fn mends_entry_by_entry() {
     ] {
         let reading = mend(text);
         assert_eq!(reading.value, expected, "{text:?}");
-        assert!(
-            !reading.findings.is_empty() || reading.value.is_null(),
-            "{text:?}"
-        );
+        assert!(!reading.findings.is_empty() || reading.value.is_null(), "{text:?}");
     }
 }
 
@@ -392,20 +294,11 @@ fn tabs_that_do_not_indent_stay() {
         let reading = mend(text);
         assert_eq!(reading.value, expected, "{text:?}");
         let rule = reading.findings.first().map(|finding| finding.rule);
-        let is_told = if text.contains("Use") {
-            rule == Some("unquoted-colon")
-        } else {
-            rule == Some("tab")
-        };
+        let is_told =
+            if text.contains("Use") { rule == Some("unquoted-colon") } else { rule == Some("tab") };
         assert!(is_told, "{text:?} {rule:?}");
     }
-    for text in [
-        "\ta: b",
-        "a:\n\tb: c",
-        "a: b\n\tc",
-        "a: >\n\tb",
-        "a:\n- b\n\t- c",
-    ] {
+    for text in ["\ta: b", "a:\n\tb: c", "a: b\n\tc", "a: >\n\tb", "a:\n- b\n\t- c"] {
         assert!(parse_with_tabs(text).is_err(), "{text:?}");
     }
 }
@@ -435,21 +328,9 @@ fn an_indented_field_is_one_of_its_own() {
             json!({"a": "b", "metadata": {"x": "y"}, "description": "c"}),
             "2 indented-field, 4 indented-field",
         ),
-        (
-            "a: |\n   b\n license: MIT",
-            json!({"a": "b\n", "license": "MIT"}),
-            "3 indented-field",
-        ),
-        (
-            "a:\n  b: c\n license:",
-            json!({"a": {"b": "c"}, "license": null}),
-            "3 indented-field",
-        ),
-        (
-            "a:\n - b\n  license: MIT",
-            json!({"a": ["b"], "license": "MIT"}),
-            "3 indented-field",
-        ),
+        ("a: |\n   b\n license: MIT", json!({"a": "b\n", "license": "MIT"}), "3 indented-field"),
+        ("a:\n  b: c\n license:", json!({"a": {"b": "c"}, "license": null}), "3 indented-field"),
+        ("a:\n - b\n  license: MIT", json!({"a": ["b"], "license": "MIT"}), "3 indented-field"),
         (
             "a: {b: c}\n license: MIT",
             json!({"a": {"b": "c"}, "license": "MIT"}),
@@ -471,16 +352,8 @@ fn an_indented_field_is_one_of_its_own() {
             json!({"a": "{b: c, license: MIT"}),
             "1 unclosed-bracket, 2 field-in-text",
         ),
-        (
-            "a: b\n note: c",
-            json!({"a": "b note: c"}),
-            "2 field-in-text",
-        ),
-        (
-            "name: a\n name: b",
-            json!({"name": "a name: b"}),
-            "2 field-in-text",
-        ),
+        ("a: b\n note: c", json!({"a": "b note: c"}), "2 field-in-text"),
+        ("name: a\n name: b", json!({"name": "a name: b"}), "2 field-in-text"),
         (
             "a: b: c\n license:MIT\n http://x",
             json!({"a": "b: c license:MIT http://x"}),
@@ -496,10 +369,7 @@ fn an_indented_field_is_one_of_its_own() {
         assert_eq!(found.join(", "), findings, "{text:?}");
     }
     let text = "a: >\n  x\n  license: MIT";
-    assert!(
-        parse(text).is_ok(),
-        "no field: what is sound says what it says"
-    );
+    assert!(parse(text).is_ok(), "no field: what is sound says what it says");
 }
 
 /// What the `yaml` package 2 for JavaScript gives, which the MCP Inspector and the

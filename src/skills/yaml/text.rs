@@ -143,11 +143,7 @@ impl Reader<'_> {
             match self.peek() {
                 None => {
                     let message = "a quote that is never closed".to_owned();
-                    return Err(Fault {
-                        line: opened,
-                        rule: "unclosed-quote",
-                        message,
-                    });
+                    return Err(Fault { line: opened, rule: "unclosed-quote", message });
                 }
                 Some(b'\\') => self.escape(&mut text)?,
                 Some(b' ' | b'\t' | b'\n') => self.fold_in_quotes(&mut text)?,

@@ -41,11 +41,7 @@ const OF_HOME: [(&str, &str); 4] = [
 const GIT_SETTINGS: (&str, &str) = ("GIT_CONFIG_GLOBAL", ".gitconfig");
 
 /// How a refusal shows in a traceback, or in what a program says.
-const REFUSALS: [&str; 3] = [
-    "PermissionError",
-    "Permission denied",
-    "Operation not permitted",
-];
+const REFUSALS: [&str; 3] = ["PermissionError", "Permission denied", "Operation not permitted"];
 
 impl Confined {
     /// Prepares it for a script that has `limit`, or tells why there can be none.

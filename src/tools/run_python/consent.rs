@@ -79,9 +79,7 @@ impl Proposal<'_> {
             });
             rows.collect::<Vec<_>>().concat()
         };
-        let is_confined = bench
-            .scripts
-            .is_some_and(|scripts| scripts.sandbox.is_some());
+        let is_confined = bench.scripts.is_some_and(|scripts| scripts.sandbox.is_some());
         let head = format!(
             "skills-runner: a script wants to run in the skill `{}`, by {}{}",
             self.skill.name,
@@ -95,10 +93,7 @@ impl Proposal<'_> {
         let first = rows(false);
         terminal.say(&first[..first.len().min(most)].concat(), patience)?;
         if let Some(left @ 1..) = first.len().checked_sub(most) {
-            terminal.say(
-                &format!("… {}\n", text::counted(left, "more line")),
-                patience,
-            )?;
+            terminal.say(&format!("… {}\n", text::counted(left, "more line")), patience)?;
         }
         let mut tries = limits::CONFIRM_TRIES;
         // At the end of typing nobody can say yes.
@@ -138,10 +133,7 @@ impl Proposal<'_> {
                 Some(("script".to_string(), script)),
             ],
             Some(path) => [
-                Some((
-                    "command".to_string(),
-                    format!("{} {words}", quoted(Path::new(path))),
-                )),
+                Some(("command".to_string(), format!("{} {words}", quoted(Path::new(path))))),
                 is_whole.then(|| (format!("script {path}"), script)),
             ],
         };

@@ -88,14 +88,8 @@ impl Tool for RunPython {
     }
 
     fn effects(&self, bench: &Workbench<'_>) -> Effects {
-        let is_confined = bench
-            .scripts
-            .is_some_and(|scripts| scripts.sandbox.is_some());
-        Effects {
-            is_open: !is_confined,
-            starts_programs: true,
-            ..Effects::ANY
-        }
+        let is_confined = bench.scripts.is_some_and(|scripts| scripts.sandbox.is_some());
+        Effects { is_open: !is_confined, starts_programs: true, ..Effects::ANY }
     }
 
     fn is_offered(&self, bench: &Workbench<'_>, has_skills: bool) -> bool {
@@ -127,12 +121,7 @@ impl Tool for RunPython {
             .and_then(|source| Interpreter::of(&skill, scripts).map(|python| (source, python)))
             .and_then(|(source, python)| Ok((source, python, limit(arguments, scripts)?)));
         let allowed = prepared.and_then(|(source, python, limit)| {
-            let proposal = Proposal {
-                skill: &skill,
-                source: &source,
-                python: &python,
-                arguments,
-            };
+            let proposal = Proposal { skill: &skill, source: &source, python: &python, arguments };
             let allowed = proposal.consent(bench)?;
             Ok((source, python, limit, allowed))
         });
@@ -151,19 +140,14 @@ fn limit(arguments: &Arguments, scripts: &Scripts) -> Result<Duration, String> {
         None => Ok(scripts.limit),
         Some(seconds) => match u64::try_from(seconds) {
             Ok(seconds) if seconds > 0 => Ok(Duration::from_secs(seconds).min(scripts.limit)),
-            _ => Err(format!(
-                "`timeout_seconds` must be 1 or more, not {seconds}"
-            )),
+            _ => Err(format!("`timeout_seconds` must be 1 or more, not {seconds}")),
         },
     }
 }
 
 fn script_arguments(arguments: &Arguments) -> Vec<&str> {
     let list = arguments.get("args").and_then(Value::as_array);
-    list.into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
-        .collect()
+    list.into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
 /// The script's arguments as the kernel takes them, or what is wrong with them and
@@ -228,14 +212,8 @@ fn execute(
     };
     // What a shim takes to answer is the script's time, as its start is.
     let began = Instant::now();
-    let python = (bench.shims).behind(
-        python,
-        skill,
-        scripts,
-        bench.patience,
-        bench.attendant,
-        limit,
-    );
+    let python =
+        (bench.shims).behind(python, skill, scripts, bench.patience, bench.attendant, limit);
     let asked = began.elapsed();
     if let Err(Stop::Interrupted(_)) = bench.patience.check() {
         return ToolResult::failure("interrupted by the user");
@@ -260,11 +238,7 @@ fn execute(
         environment: &environment,
         stdin: text_of(arguments, "stdin").as_bytes(),
         limit: given,
-        leftovers: if scripts.keep_leftovers {
-            Leftovers::Keep
-        } else {
-            Leftovers::Kill
-        },
+        leftovers: if scripts.keep_leftovers { Leftovers::Keep } else { Leftovers::Kill },
         caps: Caps::halves(limits::OUTPUT_BYTES),
         interrupt: &bench.patience.interrupt,
         scratch: Some(&scratch),

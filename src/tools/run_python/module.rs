@@ -9,9 +9,7 @@ use std::path::{Component, Path};
 /// The module's name for `-m`, if the script at `relative` in the skill's folder
 /// needs to be run so.
 pub fn name(relative: &str, source: &[u8]) -> Option<String> {
-    imports_relatively(source)
-        .then(|| dotted(relative))
-        .flatten()
+    imports_relatively(source).then(|| dotted(relative)).flatten()
 }
 
 fn imports_relatively(source: &[u8]) -> bool {
@@ -45,20 +43,10 @@ mod tests {
 
     #[test]
     fn only_relative_imports_make_a_module() {
-        for source in [
-            "from . import a",
-            "x = 1\n    from .a import b\n",
-            "from  ..a import b",
-        ] {
+        for source in ["from . import a", "x = 1\n    from .a import b\n", "from  ..a import b"] {
             assert!(imports_relatively(source.as_bytes()), "{source}");
         }
-        for source in [
-            "",
-            "import a",
-            "from a import b",
-            "fromage = .5",
-            "# from .a",
-        ] {
+        for source in ["", "import a", "from a import b", "fromage = .5", "# from .a"] {
             assert!(!imports_relatively(source.as_bytes()), "{source}");
         }
     }

@@ -98,10 +98,7 @@ impl<'r> Report<'r> {
             stderr,
             timed_out: outcome.timed_out,
             duration_ms: milliseconds(outcome.duration),
-            interpreter: python
-                .venv
-                .is_none()
-                .then(|| python.program.display().to_string()),
+            interpreter: python.venv.is_none().then(|| python.program.display().to_string()),
             truncated: truncated.then_some(true),
             error,
             bytes: outcome.stdout.total_bytes() + outcome.stderr.total_bytes(),
@@ -171,9 +168,8 @@ fn changed(changes: &Changes) -> Option<String> {
 /// The first of these paths, and how many more there are.
 fn named(paths: &[PathBuf]) -> Option<String> {
     let shown = paths.iter().take(limits::CHANGES_NAMED);
-    let mut names: Vec<String> = shown
-        .map(|path| text::one_name(&path.display().to_string()))
-        .collect();
+    let mut names: Vec<String> =
+        shown.map(|path| text::one_name(&path.display().to_string())).collect();
     if let Some(more @ 1..) = paths.len().checked_sub(limits::CHANGES_NAMED) {
         names.push(format!("{more} more"));
     }
@@ -218,9 +214,7 @@ fn left_behind(count: u32, keep: bool) -> Option<String> {
         (false, 1) => "was ended",
         (false, _) => "were ended",
     };
-    Some(format!(
-        "{count} {processes} that the script left behind {fate}"
-    ))
+    Some(format!("{count} {processes} that the script left behind {fate}"))
 }
 
 /// The module that is missing, where the last line says so.

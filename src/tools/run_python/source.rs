@@ -41,14 +41,10 @@ impl Source<'_> {
                 Err("give either `script` or `file_path`, not both".into())
             }
             (_, Some(path)) => of_skill(skill, path),
-            (Some(script), None) if script.len() > limits::SCRIPT_BYTES => Err(format!(
-                "`script` is larger than {} bytes",
-                limits::SCRIPT_BYTES
-            )),
-            (Some(script), None) => Ok(Source {
-                path: None,
-                bytes: script.as_bytes().into(),
-            }),
+            (Some(script), None) if script.len() > limits::SCRIPT_BYTES => {
+                Err(format!("`script` is larger than {} bytes", limits::SCRIPT_BYTES))
+            }
+            (Some(script), None) => Ok(Source { path: None, bytes: script.as_bytes().into() }),
             (None, None) => {
                 Err("give `script` (Python source) or `file_path` (a script of the skill)".into())
             }
@@ -76,11 +72,8 @@ impl Source<'_> {
         // An archive, or what Python has compiled: it runs without its source.
         if self.bytes.contains(&0) {
             let kind = Path::new(path).extension();
-            let name = if kind.is_some_and(|kind| kind == "pyc") {
-                "script.pyc"
-            } else {
-                "script.pyz"
-            };
+            let name =
+                if kind.is_some_and(|kind| kind == "pyc") { "script.pyc" } else { "script.pyz" };
             let copy = OsString::from(scratch.write(name, &self.bytes)?);
             return arguments(String::new(), copy.clone(), copy);
         }
@@ -111,8 +104,5 @@ fn of_skill(skill: &Skill, path: &str) -> Result<Source<'static>, String> {
             limits::SCRIPT_BYTES >> 20
         ));
     }
-    Ok(Source {
-        path: Some(relative),
-        bytes: piece.bytes.into(),
-    })
+    Ok(Source { path: Some(relative), bytes: piece.bytes.into() })
 }

@@ -7,9 +7,7 @@ use crate::limits;
 use crate::text;
 use crate::tools::schema::{fits, kind, shown, types};
 
-const TYPES: [&str; 7] = [
-    "string", "integer", "number", "boolean", "array", "object", "null",
-];
+const TYPES: [&str; 7] = ["string", "integer", "number", "boolean", "array", "object", "null"];
 
 /// Whether it describes the arguments of a tool: an object. Without `type`
 /// and `properties` it is one without arguments. Keywords that nobody checks arguments against are not
@@ -65,11 +63,7 @@ fn check(schema: &Value, path: &str, depth: usize) -> Result<(), String> {
 fn check_type(wanted: &Value, path: &str) -> Result<(), String> {
     let check_one = |wanted: &Value, path: &str| match wanted.as_str() {
         Some(name) if TYPES.contains(&name) => Ok(()),
-        _ => Err(format!(
-            "`{path}` is {}, which is none of {}",
-            shown(wanted),
-            TYPES.join(", ")
-        )),
+        _ => Err(format!("`{path}` is {}, which is none of {}", shown(wanted), TYPES.join(", "))),
     };
     if !wanted.is_array() {
         return check_one(wanted, path);
@@ -123,11 +117,7 @@ fn list<'v>(value: &'v Value, path: &str) -> Result<&'v [Value], String> {
 }
 
 fn at(path: &str, key: &str) -> String {
-    if path.is_empty() {
-        key.into()
-    } else {
-        format!("{path}.{key}")
-    }
+    if path.is_empty() { key.into() } else { format!("{path}.{key}") }
 }
 
 #[cfg(test)]
@@ -143,19 +133,13 @@ mod tests {
         let deep = (0..=limits::SCHEMA_DEPTH).fold(json!({}), |inner, _| json!({"items": inner}));
         let table = [
             (json!([]), "it is an array, not an object"),
-            (
-                json!({"type": ["object"], "properties": {}}),
-                "`type` is not \"object\"",
-            ),
+            (json!({"type": ["object"], "properties": {}}), "`type` is not \"object\""),
             (json!({"type": "string"}), "`type` is not \"object\""),
             (
                 json!({"type": "object", "properties": []}),
                 "`properties` is an array, not an object",
             ),
-            (
-                with(json!("string")),
-                "`properties.a` is a string, not an object",
-            ),
+            (with(json!("string")), "`properties.a` is a string, not an object"),
             (
                 with(json!({"type": "text"})),
                 "`properties.a.type` is \"text\", which is none of string, integer, number, boolean, array, object, null",
@@ -189,27 +173,16 @@ mod tests {
                 with(json!({"anyOf": [{}, {"oneOf": [null]}]})),
                 "`properties.a.anyOf[1].oneOf[0]` is null, not an object",
             ),
-            (
-                with(json!({"anyOf": {}})),
-                "`properties.a.anyOf` is an object, not an array",
-            ),
+            (with(json!({"anyOf": {}})), "`properties.a.anyOf` is an object, not an array"),
         ];
         for (schema, fault) in table {
             assert_eq!(validate(&schema), Err(fault.to_string()), "{schema}");
         }
         // A tool without arguments.
-        for schema in [
-            json!({}),
-            json!({"type": "object"}),
-            json!({"properties": {}}),
-        ] {
+        for schema in [json!({}), json!({"type": "object"}), json!({"properties": {}})] {
             assert_eq!(validate(&schema), Ok(()), "{schema}");
         }
-        assert!(
-            validate(&with(deep))
-                .unwrap_err()
-                .ends_with("` lies too deep")
-        );
+        assert!(validate(&with(deep)).unwrap_err().ends_with("` lies too deep"));
     }
 
     #[test]

@@ -14,14 +14,8 @@ use super::open::{open_name, status};
 use super::{Refusal, Root};
 
 /// Folders that tools fill: nobody wrote what is in them for a reader.
-const FILLED_BY_TOOLS: [&str; 6] = [
-    ".git",
-    ".skills-runner-setup",
-    ".venv",
-    "__pycache__",
-    "node_modules",
-    "venv",
-];
+const FILLED_BY_TOOLS: [&str; 6] =
+    [".git", ".skills-runner-setup", ".venv", "__pycache__", "node_modules", "venv"];
 
 /// What every venv holds, whatever its name (PEP 405).
 pub const MARK_OF_VENVS: &str = "pyvenv.cfg";
@@ -100,15 +94,8 @@ pub(super) fn read_entries(root: &Root, keep: usize, read_max: usize) -> Result<
         }
     }
     let left_out = read - kept.len() + usize::from(unread);
-    let list = kept
-        .into_sorted_vec()
-        .into_iter()
-        .map(|(name, kind)| describe(root, name, kind));
-    Ok(Entries {
-        list: list.collect(),
-        left_out,
-        unread,
-    })
+    let list = kept.into_sorted_vec().into_iter().map(|(name, kind)| describe(root, name, kind));
+    Ok(Entries { list: list.collect(), left_out, unread })
 }
 
 fn describe(root: &Root, name: Vec<u8>, kind: u8) -> Entry {
@@ -117,29 +104,24 @@ fn describe(root: &Root, name: Vec<u8>, kind: u8) -> Entry {
         libc::DT_DIR => Kind::Folder,
         libc::DT_LNK => Kind::Link,
         // Some file systems do not say what an entry is; a file's size is asked for.
-        libc::DT_REG | libc::DT_UNKNOWN => match CString::new(name.as_slice())
-            .ok()
-            .and_then(|name| status(root.as_fd(), &name))
-        {
-            Some(status) => match status.st_mode & libc::S_IFMT {
-                libc::S_IFREG => {
-                    size = u64::try_from(status.st_size).ok();
-                    Kind::File
-                }
-                libc::S_IFDIR => Kind::Folder,
-                libc::S_IFLNK => Kind::Link,
-                _ => Kind::Other,
-            },
-            None if kind == libc::DT_REG => Kind::File,
-            None => Kind::Other,
-        },
+        libc::DT_REG | libc::DT_UNKNOWN => {
+            match CString::new(name.as_slice()).ok().and_then(|name| status(root.as_fd(), &name)) {
+                Some(status) => match status.st_mode & libc::S_IFMT {
+                    libc::S_IFREG => {
+                        size = u64::try_from(status.st_size).ok();
+                        Kind::File
+                    }
+                    libc::S_IFDIR => Kind::Folder,
+                    libc::S_IFLNK => Kind::Link,
+                    _ => Kind::Other,
+                },
+                None if kind == libc::DT_REG => Kind::File,
+                None => Kind::Other,
+            }
+        }
         _ => Kind::Other,
     };
-    Entry {
-        name: OsString::from_vec(name),
-        kind,
-        size,
-    }
+    Entry { name: OsString::from_vec(name), kind, size }
 }
 
 /// A folder being read. Std's own reader would need a path.

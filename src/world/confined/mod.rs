@@ -86,12 +86,7 @@ impl Root {
     pub fn open_with(path: &Path, mechanism: Mechanism) -> Result<Root, Refusal> {
         let name = CString::new(path.as_os_str().as_bytes()).map_err(|_| Refusal::Nul)?;
         let (folder, is_linked) = open_folder(&name)?;
-        Ok(Root {
-            folder,
-            path: path.to_owned(),
-            is_linked,
-            mechanism,
-        })
+        Ok(Root { folder, path: path.to_owned(), is_linked, mechanism })
     }
 
     /// Opens the folder `names` below the folder `base`, over no link, if nobody but
@@ -114,10 +109,7 @@ impl Root {
                 return Err(Refusal::Foreign);
             }
             let name = OsStr::from_bytes(name.to_bytes());
-            root = Root {
-                is_linked: false,
-                ..root.below(folder.into(), name)
-            };
+            root = Root { is_linked: false, ..root.below(folder.into(), name) };
         }
         Ok(root)
     }
@@ -135,10 +127,7 @@ impl Root {
         }
         let flags = LOOK | libc::O_DIRECTORY | libc::O_CLOEXEC;
         let (folder, is_linked) = link_told(flags, |flags| open_name(self.as_fd(), only, flags))?;
-        Ok(Root {
-            is_linked: self.is_linked || is_linked,
-            ..self.below(folder, name)
-        })
+        Ok(Root { is_linked: self.is_linked || is_linked, ..self.below(folder, name) })
     }
 
     /// Opens the folder `relative`, confined; empty or `.` for this one again.
@@ -165,10 +154,7 @@ impl Root {
     pub fn plain_file(&self, relative: &CStr) -> Option<OpenFile> {
         let descriptor = self.mechanism.open_plain(self.as_fd(), relative)?;
         match look(descriptor).ok()? {
-            (descriptor, Found::File { size }) => Some(OpenFile {
-                file: descriptor.into(),
-                size,
-            }),
+            (descriptor, Found::File { size }) => Some(OpenFile { file: descriptor.into(), size }),
             _ => None,
         }
     }
@@ -186,10 +172,7 @@ impl Root {
             other => other,
         };
         match found {
-            Found::File { size } => Ok(Node::File(OpenFile {
-                file: descriptor.into(),
-                size,
-            })),
+            Found::File { size } => Ok(Node::File(OpenFile { file: descriptor.into(), size })),
             Found::Folder => Ok(Node::Folder(self.below(descriptor, relative))),
             Found::Link => Err(Refusal::Link),
             Found::Other(kind) => Err(Refusal::NotAFile(kind)),
@@ -239,9 +222,7 @@ impl Root {
         let is_end = |at: &usize| path[*at..].is_empty() || path[*at..].starts_with('/');
         let ends = (1..=path.len()).filter(|at| path.is_char_boundary(*at) && is_end(at));
         let mut folders = ends.map(|end| path.split_at(end));
-        let mut before = folders
-            .by_ref()
-            .take_while(|(folder, _)| !folder.ends_with("/.."));
+        let mut before = folders.by_ref().take_while(|(folder, _)| !folder.ends_with("/.."));
         let (_, rest) = before.find(|(folder, _)| is_own(folder))?;
         Some(rest.trim_start_matches('/'))
     }
@@ -272,12 +253,7 @@ impl Root {
     fn below(&self, folder: OwnedFd, relative: &OsStr) -> Root {
         // By components, so that `a//b/.` and an empty path leave no trace.
         let path = self.path.join(relative).components().collect();
-        Root {
-            folder,
-            path,
-            is_linked: self.is_linked,
-            mechanism: self.mechanism,
-        }
+        Root { folder, path, is_linked: self.is_linked, mechanism: self.mechanism }
     }
 }
 

@@ -116,9 +116,7 @@ pub(super) fn look(descriptor: OwnedFd) -> Result<(OwnedFd, Found), Refusal> {
     let metadata = file.metadata()?;
     let kind = metadata.file_type();
     let found = if kind.is_file() {
-        Found::File {
-            size: metadata.len(),
-        }
+        Found::File { size: metadata.len() }
     } else if kind.is_dir() {
         Found::Folder
     } else if kind.is_symlink() {
@@ -168,13 +166,7 @@ pub(super) fn open_name(folder: BorrowedFd<'_>, name: &CStr, flags: i32) -> io::
     patiently(|| {
         // SAFETY: the descriptor is open and `name` ends with NUL for the whole
         // call; without O_CREAT no mode is read.
-        unsafe {
-            owned(libc::c_long::from(libc::openat(
-                folder.as_raw_fd(),
-                name.as_ptr(),
-                flags,
-            )))
-        }
+        unsafe { owned(libc::c_long::from(libc::openat(folder.as_raw_fd(), name.as_ptr(), flags))) }
     })
 }
 
@@ -257,11 +249,7 @@ fn walk(folder: BorrowedFd<'_>, path: &Below, purpose: Purpose) -> Result<OwnedF
         reached = Some(step(here, name, Purpose::Look.flags() | libc::O_DIRECTORY)?);
     }
     let here = reached.as_ref().map_or(folder, AsFd::as_fd);
-    let folder_only = if path.folder_due {
-        libc::O_DIRECTORY
-    } else {
-        0
-    };
+    let folder_only = if path.folder_due { libc::O_DIRECTORY } else { 0 };
     step(here, last, purpose.flags() | folder_only)
 }
 

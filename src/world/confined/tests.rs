@@ -64,35 +64,13 @@ impl Drop for TempDir {
 /// A skill with everything hostile in it, and the canary around it.
 fn hostile_skill() -> TempDir {
     let dir = TempDir::new();
-    for outside in [
-        "secret",
-        "outside/secret",
-        "skill-evil/secret",
-        "outside/a.md",
-    ] {
+    for outside in ["secret", "outside/secret", "skill-evil/secret", "outside/a.md"] {
         dir.file(outside, CANARY);
     }
-    for inside in [
-        "a.md",
-        "docs/b.md",
-        "docs/deep/c.md",
-        "...",
-        "..hidden",
-        "．．/x",
-        "..;/x",
-    ] {
+    for inside in ["a.md", "docs/b.md", "docs/deep/c.md", "...", "..hidden", "．．/x", "..;/x"] {
         dir.file(&format!("skill/{inside}"), INSIDE);
     }
-    for inside in [
-        "..\\secret",
-        "%2e%2e/secret",
-        ".. ",
-        "‥",
-        "$HOME",
-        "~",
-        "C:\\secret",
-        "-",
-    ] {
+    for inside in ["..\\secret", "%2e%2e/secret", ".. ", "‥", "$HOME", "~", "C:\\secret", "-"] {
         dir.file(&format!("skill/{inside}"), INSIDE);
     }
     let absolute = |below: &str| dir.path(below);
@@ -257,26 +235,12 @@ type Row = (String, &'static str, &'static str);
 
 fn hostile_rows(dir: &TempDir) -> Vec<Row> {
     let mut rows: Vec<Row> = Vec::new();
-    rows.extend(
-        BY_TEXT
-            .iter()
-            .map(|&(path, answer)| (path.to_owned(), answer, answer)),
-    );
-    rows.extend(
-        BY_LINKS
-            .iter()
-            .map(|&(path, answer)| (path.to_owned(), answer, "Link")),
-    );
+    rows.extend(BY_TEXT.iter().map(|&(path, answer)| (path.to_owned(), answer, answer)));
+    rows.extend(BY_LINKS.iter().map(|&(path, answer)| (path.to_owned(), answer, "Link")));
     let made = [
         (dir.path("secret").to_str().unwrap().to_owned(), "Absolute"),
-        (
-            dir.path("skill-evil/secret").to_str().unwrap().to_owned(),
-            "Absolute",
-        ),
-        (
-            dir.path("skill/../secret").to_str().unwrap().to_owned(),
-            "Absolute",
-        ),
+        (dir.path("skill-evil/secret").to_str().unwrap().to_owned(), "Absolute"),
+        (dir.path("skill/../secret").to_str().unwrap().to_owned(), "Absolute"),
         ("x".repeat(255), "NotFound"),
         ("x".repeat(256), "NameTooLong"),
         ("x".repeat(5000), "NameTooLong"),
@@ -314,29 +278,17 @@ fn refuses_what_is_hostile() {
     for mechanism in MECHANISMS {
         let root = Root::open_with(&dir.path("skill"), mechanism).unwrap();
         for (path, by_openat2, by_walk) in &rows {
-            let due = if mechanism == Mechanism::Openat2 {
-                by_openat2
-            } else {
-                by_walk
-            };
+            let due = if mechanism == Mechanism::Openat2 { by_openat2 } else { by_walk };
             let start = thread_time();
             let opened = root.file(path);
             let as_folder = root.folder(path);
             let took = thread_time().saturating_sub(start);
             let shown: String = path.chars().take(60).collect();
             if word(&opened) != *due {
-                let _ = writeln!(
-                    wrong,
-                    "{mechanism:?} {shown:?}: {} not {due}",
-                    word(&opened)
-                );
+                let _ = writeln!(wrong, "{mechanism:?} {shown:?}: {} not {due}", word(&opened));
             }
             assert!(took < Duration::from_secs(1), "{shown:?} took {took:?}");
-            assert_eq!(
-                as_folder.is_ok(),
-                *due == "a folder",
-                "{shown:?} as a folder"
-            );
+            assert_eq!(as_folder.is_ok(), *due == "a folder", "{shown:?} as a folder");
             if let Err(refusal) = &opened {
                 let text = refusal.to_string();
                 assert!(!text.contains(['/', '\n']) && text.len() < 140, "{text}");
@@ -356,12 +308,7 @@ fn follows_a_link_only_where_the_user_put_it() {
     for mechanism in MECHANISMS {
         let link = dir.path("skill/outside");
         assert_eq!(
-            content(
-                Root::open_with(&link, mechanism)
-                    .unwrap()
-                    .file("a.md")
-                    .unwrap()
-            ),
+            content(Root::open_with(&link, mechanism).unwrap().file("a.md").unwrap()),
             CANARY
         );
         let root = Root::open_with(&dir.path("skill"), mechanism).unwrap();
@@ -418,18 +365,9 @@ fn takes_an_absolute_path_that_lies_inside_as_relative() {
     ] {
         let relative = root.relative(&path.replace("{}", base));
         assert_eq!(relative.as_deref().ok(), due, "{path}");
-        assert!(
-            due.is_some() || matches!(relative, Err(Refusal::Absolute)),
-            "{path}"
-        );
+        assert!(due.is_some() || matches!(relative, Err(Refusal::Absolute)), "{path}");
     }
-    assert_eq!(
-        Root::open(Path::new("/"))
-            .unwrap()
-            .relative("/etc/x")
-            .unwrap(),
-        "etc/x"
-    );
+    assert_eq!(Root::open(Path::new("/")).unwrap().relative("/etc/x").unwrap(), "etc/x");
 }
 
 #[test]
@@ -439,17 +377,10 @@ fn opens_folders_within_folders() {
         let root = Root::open_with(&dir.path("skill"), mechanism).unwrap();
         let deep = root.folder("docs/").unwrap().folder("./deep").unwrap();
         assert_eq!(content(deep.file("c.md").unwrap()), INSIDE);
-        assert_eq!(
-            format!("{deep:?}"),
-            format!("Root({:?})", dir.path("skill/docs/deep"))
-        );
+        assert_eq!(format!("{deep:?}"), format!("Root({:?})", dir.path("skill/docs/deep")));
         assert_eq!(root.folder("").unwrap().path(), root.path());
         // Out of the subfolder is outside, though it is inside the skill.
-        let due = if mechanism == Mechanism::Openat2 {
-            "Outside"
-        } else {
-            "Link"
-        };
+        let due = if mechanism == Mechanism::Openat2 { "Outside" } else { "Link" };
         assert_eq!(word(&deep.file("up-in")), due);
         match root.node("a.md").unwrap() {
             Node::File(open) => assert_eq!(open.size, INSIDE.len() as u64),
@@ -477,11 +408,7 @@ fn tells_what_may_not_be_read() {
     // May be passed through, but not listed.
     mode("blind", 0o111);
     // SAFETY: a call without arguments that cannot fail.
-    let due = if unsafe { libc::geteuid() } == 0 {
-        "Ok"
-    } else {
-        "Denied"
-    };
+    let due = if unsafe { libc::geteuid() } == 0 { "Ok" } else { "Denied" };
     for mechanism in MECHANISMS {
         let root = Root::open_with(&dir.0, mechanism).unwrap();
         assert_eq!(word(&root.file("locked.md")), due);
@@ -490,13 +417,7 @@ fn tells_what_may_not_be_read() {
         assert_eq!(word(&root.folder("blind").unwrap().entries(9)), due);
         let blind = Root::open_with(&dir.path("blind"), mechanism).unwrap();
         assert_eq!(word(&blind.file("a.md")), "Ok");
-        let tree = root
-            .walk(WalkLimits {
-                depth: 9,
-                files: 9,
-                entries: 99,
-            })
-            .unwrap();
+        let tree = root.walk(WalkLimits { depth: 9, files: 9, entries: 99 }).unwrap();
         assert_eq!(tree.unreadable, if due == "Ok" { 0 } else { 2 });
     }
     mode("closed", 0o755);
@@ -523,10 +444,7 @@ fn lists_entries_sorted_and_bounded() {
     assert_eq!(some.left_out, all.list.len() - 5);
     assert_eq!(root.entries(0).unwrap().left_out, all.list.len());
     let little = read_entries(&root, 5, 7).unwrap();
-    assert_eq!(
-        (little.list.len(), little.left_out, little.unread),
-        (5, 3, true)
-    );
+    assert_eq!((little.list.len(), little.left_out, little.unread), (5, 3, true));
 }
 
 #[test]
@@ -554,31 +472,16 @@ fn walks_all_files_inside() {
     dir.link("../secret", "skill/folder-out");
     dir.link("../secret/x", "skill/link-out");
     assert!(dir.node("skill/fifo", libc::S_IFIFO, 0));
-    let limits = WalkLimits {
-        depth: 9,
-        files: 99,
-        entries: 999,
-    };
+    let limits = WalkLimits { depth: 9, files: 99, entries: 999 };
     let paths = |tree: &Tree| -> Vec<String> {
-        tree.files
-            .iter()
-            .map(|path| path.to_str().unwrap().to_owned())
-            .collect()
+        tree.files.iter().map(|path| path.to_str().unwrap().to_owned()).collect()
     };
     for mechanism in MECHANISMS {
         let root = Root::open_with(&dir.path("skill"), mechanism).unwrap();
         let walk = |limits| root.walk(limits).unwrap();
         let tree = walk(limits);
-        let mut due = vec![
-            ".hidden",
-            "a/b/c/d",
-            "a/b/e",
-            "a.md",
-            "link-in",
-            "pyvenv.cfg",
-            "venv.py",
-            "z",
-        ];
+        let mut due =
+            vec![".hidden", "a/b/c/d", "a/b/e", "a.md", "link-in", "pyvenv.cfg", "venv.py", "z"];
         due.retain(|path| mechanism == Mechanism::Openat2 || *path != "link-in");
         assert_eq!(paths(&tree), due);
         assert_eq!((tree.cut, tree.unreadable), (false, 0));
@@ -591,20 +494,8 @@ fn walks_all_files_inside() {
         let few = walk(WalkLimits { files: 2, ..limits });
         assert!(few.cut);
         assert_eq!(paths(&few), [".hidden", "a.md"]);
-        assert!(
-            walk(WalkLimits {
-                entries: 3,
-                ..limits
-            })
-            .cut
-        );
-        assert!(
-            walk(WalkLimits {
-                entries: 0,
-                ..limits
-            })
-            .cut
-        );
+        assert!(walk(WalkLimits { entries: 3, ..limits }).cut);
+        assert!(walk(WalkLimits { entries: 0, ..limits }).cut);
     }
 }
 
@@ -613,10 +504,7 @@ fn reads_no_more_than_asked_for() {
     let dir = TempDir::new();
     dir.file("ten", "0123456789");
     dir.file("empty", "");
-    File::create(dir.path("sparse"))
-        .unwrap()
-        .set_len(1 << 40)
-        .unwrap();
+    File::create(dir.path("sparse")).unwrap().set_len(1 << 40).unwrap();
     let root = Root::open(&dir.0).unwrap();
     let ten = root.file("ten").unwrap();
     let text = |piece: Piece| (String::from_utf8(piece.bytes).unwrap(), piece.more);
@@ -637,20 +525,11 @@ fn reads_no_more_than_asked_for() {
         assert_eq!(piece, (due.to_owned(), more), "{offset} {bytes_max}");
     }
     let empty = root.file("empty").unwrap();
-    assert_eq!(
-        read_whole(&empty, 0).unwrap(),
-        Piece {
-            bytes: vec![],
-            more: false
-        }
-    );
+    assert_eq!(read_whole(&empty, 0).unwrap(), Piece { bytes: vec![], more: false });
     let sparse = root.file("sparse").unwrap();
     let piece = read_whole(&sparse, 3_000_000).unwrap();
     assert!(piece.more && piece.bytes.len() == 3_000_000 && piece.bytes.capacity() < 6_000_000);
-    assert_eq!(
-        read_range(&sparse, (1 << 40) - 7, 10).unwrap().bytes,
-        [0; 7]
-    );
+    assert_eq!(read_range(&sparse, (1 << 40) - 7, 10).unwrap().bytes, [0; 7]);
 }
 
 #[test]
@@ -658,27 +537,17 @@ fn reads_past_a_size_that_lies() {
     let dir = TempDir::new();
     dir.file("log", "");
     let root = Root::open(&dir.0).unwrap();
-    let Node::File(log) = root.node("log").unwrap() else {
-        panic!("no file")
-    };
+    let Node::File(log) = root.node("log").unwrap() else { panic!("no file") };
     assert_eq!(log.size, 0);
     let mut writer = File::options().append(true).open(dir.path("log")).unwrap();
     writer.write_all(&vec![b'x'; 700_000]).unwrap();
-    assert_eq!(
-        read_whole(&log.file, 1_000_000).unwrap().bytes.len(),
-        700_000
-    );
+    assert_eq!(read_whole(&log.file, 1_000_000).unwrap().bytes.len(), 700_000);
     let piece = read_whole(&log.file, 600_000).unwrap();
     assert!(piece.more && piece.bytes.len() == 600_000);
     // A file whose size is always said to be 0.
     if let Ok(process) = Root::open(Path::new("/proc/self")) {
         let status = process.file("status").unwrap();
-        assert!(
-            read_whole(&status, 100_000)
-                .unwrap()
-                .bytes
-                .starts_with(b"Name:")
-        );
+        assert!(read_whole(&status, 100_000).unwrap().bytes.starts_with(b"Name:"));
     }
 }
 
@@ -690,22 +559,11 @@ fn descriptors_are_not_inherited_and_do_not_pile_up() {
         let file = root.file("docs/b.md").unwrap();
         for number in [file.as_raw_fd(), root.as_fd().as_raw_fd()] {
             // SAFETY: asks for the flags of a descriptor that is open.
-            assert_eq!(
-                unsafe { libc::fcntl(number, libc::F_GETFD) },
-                libc::FD_CLOEXEC
-            );
+            assert_eq!(unsafe { libc::fcntl(number, libc::F_GETFD) }, libc::FD_CLOEXEC);
         }
         for _ in 0..3000 {
-            let _ = (
-                root.file("docs/b.md"),
-                root.file("fifo"),
-                root.file("link-out"),
-            );
-            let _ = (
-                root.entries(1),
-                root.folder("docs/deep"),
-                root.file("a.md/x"),
-            );
+            let _ = (root.file("docs/b.md"), root.file("fifo"), root.file("link-out"));
+            let _ = (root.entries(1), root.folder("docs/deep"), root.file("a.md/x"));
         }
     }
 }
@@ -716,10 +574,7 @@ struct Swapper(libc::pid_t);
 impl Swapper {
     fn start(pairs: &[(PathBuf, PathBuf)]) -> Swapper {
         let name = |path: &PathBuf| CString::new(path.to_str().unwrap()).unwrap();
-        let pairs: Vec<_> = pairs
-            .iter()
-            .map(|(one, other)| (name(one), name(other)))
-            .collect();
+        let pairs: Vec<_> = pairs.iter().map(|(one, other)| (name(one), name(other))).collect();
         // SAFETY: after the fork the child makes system calls only, on memory
         // that was made before, and never returns.
         unsafe {
@@ -790,14 +645,7 @@ fn race(mechanism: Mechanism, reads: usize) {
     ];
     let swapper = Swapper::start(&swaps.map(|(one, other)| (dir.path(one), dir.path(other))));
     let root = Root::open_with(&dir.path("skill"), mechanism).unwrap();
-    let paths = [
-        "folder/a.md",
-        "a.md",
-        "link",
-        "b.md",
-        "docs/up",
-        "docs/deep/b.md",
-    ];
+    let paths = ["folder/a.md", "a.md", "link", "b.md", "docs/up", "docs/deep/b.md"];
     let (mut read, mut refused, mut changing, mut slowest) = (0, 0, 0, Duration::ZERO);
     let begin = Instant::now();
     // Also until the swapper has had its turn on a busy machine.
@@ -879,13 +727,7 @@ fn a_replaced_file_keeps_its_attributes() {
     let (name, value) = (c"user.kept", b"yes");
     // SAFETY: both names end with NUL, and the value is as long as is said.
     let set = unsafe {
-        libc::setxattr(
-            path.as_ptr(),
-            name.as_ptr(),
-            value.as_ptr().cast(),
-            value.len(),
-            0,
-        )
+        libc::setxattr(path.as_ptr(), name.as_ptr(), value.as_ptr().cast(), value.len(), 0)
     };
     if set != 0 {
         return eprintln!("skipped: the file system has no attributes of users");
@@ -896,12 +738,7 @@ fn a_replaced_file_keeps_its_attributes() {
     let mut kept = [0_u8; 8];
     // SAFETY: as above, and the buffer is as large as is said.
     let length = unsafe {
-        libc::getxattr(
-            path.as_ptr(),
-            name.as_ptr(),
-            kept.as_mut_ptr().cast(),
-            kept.len(),
-        )
+        libc::getxattr(path.as_ptr(), name.as_ptr(), kept.as_mut_ptr().cast(), kept.len())
     };
     assert_eq!((length, &kept[..3]), (3, &value[..]));
 }

@@ -41,15 +41,10 @@ pub struct Tree {
 /// Level by level, so that a limit cuts what lies deepest.
 pub(super) fn walk(root: &Root, limits: WalkLimits) -> Result<Tree, Refusal> {
     let mut tree = Tree::default();
-    let mut budget = Budget {
-        entries: limits.entries,
-        path_bytes: limits::WALK_PATH_BYTES,
-    };
+    let mut budget = Budget { entries: limits.entries, path_bytes: limits::WALK_PATH_BYTES };
     let mut folders = VecDeque::from([(PathBuf::new(), 1)]);
     while let Some((path, depth)) = folders.pop_front() {
-        let listed = root
-            .folder(&path)
-            .and_then(|folder| budget.entries(&folder));
+        let listed = root.folder(&path).and_then(|folder| budget.entries(&folder));
         let entries = match listed {
             Ok(entries) => entries,
             Err(refusal) if depth == 1 => return Err(refusal),
@@ -71,11 +66,8 @@ pub(super) fn walk(root: &Root, limits: WalkLimits) -> Result<Tree, Refusal> {
             if !is_folder && !is_readable(root, &below, entry.kind) {
                 continue;
             }
-            let fits = if is_folder {
-                depth < limits.depth
-            } else {
-                tree.files.len() < limits.files
-            };
+            let fits =
+                if is_folder { depth < limits.depth } else { tree.files.len() < limits.files };
             if !fits || !budget.takes(&below) {
                 tree.cut = true;
             } else if is_folder {

@@ -223,12 +223,7 @@ fn copy_attributes(from: &File, to: &File) -> io::Result<()> {
         let name = CStr::from_bytes_with_nul(name).map_err(io::Error::other)?;
         // SAFETY: as above, and the name ends with NUL.
         let value = filled(|buffer| unsafe {
-            libc::fgetxattr(
-                from,
-                name.as_ptr(),
-                buffer.as_mut_ptr().cast(),
-                buffer.len(),
-            )
+            libc::fgetxattr(from, name.as_ptr(), buffer.as_mut_ptr().cast(), buffer.len())
         })?;
         // SAFETY: the descriptor is open, and name and value live for the call.
         done(unsafe { libc::fsetxattr(to, name.as_ptr(), value.as_ptr().cast(), value.len(), 0) })?;

@@ -107,14 +107,9 @@ pub(super) fn visit_all(mut visit: impl FnMut(pid_t)) -> bool {
     // SAFETY: at most its length is written to `target`; the descriptor is closed
     // here.
     unsafe {
-        let length = libc::readlink(
-            c"/proc/self".as_ptr(),
-            target.as_mut_ptr().cast(),
-            target.len(),
-        );
-        let own = usize::try_from(length)
-            .ok()
-            .and_then(|length| target.get(..length));
+        let length =
+            libc::readlink(c"/proc/self".as_ptr(), target.as_mut_ptr().cast(), target.len());
+        let own = usize::try_from(length).ok().and_then(|length| target.get(..length));
         if own.and_then(parse) != Some(libc::getpid()) {
             return false;
         }
@@ -209,13 +204,7 @@ fn parse_stat(pid: pid_t, line: &[u8]) -> Option<Process> {
     let parent = fields.next().and_then(parse)?;
     let group = fields.next().and_then(parse)?;
     let session = fields.next().and_then(parse)?;
-    Some(Process {
-        pid,
-        parent,
-        group,
-        session,
-        zombie,
-    })
+    Some(Process { pid, parent, group, session, zombie })
 }
 
 /// A number, if it is nothing else.
@@ -224,11 +213,7 @@ pub(super) fn parse(digits: &[u8]) -> Option<pid_t> {
         let digit = digit.is_ascii_digit().then(|| pid_t::from(digit - b'0'))?;
         number.checked_mul(10)?.checked_add(digit)
     };
-    if digits.is_empty() {
-        None
-    } else {
-        digits.iter().try_fold(0, add)
-    }
+    if digits.is_empty() { None } else { digits.iter().try_fold(0, add) }
 }
 
 #[cfg(test)]
@@ -237,15 +222,7 @@ mod tests {
 
     #[test]
     fn a_name_cannot_forge_a_stat_line() {
-        let process = |zombie| {
-            Some(Process {
-                pid: 7,
-                parent: 12,
-                group: 3,
-                session: 2,
-                zombie,
-            })
-        };
+        let process = |zombie| Some(Process { pid: 7, parent: 12, group: 3, session: 2, zombie });
         let table: &[(&[u8], _)] = &[
             (b"7 (cat) S 12 3 2 0 -1", process(false)),
             (b"7 (a) Z 1 1 (b) Z 12 3 2 0", process(true)),
@@ -266,16 +243,10 @@ mod tests {
     fn proc_shows_this_process_below_its_parent() {
         // SAFETY: always succeed.
         let (own, parent) = unsafe { (libc::getpid(), libc::getppid()) };
-        assert_eq!(
-            read_process(own).map(|process| process.parent),
-            Some(parent)
-        );
+        assert_eq!(read_process(own).map(|process| process.parent), Some(parent));
         let mut found = false;
         assert!(visit_tree(parent, &[], |process| found |= process.pid == own));
         assert!(found);
-        assert!(visit_tree(parent, &[own], |process| assert_ne!(
-            process.pid,
-            own
-        )));
+        assert!(visit_tree(parent, &[own], |process| assert_ne!(process.pid, own)));
     }
 }

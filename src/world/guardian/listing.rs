@@ -28,9 +28,7 @@ pub(in crate::world) fn visit_names(folder: c_int, visit: &mut dyn FnMut(&CStr))
             {
                 visit(name);
             }
-            rest = rest
-                .get(usize::from(u16::from_ne_bytes([low, high]))..)
-                .unwrap_or_default();
+            rest = rest.get(usize::from(u16::from_ne_bytes([low, high]))..).unwrap_or_default();
         }
     }
 }

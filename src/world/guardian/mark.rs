@@ -107,10 +107,7 @@ fn is_marked(pid: pid_t, guardian: pid_t) -> bool {
 
 fn limit_of(guardian: pid_t) -> rlimit64 {
     let limit = limits::MARK_MICROSECONDS + u64::from(guardian.unsigned_abs());
-    rlimit64 {
-        rlim_cur: limit,
-        rlim_max: limit,
-    }
+    rlimit64 { rlim_cur: limit, rlim_max: limit }
 }
 
 #[cfg(test)]

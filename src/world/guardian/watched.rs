@@ -41,18 +41,13 @@ impl Waker {
                 &raw mut timer,
             )
         };
-        Waker {
-            timer: (made == 0).then_some(timer),
-        }
+        Waker { timer: (made == 0).then_some(timer) }
     }
 
     /// Starts it anew. Before each wait, as a stop takes a signal away that is on its way.
     pub(super) fn start(self, interval: Duration) {
         let Some(own) = self.timer else { return };
-        let times = Times {
-            interval: to_timespec(interval),
-            first: to_timespec(interval),
-        };
+        let times = Times { interval: to_timespec(interval), first: to_timespec(interval) };
         // SAFETY: `times` outlives the call, which writes nothing.
         unsafe {
             libc::syscall(
@@ -148,15 +143,9 @@ mod tests {
                 "State:\tT (stopped)\nVmSize:\t1 kB\nSigPnd:\t0000000000000000\nShdPnd:\t0000000000010000\n",
                 Runner::Stopped,
             ),
-            (
-                "State:\tS (sleeping)\nVmSize:\t1 kB\nShdPnd:\t0000000000000002\n",
-                Runner::Lives,
-            ),
+            ("State:\tS (sleeping)\nVmSize:\t1 kB\nShdPnd:\t0000000000000002\n", Runner::Lives),
             ("State:\tt (tracing stop)\nVmSize:\t1 kB\n", Runner::Lives),
-            (
-                "State:\tD (disk sleep)\nShdPnd:\t0000000000000000\n",
-                Runner::Ends,
-            ),
+            ("State:\tD (disk sleep)\nShdPnd:\t0000000000000000\n", Runner::Ends),
         ];
         for (status, expected) in table {
             assert_eq!(judge(status.as_bytes()), *expected, "{status}");

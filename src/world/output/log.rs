@@ -45,10 +45,7 @@ impl Log {
     pub fn open(path: &Path, circumstances: Circumstances, interrupt: Interrupt) -> Result<Log> {
         let failure = |cause: &dyn std::fmt::Display| {
             let path = path.display();
-            Error::new(
-                Kind::Usage,
-                format!("failed to open the log `{path}`: {cause}"),
-            )
+            Error::new(Kind::Usage, format!("failed to open the log `{path}`: {cause}"))
         };
         // Looked at first: opening a device may do something.
         let is_special = |meta: &Metadata| !meta.is_file() && !meta.is_symlink();

@@ -54,11 +54,8 @@ pub enum Format {
 }
 
 /// Every format and its name.
-pub const FORMATS: [(&str, Format); 3] = [
-    ("text", Format::Text),
-    ("json", Format::Json),
-    ("jsonl", Format::Jsonl),
-];
+pub const FORMATS: [(&str, Format); 3] =
+    [("text", Format::Text), ("json", Format::Json), ("jsonl", Format::Jsonl)];
 
 /// How much is said on standard error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -74,10 +71,7 @@ pub enum Verbosity {
 
 /// Both output streams and how to treat them.
 #[derive(Debug)]
-#[allow(
-    clippy::struct_excessive_bools,
-    reason = "independent facts about two streams"
-)]
+#[allow(clippy::struct_excessive_bools, reason = "independent facts about two streams")]
 pub struct Output {
     format: Format,
     verbosity: Verbosity,
@@ -205,20 +199,15 @@ impl Output {
                 self.line(DIM, &format!("→ {}{space}{summary}", call.name));
             }
             Event::ToolResult { result, .. } if self.verbosity >= Verbosity::Normal => {
-                self.line(
-                    if result.ok { DIM } else { YELLOW },
-                    &format!("← {}", result.summary),
-                );
+                self.line(if result.ok { DIM } else { YELLOW }, &format!("← {}", result.summary));
                 if self.verbosity == Verbosity::Verbose {
                     let text = self.secrets.mask(&result.content);
                     self.line(DIM, &verbose::beginning(&text));
                 }
             }
-            Event::Context {
-                summarized,
-                before,
-                after,
-            } => self.note(&verbose::summary(*summarized, *before, *after)),
+            Event::Context { summarized, before, after } => {
+                self.note(&verbose::summary(*summarized, *before, *after));
+            }
             Event::Warning(text) => self.warn(text),
             _ if self.verbosity == Verbosity::Verbose => {
                 if let Some(line) = verbose::line(event) {
@@ -248,20 +237,14 @@ impl Output {
         if !text.ends_with('\n') {
             text.push('\n');
         }
-        let shown = if self.streams {
-            printable(&text)
-        } else {
-            text.as_str().into()
-        };
+        let shown = if self.streams { printable(&text) } else { text.as_str().into() };
         self.stdout.write(&shown);
     }
 
     /// A failure as the one object that a program reads, beside the lines for
     /// people.
     pub fn print_failure(&mut self, error: &Error) {
-        let failure = Failure {
-            error: Fault::of(error, &self.secrets),
-        };
+        let failure = Failure { error: Fault::of(error, &self.secrets) };
         // Texts always have a JSON form.
         self.print(&serde_json::to_string(&failure).unwrap_or_default());
     }
@@ -278,8 +261,7 @@ impl Output {
         let is_colored = self.color_wanted && self.streams;
         let (on, off) = if is_colored { (color, PLAIN) } else { ("", "") };
         let place = self.masked(place).into_owned();
-        self.stdout
-            .write(&format!("{}{on}{mark}{off}", printable(&place)));
+        self.stdout.write(&format!("{}{on}{mark}{off}", printable(&place)));
         self.print(text);
     }
 

@@ -191,11 +191,7 @@ impl<'a> Record<'a> {
                 name: mask(&call.name),
                 arguments: arguments(&call.arguments, secrets),
             },
-            Event::ToolResult {
-                call,
-                result,
-                duration,
-            } => Record::ToolResult {
+            Event::ToolResult { call, result, duration } => Record::ToolResult {
                 id: mask(&call.id),
                 name: mask(&call.name),
                 ok: result.ok,
@@ -204,24 +200,14 @@ impl<'a> Record<'a> {
                 script: result.ran.as_deref().filter(|_| is_log).map(mask),
                 allowed: result.allowed.filter(|_| is_log),
             },
-            Event::Retry {
-                attempt,
-                delay,
-                reason,
-            } => Record::Retry {
+            Event::Retry { attempt, delay, reason } => Record::Retry {
                 attempt: *attempt,
                 delay_ms: milliseconds(*delay),
                 reason: mask(reason),
             },
-            Event::Context {
-                summarized,
-                before,
-                after,
-            } => Record::Context {
-                summarized: *summarized,
-                before: *before,
-                after: *after,
-            },
+            Event::Context { summarized, before, after } => {
+                Record::Context { summarized: *summarized, before: *before, after: *after }
+            }
             _ => return None,
         })
     }
@@ -303,18 +289,12 @@ mod tests {
             ("", r#""""#),
             ("[1]", r#""[1]""#),
             (r#""{}""#, r#""\"{}\"""#),
-            (
-                r#"{"sk-\"canary": ["x sk-\"canary"]}"#,
-                r#"{"[secret]":["x [secret]"]}"#,
-            ),
+            (r#"{"sk-\"canary": ["x sk-\"canary"]}"#, r#"{"[secret]":["x [secret]"]}"#),
             (r#"{"a": "sk-\"canary"#, r#""{\"a\": \"[secret]""#),
         ];
         for (text, expected) in table {
             let call = call(text);
-            let event = Event::ToolCall {
-                call: &call,
-                summary: "",
-            };
+            let event = Event::ToolCall { call: &call, summary: "" };
             assert_eq!(
                 Record::of(&event, true, &secrets()).unwrap().line(),
                 format!(
@@ -338,11 +318,7 @@ mod tests {
             "{\"type\":\"tool_result\",\"id\":\"call_1\",\"name\":\"t\",\"ok\":false,\
              \"content\":\"{\\\"error\\\":\\\"no [secret]\\\"}\",\"duration_ms\":1}\n"
         );
-        let event = Event::Retry {
-            attempt: 2,
-            delay: Duration::from_millis(500),
-            reason: "busy",
-        };
+        let event = Event::Retry { attempt: 2, delay: Duration::from_millis(500), reason: "busy" };
         assert_eq!(
             Record::of(&event, true, &secrets()).unwrap().line(),
             "{\"type\":\"retry\",\"attempt\":2,\"delay_ms\":500,\"reason\":\"busy\"}\n"

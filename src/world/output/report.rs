@@ -69,10 +69,7 @@ impl Report {
     /// The same for a log: all of it, each message as a whole, and who runs it,
     /// where and how.
     pub fn for_log(circumstances: Circumstances) -> Report {
-        Report {
-            circumstances: Some(circumstances),
-            ..Report::new(Format::Jsonl)
-        }
+        Report { circumstances: Some(circumstances), ..Report::new(Format::Jsonl) }
     }
 
     /// From now on the model is known.
@@ -269,10 +266,7 @@ mod tests {
     use crate::tool::{ToolCall, ToolResult};
 
     fn values(lines: &str) -> Vec<Value> {
-        lines
-            .lines()
-            .map(|line| serde_json::from_str(line).unwrap())
-            .collect()
+        lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
     fn key() -> Secrets {
@@ -322,11 +316,7 @@ mod tests {
         let events = [
             Event::Text("Let me look."),
             Event::MessageEnd { calls: 1 },
-            Event::ToolResult {
-                call: &call,
-                result: &result,
-                duration,
-            },
+            Event::ToolResult { call: &call, result: &result, duration },
             Event::Text("It is "),
             Event::Text("4."),
         ];
@@ -357,11 +347,7 @@ mod tests {
         assert_eq!(records.len(), 2);
         assert_eq!(records[0]["type"], "error");
         assert_eq!(
-            (
-                &records[1]["status"],
-                &records[1]["answer"],
-                &records[1]["exit_code"]
-            ),
+            (&records[1]["status"], &records[1]["answer"], &records[1]["exit_code"]),
             (&"error".into(), &"".into(), &77.into())
         );
         assert_eq!(records[1]["model"], Value::Null);

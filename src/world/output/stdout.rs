@@ -29,13 +29,8 @@ impl Stdout {
     /// Nothing has been written yet. `is_live`: it is read as it comes, so that
     /// a reader that goes away need not be written to before it is missed.
     pub fn new(interrupt: Interrupt, is_live: bool) -> Stdout {
-        let stdout = Stdout {
-            interrupt,
-            deadline: None,
-            serves: false,
-            failure: None,
-            is_told: false,
-        };
+        let stdout =
+            Stdout { interrupt, deadline: None, serves: false, failure: None, is_told: false };
         if is_live {
             stdout.watch();
         }
@@ -109,10 +104,7 @@ impl Stdout {
 
     fn write_piece(&self, piece: &[u8]) -> io::Result<()> {
         let mut stdout = io::stdout();
-        let patience = Patience {
-            interrupt: self.interrupt.clone(),
-            deadline: self.deadline,
-        };
+        let patience = Patience { interrupt: self.interrupt.clone(), deadline: self.deadline };
         let room = Some((stdout.as_fd(), Readiness::Write));
         let round = self.serves.then_some(limits::STDOUT_UNREAD);
         loop {

@@ -41,20 +41,15 @@ mod tests {
             (&["x ends-so\r", "\n"], &["x ", "[secret]\n", ""]),
             (&["sk-canary", "-2 x"], &["", "[secret] x", ""]),
             (&["sk-canary-"], &["", "[secret]-"]),
-            (
-                &["a sk-", "can", "ary b", "d"],
-                &["a ", "", "[secret] b", "d", ""],
-            ),
+            (&["a sk-", "can", "ary b", "d"], &["a ", "", "[secret] b", "d", ""]),
             (&["a sk-", "down"], &["a ", "sk-down", ""]),
             (&["ends in sk-c"], &["ends in ", "sk-c"]),
             (&["a\r", "\nb\r"], &["a", "\r\nb", "\r"]),
         ];
         for (pieces, expected) in table {
             let mut veil = Veil::default();
-            let mut shown: Vec<String> = pieces
-                .iter()
-                .map(|piece| veil.add(piece, &secrets))
-                .collect();
+            let mut shown: Vec<String> =
+                pieces.iter().map(|piece| veil.add(piece, &secrets)).collect();
             shown.push(veil.end(&secrets));
             assert_eq!(shown, expected, "{pieces:?}");
         }

@@ -9,9 +9,8 @@ use crate::tool::milliseconds;
 pub fn beginning(text: &str) -> String {
     let mut rest = text.lines().filter(|line| !line.trim().is_empty());
     let first = rest.by_ref().take(limits::RESULT_LINES);
-    let mut lines: Vec<String> = first
-        .map(|line| format!("· {}", one_line(line, limits::SUMMARY_CHARS)))
-        .collect();
+    let mut lines: Vec<String> =
+        first.map(|line| format!("· {}", one_line(line, limits::SUMMARY_CHARS))).collect();
     match rest.count() {
         0 => {}
         more => lines.push(format!("· … {}", counted(more, "more line"))),
@@ -22,11 +21,7 @@ pub fn beginning(text: &str) -> String {
 /// What a summary has done to a conversation: so many messages, and tokens before and
 /// after.
 pub fn summary(messages: usize, before: u64, after: u64) -> String {
-    let (messages, before, after) = (
-        counted(messages, "message"),
-        grouped(before),
-        grouped(after),
-    );
+    let (messages, before, after) = (counted(messages, "message"), grouped(before), grouped(after));
     format!("the conversation was summarized: {messages}, {before} → {after} tokens")
 }
 
@@ -47,11 +42,7 @@ pub fn line(event: &Event<'_>) -> Option<String> {
             });
             format!("· answered in {} ms{tokens}", milliseconds(*duration))
         }
-        Event::Retry {
-            attempt,
-            delay,
-            reason,
-        } => {
+        Event::Retry { attempt, delay, reason } => {
             // A request that was changed is no further try of the same.
             let when = match milliseconds(*delay) {
                 0 => "again at once".to_string(),

@@ -34,15 +34,8 @@ unsafe impl Sync for List {}
 impl List {
     fn new(texts: impl Iterator<Item = io::Result<CString>>) -> io::Result<List> {
         let texts = texts.collect::<io::Result<Vec<CString>>>()?;
-        let pointers = texts
-            .iter()
-            .map(|text| text.as_ptr())
-            .chain([ptr::null()])
-            .collect();
-        Ok(List {
-            _texts: texts,
-            pointers,
-        })
+        let pointers = texts.iter().map(|text| text.as_ptr()).chain([ptr::null()]).collect();
+        Ok(List { _texts: texts, pointers })
     }
 }
 
@@ -50,9 +43,7 @@ impl Exec {
     /// What `job` runs, as long as no text of it holds a NUL.
     pub(super) fn new(job: &Job<'_>) -> io::Result<Exec> {
         let program = job.program.as_os_str();
-        let words = [program]
-            .into_iter()
-            .chain(job.args.iter().map(AsRef::as_ref));
+        let words = [program].into_iter().chain(job.args.iter().map(AsRef::as_ref));
         let variables = job.environment.iter().map(|(name, value)| {
             let mut entry = name.clone();
             entry.push("=");
@@ -70,13 +61,7 @@ impl Exec {
     pub(super) fn run(&self) -> io::Error {
         let (arguments, environment) = (&self.arguments.pointers, &self.environment.pointers);
         // SAFETY: all three are NUL-terminated and owned by `self`; safe after a fork.
-        unsafe {
-            libc::execve(
-                self.program.as_ptr(),
-                arguments.as_ptr(),
-                environment.as_ptr(),
-            )
-        };
+        unsafe { libc::execve(self.program.as_ptr(), arguments.as_ptr(), environment.as_ptr()) };
         io::Error::last_os_error()
     }
 }

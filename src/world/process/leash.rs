@@ -70,21 +70,14 @@ impl Guardian {
         let (channel, theirs) = UnixStream::pair()?;
         // Not one of the first three, which the script's streams will replace
         // in a host that has them closed. A duplicate never is.
-        let theirs = if theirs.as_raw_fd() < 3 {
-            theirs.try_clone()?
-        } else {
-            theirs
-        };
+        let theirs = if theirs.as_raw_fd() < 3 { theirs.try_clone()? } else { theirs };
         channel.set_nonblocking(true)?;
         let post = Post {
             channel: theirs.as_raw_fd(),
             runner: own_pid(),
             keep: job.leftovers == Leftovers::Keep,
             limit: job.limit,
-            scopes_signals: job
-                .confine
-                .as_ref()
-                .is_some_and(|confine| confine.scopes_signals),
+            scopes_signals: job.confine.as_ref().is_some_and(|confine| confine.scopes_signals),
             scratch: job.scratch.map(Scratch::handle),
         };
         let exec = Exec::new(job).map_err(|error| explain(&error, job))?;
@@ -114,12 +107,7 @@ impl Guardian {
         drop(blocked);
         let child = child.map_err(|error| explain(&error, job))?;
         let pid = pid_t::try_from(child.id()).unwrap_or(0);
-        Ok(Guardian {
-            child,
-            pid,
-            channel,
-            reaped: false,
-        })
+        Ok(Guardian { child, pid, channel, reaped: false })
     }
 
     /// The socket's end is the order, and nothing can hold it back. Should the
@@ -157,10 +145,7 @@ impl Guardian {
         // Its end closes its socket, a moment before it can be reaped. So what waits
         // for a signal, and panics when the means for that fail, has to wait seldom.
         let since = Instant::now();
-        let _ = poll(
-            &mut self.channel_entry(0),
-            since.checked_add(limits::GUARDIAN_REAP),
-        );
+        let _ = poll(&mut self.channel_entry(0), since.checked_add(limits::GUARDIAN_REAP));
         if self.has_ended() {
             return;
         }
@@ -182,11 +167,7 @@ impl Guardian {
 
     /// The socket, for a `poll` for these events; its other end's end is always told.
     fn channel_entry(&self, events: c_short) -> [libc::pollfd; 1] {
-        [libc::pollfd {
-            fd: self.channel.as_raw_fd(),
-            events,
-            revents: 0,
-        }]
+        [libc::pollfd { fd: self.channel.as_raw_fd(), events, revents: 0 }]
     }
 }
 

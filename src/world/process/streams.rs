@@ -23,10 +23,7 @@ pub(super) struct Input<'a> {
 
 impl<'a> Input<'a> {
     pub(super) fn new(pipe: Option<OwnedFd>, bytes: &'a [u8]) -> io::Result<Input<'a>> {
-        Ok(Input {
-            pipe: pipe.map(nonblocking).transpose()?,
-            unwritten: bytes,
-        })
+        Ok(Input { pipe: pipe.map(nonblocking).transpose()?, unwritten: bytes })
     }
 
     /// Writes what the script is ready to read; at the end lets go of it.
@@ -129,11 +126,7 @@ fn nonblocking(pipe: OwnedFd) -> io::Result<File> {
         let flags = libc::fcntl(fd, libc::F_GETFL);
         flags >= 0 && libc::fcntl(fd, libc::F_SETFL, flags | libc::O_NONBLOCK) >= 0
     };
-    if done {
-        Ok(File::from(pipe))
-    } else {
-        Err(io::Error::last_os_error())
-    }
+    if done { Ok(File::from(pipe)) } else { Err(io::Error::last_os_error()) }
 }
 
 /// Nothing now, maybe later.

@@ -15,10 +15,7 @@ const SHELL: &str = "/bin/sh";
 /// Runs a shell script; `change` adjusts the job.
 fn run_shell(script: &str, change: impl FnOnce(&mut Job<'_>)) -> io::Result<Outcome> {
     let args = [OsString::from("-c"), OsString::from(script)];
-    let environment = [(
-        OsString::from("PATH"),
-        OsString::from("/usr/local/bin:/usr/bin:/bin"),
-    )];
+    let environment = [(OsString::from("PATH"), OsString::from("/usr/local/bin:/usr/bin:/bin"))];
     let interrupt = Interrupt::never();
     let mut job = Job {
         program: Path::new(SHELL),
@@ -70,20 +67,14 @@ fn is_gone(pid: &str) -> bool {
 fn streams_and_status_come_back_apart() {
     let outcome = shell("echo out; echo err >&2; exit 7");
     assert_eq!(outcome.ending, Ending::Exited(7));
-    assert_eq!(
-        (outcome.stdout.text(), outcome.stderr.text()),
-        ("out\n".into(), "err\n".into())
-    );
+    assert_eq!((outcome.stdout.text(), outcome.stderr.text()), ("out\n".into(), "err\n".into()));
     assert!(!outcome.timed_out && outcome.interrupted.is_none() && outcome.left_behind == 0);
 }
 
 #[test]
 fn death_by_signal_is_told() {
     for signal in [libc::SIGKILL, libc::SIGSEGV, libc::SIGTERM] {
-        assert_eq!(
-            shell(&format!("kill -{signal} $$")).ending,
-            Ending::Signaled(signal)
-        );
+        assert_eq!(shell(&format!("kill -{signal} $$")).ending, Ending::Signaled(signal));
     }
 }
 
@@ -101,15 +92,10 @@ fn signals_are_as_in_a_fresh_process() {
     let script =
         "while read -r name mask; do case $name in SigBlk:|SigIgn:) echo $mask;; esac; done";
     let text = shell(&format!("{script} </proc/self/status")).stdout.text();
-    let masks: Vec<u64> = text
-        .lines()
-        .map(|mask| u64::from_str_radix(mask, 16).expect("a mask"))
-        .collect();
+    let masks: Vec<u64> =
+        text.lines().map(|mask| u64::from_str_radix(mask, 16).expect("a mask")).collect();
     // The last of the first 32 belongs to the C library.
-    assert!(
-        masks.len() == 2 && masks.iter().all(|mask| mask.trailing_zeros() >= 31),
-        "{text}"
-    );
+    assert!(masks.len() == 2 && masks.iter().all(|mask| mask.trailing_zeros() >= 31), "{text}");
 }
 
 #[test]
@@ -148,10 +134,7 @@ fn who_outlives_the_script_is_killed_and_counted() {
     // It is in a session of its own once it has become `sleep`.
     let script = "setsid sleep 60 & echo $!; until grep -q sleep /proc/$!/comm; do :; done";
     let outcome = shell(script);
-    assert_eq!(
-        (outcome.ending, outcome.left_behind),
-        (Ending::Exited(0), 1)
-    );
+    assert_eq!((outcome.ending, outcome.left_behind), (Ending::Exited(0), 1));
     assert!(!is_alive(&outcome.stdout.text()));
     // Those who end by themselves at once were not left behind; on a busy machine
     // that may take longer than they have.
@@ -189,24 +172,12 @@ fn what_cannot_start_is_an_error_that_names_it() {
             job.program = Path::new(program);
             job.folder = Path::new(folder);
         };
-        run_shell("", change)
-            .map_err(|error| (error.kind(), error.to_string()))
-            .err()
+        run_shell("", change).map_err(|error| (error.kind(), error.to_string())).err()
     };
     let table = [
         ("/missing", "/", ErrorKind::NotFound, "start `/missing`"),
-        (
-            "/etc/passwd",
-            "/",
-            ErrorKind::PermissionDenied,
-            "start `/etc/passwd`",
-        ),
-        (
-            SHELL,
-            "/missing",
-            ErrorKind::NotFound,
-            "enter folder `/missing`",
-        ),
+        ("/etc/passwd", "/", ErrorKind::PermissionDenied, "start `/etc/passwd`"),
+        (SHELL, "/missing", ErrorKind::NotFound, "enter folder `/missing`"),
         ("sh", "/", ErrorKind::InvalidInput, "not an absolute path"),
     ];
     for (program, folder, kind, words) in table {
@@ -229,11 +200,7 @@ fn a_confinement_that_fails_keeps_the_script_from_running() {
 fn all_output_is_heard_also_what_is_not_kept() {
     // What comes is answered by a file.
     let next = |file| format!("until [ -e {file} ]; do sleep 0.01; done");
-    let script = format!(
-        "echo one; {}; echo two >&2; {}; echo three",
-        next(1),
-        next(2)
-    );
+    let script = format!("echo one; {}; echo two >&2; {}; echo three", next(1), next(2));
     let args = [OsString::from("-c"), OsString::from(script)];
     let scratch = Scratch::new(&std::env::temp_dir()).expect("there is room");
     let interrupt = Interrupt::never();
@@ -259,15 +226,8 @@ fn all_output_is_heard_also_what_is_not_kept() {
     };
     let outcome = run_heard(&job, &mut listener).expect("the shell starts");
     assert!(outcome.stdout.truncated());
-    let expected = [
-        (Stream::Out, "one\n"),
-        (Stream::Err, "two\n"),
-        (Stream::Out, "three\n"),
-    ];
-    assert_eq!(
-        heard,
-        expected.map(|(stream, text)| (stream, text.to_string()))
-    );
+    let expected = [(Stream::Out, "one\n"), (Stream::Err, "two\n"), (Stream::Out, "three\n")];
+    assert_eq!(heard, expected.map(|(stream, text)| (stream, text.to_string())));
 }
 
 /// Somebody who waits for a pipe, wants to be called every 20 ms, and counts.
@@ -322,10 +282,7 @@ fn somebody_is_served_while_a_program_runs_and_may_end_it() {
             file: file.clone(),
             next: Cell::new(Instant::now() + Duration::from_millis(20)),
         }));
-        let script = format!(
-            "echo on; until [ -e {} ]; do sleep 0.01; done",
-            file.display()
-        );
+        let script = format!("echo on; until [ -e {} ]; do sleep 0.01; done", file.display());
         let outcome = run_shell(&script, |job| job.attendant = Some(counting)).expect("starts");
         let has_ended = outcome.ending == Ending::Exited(0);
         assert_eq!(has_ended, patience == u32::MAX, "{:?}", outcome.ending);

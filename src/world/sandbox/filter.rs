@@ -43,10 +43,8 @@ const OWN: Masked = Masked(u32::MAX, 0);
 /// All that `clone(2)` can make a new one of.
 const NO_NAMESPACE: Masked = Masked(0x7e02_0000, 0);
 /// Opening to read may truncate all the same.
-const TRUNCATING_READ: Masked = Masked(
-    (libc::O_TRUNC | libc::O_ACCMODE).cast_unsigned(),
-    libc::O_TRUNC.cast_unsigned(),
-);
+const TRUNCATING_READ: Masked =
+    Masked((libc::O_TRUNC | libc::O_ACCMODE).cast_unsigned(), libc::O_TRUNC.cast_unsigned());
 /// No error.
 const GRANTED: c_int = 0;
 /// One process, to `setpriority(2)` and to `ioprio_set(2)`; then 0 is the own one.
@@ -192,17 +190,11 @@ impl Filter {
             let text = "there is no filter of system calls for this processor";
             return Err(Unavailable(text.into()));
         };
-        let mut filter = Filter {
-            program: Vec::new(),
-        };
+        let mut filter = Filter { program: Vec::new() };
         filter.load(offset_of!(libc::seccomp_data, arch));
         filter.skip_if(libc::BPF_JEQ, processor, 1);
         filter.fail(libc::ENOSYS);
-        let older: &[Rule] = if landlock < landlock::TRUNCATE_SINCE {
-            TRUNCATION
-        } else {
-            &[]
-        };
+        let older: &[Rule] = if landlock < landlock::TRUNCATE_SINCE { TRUNCATION } else { &[] };
         filter.load(NUMBER);
         filter.skip_unless(libc::BPF_JGE, X32, 1);
         filter.fail(libc::ENOSYS);

@@ -46,13 +46,7 @@ const SCOPES_SINCE: u32 = 6;
 pub(super) const TRUNCATE_SINCE: u32 = 3;
 
 /// Devices that do no harm and that every program expects.
-const DEVICES: [&str; 5] = [
-    "/dev/null",
-    "/dev/zero",
-    "/dev/full",
-    "/dev/random",
-    "/dev/urandom",
-];
+const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 
 /// `struct landlock_ruleset_attr`; a kernel that knows less of it takes zeros.
 #[repr(C)]
@@ -74,11 +68,7 @@ struct Beneath {
 pub(super) fn scope_signals() -> io::Result<()> {
     // A domain that governs no file still forbids moving files between folders on some
     // kernels, so this one says that it may be done everywhere.
-    let attributes = Governed {
-        files: MOVE_BETWEEN_FOLDERS,
-        network: 0,
-        scopes: SCOPE_OF_SIGNALS,
-    };
+    let attributes = Governed { files: MOVE_BETWEEN_FOLDERS, network: 0, scopes: SCOPE_OF_SIGNALS };
     // SAFETY: structures of this stack that outlive the calls; both descriptors are
     // closed here, or by the process's end.
     unsafe {
@@ -90,17 +80,9 @@ pub(super) fn scope_signals() -> io::Result<()> {
         );
         check(made)?;
         let root = libc::open(c"/".as_ptr(), libc::O_PATH | libc::O_CLOEXEC);
-        let rule = Beneath {
-            allowed: MOVE_BETWEEN_FOLDERS,
-            parent: root,
-        };
-        let added = libc::syscall(
-            libc::SYS_landlock_add_rule,
-            made,
-            RULE_PATH_BENEATH,
-            &raw const rule,
-            0,
-        );
+        let rule = Beneath { allowed: MOVE_BETWEEN_FOLDERS, parent: root };
+        let added =
+            libc::syscall(libc::SYS_landlock_add_rule, made, RULE_PATH_BENEATH, &raw const rule, 0);
         let done = check(added)
             .and_then(|()| check(libc::syscall(libc::SYS_landlock_restrict_self, made, 0)));
         libc::close(root);
@@ -167,10 +149,9 @@ impl Ruleset {
                 0,
             );
             match c_int::try_from(answer) {
-                Ok(number) if number >= 0 => Ok(Ruleset {
-                    descriptor: OwnedFd::from_raw_fd(number),
-                    governed,
-                }),
+                Ok(number) if number >= 0 => {
+                    Ok(Ruleset { descriptor: OwnedFd::from_raw_fd(number), governed })
+                }
                 _ => Err(absence(&io::Error::last_os_error())),
             }
         }
@@ -200,19 +181,14 @@ impl Ruleset {
         // the calls return.
         unsafe {
             let mut status: libc::stat = mem::zeroed();
-            check(c_long::from(libc::fstat(
-                opened.as_raw_fd(),
-                &raw mut status,
-            )))?;
+            check(c_long::from(libc::fstat(opened.as_raw_fd(), &raw mut status)))?;
             let possible = match status.st_mode & libc::S_IFMT {
                 libc::S_IFDIR => u64::MAX,
                 libc::S_IFLNK => return Err(io::Error::other("it leads elsewhere")),
                 _ => OF_FILES,
             };
-            let rule = Beneath {
-                allowed: rights & possible & self.governed,
-                parent: opened.as_raw_fd(),
-            };
+            let rule =
+                Beneath { allowed: rights & possible & self.governed, parent: opened.as_raw_fd() };
             check(libc::syscall(
                 libc::SYS_landlock_add_rule,
                 self.descriptor.as_raw_fd(),
@@ -227,11 +203,7 @@ impl Ruleset {
     pub(super) fn enforce(&self) -> io::Result<()> {
         // SAFETY: plain numbers.
         check(unsafe {
-            libc::syscall(
-                libc::SYS_landlock_restrict_self,
-                self.descriptor.as_raw_fd(),
-                0,
-            )
+            libc::syscall(libc::SYS_landlock_restrict_self, self.descriptor.as_raw_fd(), 0)
         })
     }
 }
@@ -249,11 +221,7 @@ fn open_without_links(path: &Path) -> io::Result<OwnedFd> {
         let name = CString::new(part.as_os_str().as_bytes())?;
         let folder = opened.as_ref().map_or(libc::AT_FDCWD, AsRawFd::as_raw_fd);
         let flags = libc::O_PATH | libc::O_CLOEXEC | libc::O_NOFOLLOW;
-        let has_more = if parts.peek().is_some() {
-            libc::O_DIRECTORY
-        } else {
-            0
-        };
+        let has_more = if parts.peek().is_some() { libc::O_DIRECTORY } else { 0 };
         // SAFETY: the name ends with NUL and outlives the call; the new descriptor is
         // owned at once.
         opened = unsafe {
@@ -289,13 +257,7 @@ mod tests {
             let there = fs::metadata(folder.join(path)).unwrap();
             assert_eq!(opened(path).unwrap().ino(), there.ino(), "{path}");
         }
-        for path in [
-            "link/inner",
-            "link/file",
-            "real/file/x",
-            "real/../real",
-            "missing",
-        ] {
+        for path in ["link/inner", "link/file", "real/file/x", "real/../real", "missing"] {
             assert!(opened(path).is_none(), "{path}");
         }
         for path in ["link", "real/link"] {

@@ -97,31 +97,21 @@ impl Sandbox {
             ruleset.allow_reading(path);
         }
         for path in &grants.write {
-            ruleset
-                .allow_writing(path)
-                .map_err(|error| failed("grant", path, &error))?;
+            ruleset.allow_writing(path).map_err(|error| failed("grant", path, &error))?;
         }
         ruleset.allow_devices();
         // Every processor may count the whole time, and a start takes some.
         let processors = thread::available_parallelism().map_or(1, |count| count.get() as u64);
-        let seconds = limit
-            .as_secs()
-            .saturating_add(limits::SANDBOX_SPARE_SECONDS);
+        let seconds = limit.as_secs().saturating_add(limits::SANDBOX_SPARE_SECONDS);
         let memory = limits::SANDBOX_MEMORY_BYTES + processors * limits::SANDBOX_PROCESSOR_BYTES;
         Ok(Sandbox {
             ruleset,
             filter: Filter::new(version)?,
             limits: [
-                (
-                    c_long::from(libc::RLIMIT_CPU),
-                    seconds.saturating_mul(processors),
-                ),
+                (c_long::from(libc::RLIMIT_CPU), seconds.saturating_mul(processors)),
                 (c_long::from(libc::RLIMIT_FSIZE), limits::SANDBOX_FILE_BYTES),
                 (c_long::from(libc::RLIMIT_CORE), 0),
-                (
-                    c_long::from(libc::RLIMIT_NOFILE),
-                    limits::SANDBOX_DESCRIPTORS,
-                ),
+                (c_long::from(libc::RLIMIT_NOFILE), limits::SANDBOX_DESCRIPTORS),
                 (c_long::from(libc::RLIMIT_AS), memory),
                 (
                     c_long::from(libc::RLIMIT_NPROC),
@@ -237,10 +227,7 @@ struct CapabilityHeader {
 fn give_up_privileges() -> io::Result<()> {
     const CAPABILITIES_VERSION_3: u32 = 0x2008_0522;
     const NOTHING: [u32; 6] = [0; 6];
-    let header = CapabilityHeader {
-        version: CAPABILITIES_VERSION_3,
-        pid: 0,
-    };
+    let header = CapabilityHeader { version: CAPABILITIES_VERSION_3, pid: 0 };
     // SAFETY: plain numbers, as wide as the kernel reads them; `header` and
     // `NOTHING` have the form that version 3 demands and outlive the call.
     unsafe {
@@ -254,11 +241,7 @@ fn give_up_privileges() -> io::Result<()> {
         }
         let clear = c_long::from(libc::PR_CAP_AMBIENT_CLEAR_ALL);
         set(libc::PR_CAP_AMBIENT, clear, 0);
-        check(libc::syscall(
-            libc::SYS_capset,
-            &raw const header,
-            NOTHING.as_ptr(),
-        ))
+        check(libc::syscall(libc::SYS_capset, &raw const header, NOTHING.as_ptr()))
     }
 }
 
@@ -270,11 +253,7 @@ unsafe fn set(option: c_int, first: c_long, second: c_long) -> c_long {
 }
 
 fn check(answer: c_long) -> io::Result<()> {
-    if answer < 0 {
-        Err(io::Error::last_os_error())
-    } else {
-        Ok(())
-    }
+    if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 #[cfg(test)]
@@ -317,10 +296,7 @@ mod tests {
         fs::write(&outside, "whole").unwrap();
         let name = |path: &Path| std::ffi::CString::new(path.as_os_str().as_bytes()).unwrap();
         let (new, outside_name) = (name(&inside.join("new")), name(&outside));
-        let grants = Grants {
-            read: vec![folder.clone()],
-            write: vec![inside.clone()],
-        };
+        let grants = Grants { read: vec![folder.clone()], write: vec![inside.clone()] };
         for version in 1..=newest {
             let sandbox = Sandbox::build(version, &grants, Duration::from_secs(9)).unwrap();
             // SAFETY: both names end with NUL and outlive the calls.
@@ -329,11 +305,7 @@ mod tests {
             };
             let made = libc::O_CREAT | libc::O_RDWR | libc::O_TRUNC;
             assert_eq!(end_in(&sandbox, || open(&new, made)), 0, "{version}");
-            assert_eq!(
-                end_in(&sandbox, || open(&outside_name, libc::O_RDONLY)),
-                0,
-                "{version}"
-            );
+            assert_eq!(end_in(&sandbox, || open(&outside_name, libc::O_RDONLY)), 0, "{version}");
             let truncating = libc::O_RDONLY | libc::O_TRUNC;
             let end = end_in(&sandbox, || open(&outside_name, truncating));
             assert_eq!(end, libc::EACCES, "{version}");

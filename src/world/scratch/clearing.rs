@@ -51,11 +51,7 @@ impl Folder {
             libc::dup2(self.parent, parent);
             libc::dup2(self.own, own);
         }
-        Folder {
-            parent,
-            own,
-            ..self
-        }
+        Folder { parent, own, ..self }
     }
 
     /// Removes what it can within the limit. Returns whether nothing is left.

@@ -8,10 +8,7 @@ use crate::harness::{CANARY, Reply, Server, Test};
 
 fn at(server: &Server, base: &str) -> Test {
     let base = base.replace("HOST", &format!("http://127.0.0.1:{}", server.port()));
-    skills()
-        .endpoint(server)
-        .env("LLM_API_BASE_URL", base)
-        .args(["go"])
+    skills().endpoint(server).env("LLM_API_BASE_URL", base).args(["go"])
 }
 
 #[test]
@@ -29,10 +26,7 @@ fn row_58_pasted_addresses_are_tidied_and_nothing_is_added() {
         ("HOST", "/chat/completions"),
         ("HOST/", "/chat/completions"),
         ("HOST/v1beta/openai/", "/v1beta/openai/chat/completions"),
-        (
-            "HOST/compatible-mode/v1",
-            "/compatible-mode/v1/chat/completions",
-        ),
+        ("HOST/compatible-mode/v1", "/compatible-mode/v1/chat/completions"),
         ("HOST/api/v1", "/api/v1/chat/completions"),
         ("HOST/v1?a=b&c=d%20e", "/v1/chat/completions?a=b&c=d%20e"),
     ];
@@ -56,16 +50,10 @@ fn row_58_an_address_without_an_endpoint_is_shown_with_a_guess() {
         let tried = format!("http://127.0.0.1:{}/chat/completions", server.port());
         let guess = format!("did you mean http://127.0.0.1:{}/v1", server.port());
         let run = at(&server, "HOST/").run();
-        run.status(1)
-            .stdout_is_empty()
-            .stderr_has(words)
-            .stderr_has(&tried)
-            .stderr_has(&guess);
+        run.status(1).stdout_is_empty().stderr_has(words).stderr_has(&tried).stderr_has(&guess);
         // Where a version is there already, another one is no guess.
         let run = at(&server, "HOST/api/v1").run();
-        run.status(1)
-            .stderr_has("/api/v1/chat/completions")
-            .stderr_lacks("did you mean");
+        run.status(1).stderr_has("/api/v1/chat/completions").stderr_lacks("did you mean");
         server.finish();
     }
 }
@@ -82,10 +70,7 @@ fn row_59_azure_keeps_its_query_and_gets_its_own_header() {
             format!("{base}/chat/completions?api-version=2024-10-21"),
             "/openai/deployments/d/chat/completions?api-version=2024-10-21",
         ),
-        (
-            "http://x.openai.azure.com/openai/v1/".to_string(),
-            "/openai/v1/chat/completions",
-        ),
+        ("http://x.openai.azure.com/openai/v1/".to_string(), "/openai/v1/chat/completions"),
     ];
     for (base, path) in table {
         // The scripted server is the proxy on the way, which sees what Azure would.
@@ -95,10 +80,8 @@ fn row_59_azure_keeps_its_query_and_gets_its_own_header() {
         };
         let server = Server::always(tunnel);
         let proxy = format!("http://127.0.0.1:{}", server.port());
-        let test = skills()
-            .endpoint(&server)
-            .env("LLM_API_BASE_URL", &base)
-            .env("HTTP_PROXY", proxy);
+        let test =
+            skills().endpoint(&server).env("LLM_API_BASE_URL", &base).env("HTTP_PROXY", proxy);
         test.args(["go"]).run().success().stdout("4\n");
         let requests = server.finish();
         let request = requests.last().unwrap();
@@ -119,29 +102,17 @@ fn row_60_a_key_is_trimmed_and_an_empty_one_not_sent() {
         ("none", None),
         ("sk-some-key-123456", Some("Bearer sk-some-key-123456")),
         (" sk-some-key-123456\r\n", Some("Bearer sk-some-key-123456")),
-        (
-            "\tsk-some-key-123456\n\n",
-            Some("Bearer sk-some-key-123456"),
-        ),
+        ("\tsk-some-key-123456\n\n", Some("Bearer sk-some-key-123456")),
     ];
     for (key, header) in table {
         let server = Server::start([Reply::text("4")]);
-        let run = skills()
-            .endpoint(&server)
-            .env("LLM_API_KEY", key)
-            .args(["go"])
-            .run();
+        let run = skills().endpoint(&server).env("LLM_API_KEY", key).args(["go"]).run();
         run.success().stdout("4\n");
         let requests = server.finish();
         assert_eq!(requests[0].header("authorization"), header, "{key:?}");
     }
     let server = Server::start([Reply::text("4")]);
-    skills()
-        .endpoint(&server)
-        .env_unset("LLM_API_KEY")
-        .args(["go"])
-        .run()
-        .success();
+    skills().endpoint(&server).env_unset("LLM_API_KEY").args(["go"]).run().success();
     assert_eq!(server.finish()[0].header("authorization"), None);
 }
 
@@ -154,15 +125,8 @@ fn row_60_a_key_that_no_header_carries_is_told_before_anything_is_sent() {
         "sk-schlüssel-123",
     ] {
         let server = Server::start([]);
-        let run = skills()
-            .endpoint(&server)
-            .env("LLM_API_KEY", key)
-            .args(["go"])
-            .run();
-        run.status(78)
-            .stdout_is_empty()
-            .stderr_has("LLM_API_KEY")
-            .stderr_lacks("sk-one");
+        let run = skills().endpoint(&server).env("LLM_API_KEY", key).args(["go"]).run();
+        run.status(78).stdout_is_empty().stderr_has("LLM_API_KEY").stderr_lacks("sk-one");
         assert!(server.finish().is_empty());
     }
 }
@@ -172,10 +136,7 @@ fn row_63_redirects_are_not_followed_and_name_the_right_address() {
     let other = Server::start([]);
     let elsewhere = format!("http://127.0.0.1:{}/v1", other.port());
     let table = [
-        (
-            format!("{elsewhere}/chat/completions"),
-            format!("LLM_API_BASE_URL to {elsewhere}\n"),
-        ),
+        (format!("{elsewhere}/chat/completions"), format!("LLM_API_BASE_URL to {elsewhere}\n")),
         (
             format!("{elsewhere}/chat/completions/?a=b"),
             format!("LLM_API_BASE_URL to {elsewhere}\n"),
@@ -188,10 +149,7 @@ fn row_63_redirects_are_not_followed_and_name_the_right_address() {
             "//secure.example/v1/chat/completions".into(),
             "LLM_API_BASE_URL to http://secure.example/v1\n".into(),
         ),
-        (
-            "/api/v1/chat/completions".into(),
-            "LLM_API_BASE_URL to HOST/api/v1\n".into(),
-        ),
+        ("/api/v1/chat/completions".into(), "LLM_API_BASE_URL to HOST/api/v1\n".into()),
     ];
     for (location, hint) in table {
         for status in [301, 302, 307, 308] {

@@ -46,10 +46,7 @@ fn row_03_missing_ids_are_made_up_as_mistral_wants_them() {
     let streamed = after_calls(&[], stream_of_pieces(&[calls]));
     let body = after_calls(
         &["--no-stream"],
-        message(
-            &format!(r#""content":null,"tool_calls":{calls}"#),
-            "tool_calls",
-        ),
+        message(&format!(r#""content":null,"tool_calls":{calls}"#), "tool_calls"),
     );
     for request in [&streamed, &body] {
         assert_alpha_and_beta(request, None);
@@ -67,11 +64,7 @@ fn row_03_missing_ids_are_made_up_as_mistral_wants_them() {
 
 #[test]
 fn row_04_a_missing_index_is_found_by_id_or_by_place() {
-    type Row = (
-        &'static str,
-        Option<[&'static str; 2]>,
-        &'static [&'static str],
-    );
+    type Row = (&'static str, Option<[&'static str; 2]>, &'static [&'static str]);
     let table: &[Row] = &[
         (
             "interleaved, by id",
@@ -124,17 +117,9 @@ fn row_04_a_missing_index_is_found_by_id_or_by_place() {
         ]),
     );
     let calls = calls_of(&request);
-    let calls: Vec<(&str, &Value)> = calls
-        .iter()
-        .map(|(_, name, args)| (name.as_str(), args))
-        .collect();
-    assert_eq!(
-        calls,
-        [
-            ("list_skills", &json!({})),
-            ("get_skill", &json!({"skill_name": "beta"}))
-        ]
-    );
+    let calls: Vec<(&str, &Value)> =
+        calls.iter().map(|(_, name, args)| (name.as_str(), args)).collect();
+    assert_eq!(calls, [("list_skills", &json!({})), ("get_skill", &json!({"skill_name": "beta"}))]);
 }
 
 #[test]
@@ -183,10 +168,7 @@ fn row_06_arguments_that_are_an_object_are_sent_back_as_text() {
     let streamed = after_calls(&[], stream_of_pieces(&[call]));
     let body = after_calls(
         &["--no-stream"],
-        message(
-            &format!(r#""content":"","tool_calls":{call}"#),
-            "tool_calls",
-        ),
+        message(&format!(r#""content":"","tool_calls":{call}"#), "tool_calls"),
     );
     for request in [streamed, body] {
         // The server has seen that arguments are texts.
@@ -215,10 +197,8 @@ fn row_07_no_arguments_are_an_empty_object() {
         .collect();
     let calls = format!("[{}]", calls.join(","));
     let streamed = after_calls(&[], stream_of_pieces(&[&calls]));
-    let body = after_calls(
-        &["--no-stream"],
-        message(&format!(r#""tool_calls":{calls}"#), "tool_calls"),
-    );
+    let body =
+        after_calls(&["--no-stream"], message(&format!(r#""tool_calls":{calls}"#), "tool_calls"));
     for request in [streamed, body] {
         for ((_, _, arguments), function) in calls_of(&request).iter().zip(functions) {
             assert_eq!(*arguments, json!({}), "{function}");
@@ -239,35 +219,20 @@ fn row_08_what_is_sent_again_and_again_counts_once() {
         r#"[{"index":1,"id":"b","function":{"name":"list_skills","arguments":"{\"query\":\"beta\"}"}}]"#,
         r#"[{"index":1,"id":"b","function":{"name":"list_skills","arguments":"{\"query\":\"beta\"}"}}]"#,
     ];
-    assert_alpha_and_beta(
-        &after_calls(&[], stream_of_pieces(arguments)),
-        Some(["a", "b"]),
-    );
+    assert_alpha_and_beta(&after_calls(&[], stream_of_pieces(arguments)), Some(["a", "b"]));
 }
 
 #[test]
 fn row_08_content_that_is_sent_again_and_again_counts_once() {
     let content = |texts: &[&str]| {
-        let texts = texts
-            .iter()
-            .map(|text| delta(&format!(r#""content":{}"#, json!(text))));
+        let texts = texts.iter().map(|text| delta(&format!(r#""content":{}"#, json!(text))));
         stream(texts.chain([finish("stop")]))
     };
     let table: &[(&[&str], &str)] = &[
-        (
-            &["The", "The answer", "The answer is 4."],
-            "The answer is 4.\n",
-        ),
+        (&["The", "The answer", "The answer is 4."], "The answer is 4.\n"),
         (&["The answer", "The answer is 4."], "The answer is 4.\n"),
         (
-            &[
-                "",
-                "The",
-                "The answer",
-                "The answer",
-                "The answer is 4.",
-                "The answer is 4.",
-            ],
+            &["", "The", "The answer", "The answer", "The answer is 4.", "The answer is 4."],
             "The answer is 4.\n",
         ),
         // What only looks like it: tokens that begin alike.
@@ -314,16 +279,10 @@ fn row_09_broken_arguments_are_told_to_the_model_and_not_kept() {
         let streamed = after_calls(&[], stream_of_pieces(&[&call]));
         let body = after_calls(
             &["--no-stream"],
-            message(
-                &format!(r#""content":null,"tool_calls":{call}"#),
-                "tool_calls",
-            ),
+            message(&format!(r#""content":null,"tool_calls":{call}"#), "tool_calls"),
         );
         for request in [streamed, body] {
-            assert_eq!(
-                calls_of(&request),
-                [("a".into(), "get_skill".into(), json!({}))]
-            );
+            assert_eq!(calls_of(&request), [("a".into(), "get_skill".into(), json!({}))]);
             let error: Value = serde_json::from_str(results_of(&request)[0]).unwrap();
             let error = error["error"].as_str().unwrap();
             assert!(error.contains("arguments"), "{arguments}: {error}");
@@ -355,10 +314,7 @@ fn row_10_a_whole_call_in_one_delta_or_in_a_final_message() {
         ("one delta", stream_of_pieces(&[ALPHA])),
         ("a message", final_message(&[])),
         ("both", final_message(&[pieces(ALPHA)])),
-        (
-            "both, the first without an id",
-            final_message(&[pieces(&nameless)]),
-        ),
+        ("both, the first without an id", final_message(&[pieces(&nameless)])),
         (
             "one delta with its reason",
             unmarked([format!(
@@ -380,10 +336,7 @@ fn calls_beyond_the_bound_are_answered_and_do_not_run() {
     const BOUND: usize = 128;
     let script = json!({"skill_name": "alpha", "script": "open('ran', 'w')"}).to_string();
     let mut calls = vec![("list_skills", "{}"); BOUND];
-    calls.extend([
-        ("run_python_script", script.as_str()),
-        ("list_skills", "{}"),
-    ]);
+    calls.extend([("run_python_script", script.as_str()), ("list_skills", "{}")]);
     for args in [&[][..], &["--no-stream"]] {
         let replies = [
             Reply::calls(calls.iter().copied()),

@@ -15,32 +15,19 @@ fn row_11_calls_count_whatever_the_reason_says() {
         after_calls(&["--no-stream"], body);
     }
     // And the reverse: no calls is an answer.
-    let talk = talk(
-        &[],
-        [stream([delta(r#""content":"4""#), finish("tool_calls")])],
-    );
+    let talk = talk(&[], [stream([delta(r#""content":"4""#), finish("tool_calls")])]);
     talk.run.success().stdout("4\n");
 }
 
 #[test]
 fn row_12_unknown_reasons_are_an_end() {
-    for reason in [
-        r#""end""#,
-        r#""eos""#,
-        "null",
-        "7",
-        r#"{"type":"stop"}"#,
-        r#""""#,
-    ] {
+    for reason in [r#""end""#, r#""eos""#, "null", "7", r#"{"type":"stop"}"#, r#""""#] {
         let last = format!(r#"{{"choices":[{{"delta":{{}},"finish_reason":{reason}}}]}}"#);
         let streamed = talk(&[], [stream([delta(r#""content":"4""#), last])]);
         streamed.run.success().stdout("4\n");
         let body =
             format!(r#"{{"choices":[{{"message":{{"content":"4"}},"finish_reason":{reason}}}]}}"#);
-        talk(&["--no-stream"], [whole(&body)])
-            .run
-            .success()
-            .stdout("4\n");
+        talk(&["--no-stream"], [whole(&body)]).run.success().stdout("4\n");
     }
     // What says that something is missing is no success.
     for reason in ["error", "model_context_window_exceeded", "max_tokens"] {
@@ -55,31 +42,18 @@ fn row_12_unknown_reasons_are_an_end() {
 fn row_13_half_a_call_at_the_token_limit_is_not_run() {
     let first = r#"{"index":0,"id":"a","type":"function","function":{"name":"run_python_script","arguments":"{\"skill_name\":\"alpha\",\"script\":\"open('ran','w')\"}"}}"#;
     let half = r#"{"index":1,"id":"b","type":"function","function":{"name":"run_python_script","arguments":"{\"skill_name\":\"al"}}"#;
-    for calls in [
-        format!("[{half}]"),
-        format!("[{first},{half}]"),
-        format!("[{first}]"),
-    ] {
+    for calls in [format!("[{half}]"), format!("[{first},{half}]"), format!("[{first}]")] {
         let streamed = stream([pieces(&calls), finish("length")]);
         let body = message(&format!(r#""content":null,"tool_calls":{calls}"#), "length");
         for (args, reply) in [(&[][..], streamed), (&["--no-stream"][..], body)] {
             let talk = talk(args, [reply]);
-            talk.run
-                .status(4)
-                .stderr_has("limit of tokens")
-                .stderr_lacks("→ run_python_script");
+            talk.run.status(4).stderr_has("limit of tokens").stderr_lacks("→ run_python_script");
             assert_eq!(talk.requests.len(), 1);
         }
     }
     // A reason that came too early is not taken back by a later one.
-    let talk = talk(
-        &[],
-        [stream([
-            pieces(&format!("[{half}]")),
-            finish("length"),
-            finish("stop"),
-        ])],
-    );
+    let talk =
+        talk(&[], [stream([pieces(&format!("[{half}]")), finish("length"), finish("stop")])]);
     talk.run.status(4);
 }
 
@@ -112,34 +86,16 @@ fn row_18_an_error_inside_a_stream_is_judged_by_its_code() {
             1,
         ),
         (r#"{"error":{"message":"Provider says no","code":400}}"#, 1),
-        (
-            r#"{"error":{"message":"Provider says no","code":"401"}}"#,
-            77,
-        ),
+        (r#"{"error":{"message":"Provider says no","code":"401"}}"#, 77),
         (r#"{"error":"Provider says no"}"#, 1),
-        (
-            r#"{"object":"error","message":"Provider says no","code":400}"#,
-            1,
-        ),
-        (
-            r#"[{"error":{"message":"Provider says no","code":400,"status":"INVALID_ARGUMENT"}}]"#,
-            1,
-        ),
-        (
-            r#"{"error":{"message":"Provider says no","code":"insufficient_quota"}}"#,
-            1,
-        ),
+        (r#"{"object":"error","message":"Provider says no","code":400}"#, 1),
+        (r#"[{"error":{"message":"Provider says no","code":400,"status":"INVALID_ARGUMENT"}}]"#, 1),
+        (r#"{"error":{"message":"Provider says no","code":"insufficient_quota"}}"#, 1),
     ];
     for (error, status) in lasting {
-        for (args, reply) in [
-            (&[][..], stream([error])),
-            (&["--no-stream"][..], whole(error)),
-        ] {
+        for (args, reply) in [(&[][..], stream([error])), (&["--no-stream"][..], whole(error))] {
             let talk = talk(args, [reply]);
-            talk.run
-                .status(status)
-                .stdout_is_empty()
-                .stderr_has("Provider says no");
+            talk.run.status(status).stdout_is_empty().stderr_has("Provider says no");
         }
     }
 }
@@ -153,32 +109,21 @@ fn row_18_an_error_after_text_cuts_the_answer_off() {
         r#"{"error":{"code":502,"message":"Provider disconnected"},"choices":[{"index":0,"delta":{"content":""},"finish_reason":"error"}]}"#,
     ] {
         let talk = talk(&[], [stream([text.as_str(), error])]);
-        talk.run
-            .status(4)
-            .stdout("The answer\n")
-            .stderr_has("Provider disconnected");
-        assert_eq!(
-            talk.requests.len(),
-            1,
-            "what was told is not asked for again"
-        );
+        talk.run.status(4).stdout("The answer\n").stderr_has("Provider disconnected");
+        assert_eq!(talk.requests.len(), 1, "what was told is not asked for again");
     }
     // A call before it is not run.
     let error = r#"{"error":{"message":"Provider disconnected","code":502}}"#;
-    let talk = talk(
-        &[],
-        [stream([pieces(ALPHA), error.into()]), Reply::text("4")],
-    );
+    let talk = talk(&[], [stream([pieces(ALPHA), error.into()]), Reply::text("4")]);
     talk.run.success().stdout("4\n").stderr_lacks("→");
     assert_eq!(talk.requests[1].messages().len(), 2);
 }
 
 #[test]
 fn row_19_a_reason_without_the_marker_is_an_end() {
-    for ending in [
-        vec![],
-        vec![r#"{"choices":[],"usage":{"prompt_tokens":5,"completion_tokens":1}}"#],
-    ] {
+    for ending in
+        [vec![], vec![r#"{"choices":[],"usage":{"prompt_tokens":5,"completion_tokens":1}}"#]]
+    {
         let text = [delta(r#""content":"4""#), finish("stop")];
         let payloads = text.iter().map(String::as_str).chain(ending.clone());
         for reply in [unmarked(payloads.clone()), unmarked(payloads).then_close()] {
@@ -190,11 +135,7 @@ fn row_19_a_reason_without_the_marker_is_an_end() {
         talk.run.success().stdout("done\n");
     }
     // The last line without its end.
-    let bytes = format!(
-        "data: {}\n\ndata: {}",
-        delta(r#""content":"4""#),
-        finish("stop")
-    );
+    let bytes = format!("data: {}\n\ndata: {}", delta(r#""content":"4""#), finish("stop"));
     talk(&[], [stream_of(bytes)]).run.success().stdout("4\n");
 }
 
@@ -234,10 +175,7 @@ fn row_20_an_end_inside_of_an_event_is_a_failure_too() {
     said.run.status(4).stdout("The answer\n");
     // Nothing but the end of the connection says that it is over.
     let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n";
-    for reply in [
-        stream_of(half).cut(),
-        Reply::raw(format!("{head}{half}")).then_close(),
-    ] {
+    for reply in [stream_of(half).cut(), Reply::raw(format!("{head}{half}")).then_close()] {
         let talk = talk(&[], [reply, Reply::text("4")]);
         talk.run.success().stdout("4\n");
     }
@@ -252,18 +190,8 @@ fn row_22_where_nothing_streams_a_whole_answer_is_asked_for_once() {
         Reply::status(200),
         Reply::error(400, "Streaming is not supported by this model"),
     ] {
-        let calls = message(
-            &format!(r#""content":null,"tool_calls":{ALPHA}"#),
-            "tool_calls",
-        );
-        let talk = talk(
-            &[],
-            [
-                refusal.clone(),
-                calls,
-                message(r#""content":"done""#, "stop"),
-            ],
-        );
+        let calls = message(&format!(r#""content":null,"tool_calls":{ALPHA}"#), "tool_calls");
+        let talk = talk(&[], [refusal.clone(), calls, message(r#""content":"done""#, "stop")]);
         talk.run.success().stdout("done\n");
         let streams: Vec<bool> = talk.requests.iter().map(Request::wants_stream).collect();
         // Once is enough to know.

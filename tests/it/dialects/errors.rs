@@ -31,22 +31,11 @@ fn row_49_the_words_of_a_refusal_are_found_in_every_form() {
         "\n\n{\"error\":{\"message\":\"no\\nsuch   thing\"}}\n",
     ];
     for form in forms {
-        let reply = Reply::status(400)
-            .body(form)
-            .header("x-request-id", "req-7f3");
+        let reply = Reply::status(400).body(form).header("x-request-id", "req-7f3");
         let talk = talk(&[], [reply]);
-        let first = talk
-            .run
-            .stderr
-            .lines()
-            .next()
-            .unwrap_or_default()
-            .to_string();
+        let first = talk.run.stderr.lines().next().unwrap_or_default().to_string();
         assert!(first.contains("no such thing"), "{form}: {first}");
-        assert!(
-            first.contains("status 400") && first.contains("/v1/chat/completions"),
-            "{first}"
-        );
+        assert!(first.contains("status 400") && first.contains("/v1/chat/completions"), "{first}");
         assert!(first.contains("req-7f3"), "{first}");
         assert!(!first.contains('{'), "words, not JSON: {first}");
         talk.run.status(1).stdout_is_empty();
@@ -65,17 +54,9 @@ fn row_49_without_words_the_beginning_of_the_body_is_told() {
         (b"", "status 418"),
     ] {
         for header in ["request-id", "apim-request-id", "X-Request-Id"] {
-            let talk = talk(
-                &[],
-                [Reply::status(418).body(body).header(header, "req-7f3")],
-            );
-            talk.run
-                .demand(talk.run.stderr.len() < 700, "at most the first 300 bytes");
-            talk.run
-                .status(1)
-                .stderr_has(expected)
-                .stderr_has("status 418")
-                .stderr_has("req-7f3");
+            let talk = talk(&[], [Reply::status(418).body(body).header(header, "req-7f3")]);
+            talk.run.demand(talk.run.stderr.len() < 700, "at most the first 300 bytes");
+            talk.run.status(1).stderr_has(expected).stderr_has("status 418").stderr_has("req-7f3");
         }
     }
 }
@@ -91,15 +72,9 @@ fn row_51_a_quota_is_no_rate_limit() {
             429,
             r#"{"error":{"message":"You exceeded your current quota, please check your plan and billing details."}}"#,
         ),
-        (
-            402,
-            r#"{"error":{"message":"Insufficient credits","code":402}}"#,
-        ),
+        (402, r#"{"error":{"message":"Insufficient credits","code":402}}"#),
         (402, ""),
-        (
-            400,
-            r#"{"error":{"message":"Your credit balance is too low to access the API."}}"#,
-        ),
+        (400, r#"{"error":{"message":"Your credit balance is too low to access the API."}}"#),
     ];
     for (status, body) in lasting {
         let quota = Reply::status(status).body(body);
@@ -116,10 +91,7 @@ fn row_51_a_quota_is_no_rate_limit() {
         ),
         (529, r#"{"error":{"message":"Overloaded"}}"#),
         (529, ""),
-        (
-            400,
-            r#"{"error":{"message":"Overloaded","type":"overloaded_error"}}"#,
-        ),
+        (400, r#"{"error":{"message":"Overloaded","type":"overloaded_error"}}"#),
         (
             400,
             r#"{"type":"error","error":{"type":"overloaded_error","message":"Please come back later"}}"#,
@@ -156,34 +128,18 @@ const TOO_LONG: [&str; 18] = [
 
 #[test]
 fn row_52_a_full_context_is_known_by_its_words() {
-    for (words, status) in TOO_LONG
-        .into_iter()
-        .zip([400, 422, 500].into_iter().cycle())
-    {
+    for (words, status) in TOO_LONG.into_iter().zip([400, 422, 500].into_iter().cycle()) {
         let talk = talk(&[], [Reply::error(status, words)]);
-        talk.run
-            .status(1)
-            .stdout_is_empty()
-            .stderr_has("hint:")
-            .stderr_has("context window");
+        talk.run.status(1).stdout_is_empty().stderr_has("hint:").stderr_has("context window");
         assert_eq!(talk.requests.len(), 1, "never unchanged: {words}");
     }
     // Cerebras has no words for it.
     for status in [400, 413] {
         let talk = talk(&[], [Reply::status(status)]);
-        talk.run
-            .status(1)
-            .stdout_is_empty()
-            .stderr_has("context window");
+        talk.run.status(1).stdout_is_empty().stderr_has("context window");
     }
     // What is none.
-    let other = talk(
-        &[],
-        [Reply::error(
-            400,
-            "the image exceeds the limit of the server",
-        )],
-    );
+    let other = talk(&[], [Reply::error(400, "the image exceeds the limit of the server")]);
     other.run.status(1).stderr_lacks("context window");
 }
 
@@ -191,10 +147,7 @@ fn row_52_a_full_context_is_known_by_its_words() {
 fn row_52_long_results_are_shortened_once() {
     let long = "a long line of a long file\n".repeat(2000);
     let read = || {
-        Reply::call(
-            "read_file_in_skill",
-            &json!({"skill_name": "alpha", "file_path": "long.txt"}),
-        )
+        Reply::call("read_file_in_skill", &json!({"skill_name": "alpha", "file_path": "long.txt"}))
     };
     let test = || skills().file("skills/alpha/long.txt", &long);
     let full = || Reply::error(400, TOO_LONG[6]);
@@ -202,16 +155,10 @@ fn row_52_long_results_are_shortened_once() {
     talk.run.success().stdout("done\n");
     let size = |index: usize| talk.requests[index].tool_result("call_1").len();
     assert!(size(2) < size(1) / 2, "{} of {}", size(2), size(1));
-    assert_eq!(
-        talk.requests[1].messages()[..3],
-        talk.requests[2].messages()[..3]
-    );
+    assert_eq!(talk.requests[1].messages()[..3], talk.requests[2].messages()[..3]);
     // Once: then the person has to know.
     let talk = talk_with(test(), &[], [read(), full(), full()]);
-    talk.run
-        .status(1)
-        .stdout_is_empty()
-        .stderr_has("context window");
+    talk.run.status(1).stdout_is_empty().stderr_has("context window");
 }
 
 #[test]
@@ -219,11 +166,9 @@ fn row_54_a_call_that_groq_refuses_is_asked_for_again_and_then_told() {
     let error = r#"{"error":{"message":"Failed to call a function. Please adjust your prompt. See 'failed_generation' for more details.","type":"invalid_request_error","code":"tool_use_failed","failed_generation":"<function=list_skills{\"content\": 1}</function>"}}"#;
     let in_stream = || Reply::sse([format!("event: error\ndata: {error}")]);
     let refused = || Reply::status(400).body(error);
-    for (args, failure) in [
-        (&[][..], &refused as &dyn Fn() -> Reply),
-        (&["--no-stream"], &refused),
-        (&[], &in_stream),
-    ] {
+    for (args, failure) in
+        [(&[][..], &refused as &dyn Fn() -> Reply), (&["--no-stream"], &refused), (&[], &in_stream)]
+    {
         // Once: the very same again.
         let once = talk(args, [failure(), Reply::text("4")]);
         once.run.success().stdout("4\n");
@@ -231,56 +176,26 @@ fn row_54_a_call_that_groq_refuses_is_asked_for_again_and_then_told() {
         // Twice: with what was wrong, and in an order that all take.
         let twice = talk(
             args,
-            [
-                failure(),
-                failure(),
-                Reply::call("list_skills", &json!({})),
-                Reply::text("done"),
-            ],
+            [failure(), failure(), Reply::call("list_skills", &json!({})), Reply::text("done")],
         );
         twice.run.success().stdout("done\n");
         let told = twice.requests[2].messages();
         assert_eq!(told[..2], *twice.requests[0].messages());
         let text = serde_json::to_string(&told[2..]).unwrap();
-        assert!(
-            text.contains("<function=list_skills"),
-            "what it wrote: {text}"
-        );
-        assert_eq!(
-            twice.requests[2].json["tools"],
-            twice.requests[0].json["tools"]
-        );
+        assert!(text.contains("<function=list_skills"), "what it wrote: {text}");
+        assert_eq!(twice.requests[2].json["tools"], twice.requests[0].json["tools"]);
         // It was for that request only.
         let after = twice.requests[3].messages();
         assert!(!serde_json::to_string(after).unwrap().contains("<function="));
         // Three times: the end.
         let thrice = talk(args, [failure(), failure(), failure()]);
-        thrice
-            .run
-            .status(1)
-            .stdout_is_empty()
-            .stderr_has("Failed to call a function");
+        thrice.run.status(1).stdout_is_empty().stderr_has("Failed to call a function");
     }
     // Right after a result: an assistant's line comes first (row 37).
-    let talk = talk(
-        &[],
-        [
-            stream_of_pieces(&[ALPHA]),
-            refused(),
-            refused(),
-            Reply::text("done"),
-        ],
-    );
+    let talk = talk(&[], [stream_of_pieces(&[ALPHA]), refused(), refused(), Reply::text("done")]);
     talk.run.success().stdout("done\n");
-    let roles: Vec<&Value> = talk.requests[3]
-        .messages()
-        .iter()
-        .map(|m| &m["role"])
-        .collect();
-    assert_eq!(
-        roles,
-        ["system", "user", "assistant", "tool", "assistant", "user"]
-    );
+    let roles: Vec<&Value> = talk.requests[3].messages().iter().map(|m| &m["role"]).collect();
+    assert_eq!(roles, ["system", "user", "assistant", "tool", "assistant", "user"]);
 }
 
 #[test]
@@ -303,10 +218,7 @@ fn row_55_a_call_as_text_is_no_answer() {
         "I'll read it. <function=get_skill>\n<parameter=skill_name>alpha</parameter>\n</function>\n</tool_call>",
     ];
     for text in texts {
-        let streamed = stream([
-            delta(&format!(r#""content":{}"#, json!(text))),
-            finish("stop"),
-        ]);
+        let streamed = stream([delta(&format!(r#""content":{}"#, json!(text))), finish("stop")]);
         let body = message(&format!(r#""content":{}"#, json!(text)), "tool_calls");
         for (args, reply) in [(&[][..], streamed), (&["--no-stream"][..], body)] {
             let talk = talk(args, [reply]);
@@ -328,10 +240,6 @@ fn row_55_a_call_as_text_is_no_answer() {
         "Use list_skills.",
     ];
     for text in answers {
-        talk(&[], [Reply::text(text)])
-            .run
-            .success()
-            .stdout(&format!("{text}\n"))
-            .stderr_is_empty();
+        talk(&[], [Reply::text(text)]).run.success().stdout(&format!("{text}\n")).stderr_is_empty();
     }
 }

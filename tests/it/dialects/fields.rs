@@ -48,27 +48,17 @@ const NO_STREAM_OPTIONS: [(u16, &str); 8] = [
         r#"{"error":{"message":"Unknown parameter: 'stream_options.include_usage'.","param":"stream_options.include_usage","code":"unknown_parameter"}}"#,
     ),
     // llama.cpp and others
-    (
-        400,
-        "unknown field `stream_options`, expected one of `model`, `messages`, `tools`, `stream`",
-    ),
+    (400, "unknown field `stream_options`, expected one of `model`, `messages`, `tools`, `stream`"),
 ];
 
 #[test]
 fn row_25_refused_stream_options_are_left_out_from_then_on() {
     for (status, refusal) in NO_STREAM_OPTIONS {
-        let replies = [
-            Reply::status(status).body(refusal),
-            stream_of_pieces(&[ALPHA]),
-            Reply::text("done"),
-        ];
+        let replies =
+            [Reply::status(status).body(refusal), stream_of_pieces(&[ALPHA]), Reply::text("done")];
         let talk = talk(&[], replies);
         talk.run.success().stdout("done\n");
-        let sent: Vec<bool> = talk
-            .requests
-            .iter()
-            .map(|r| has(r, "stream_options"))
-            .collect();
+        let sent: Vec<bool> = talk.requests.iter().map(|r| has(r, "stream_options")).collect();
         assert_eq!(sent, [true, false, false], "{refusal}");
         // Nothing else is given up for it.
         let mut without = talk.requests[0].json.clone();
@@ -84,16 +74,10 @@ fn row_41_every_refused_field_is_left_out_from_then_on() {
     let signed = ALPHA.replace(r#""id":"a","#, r#""id":"a","extra_content":{"x":1},"#);
     let needed = |request: &Request| {
         let text = String::from_utf8_lossy(&request.body).into_owned();
-        ["\"seed\"", "\"top_k\"", "extra_content"]
-            .iter()
-            .any(|name| text.contains(name))
+        ["\"seed\"", "\"top_k\"", "extra_content"].iter().any(|name| text.contains(name))
     };
     let server = crate::harness::Server::always(move |request| {
-        let steps = request
-            .messages()
-            .iter()
-            .filter(|message| message["role"] == "tool")
-            .count();
+        let steps = request.messages().iter().filter(|message| message["role"] == "tool").count();
         match steps {
             1 | 2 if needed(request) => Reply::status(400).body(gemini),
             0 | 1 => stream_of_pieces(&[&signed]),
@@ -101,11 +85,7 @@ fn row_41_every_refused_field_is_left_out_from_then_on() {
         }
     });
     let test = extra(r#"{"seed":1,"top_k":2,"top_p":0.5}"#);
-    test.endpoint(&server)
-        .args(["go"])
-        .run()
-        .success()
-        .stdout("done\n");
+    test.endpoint(&server).args(["go"]).run().success().stdout("done\n");
     let requests = server.finish();
     let last = requests.last().unwrap();
     assert_eq!(last.json["top_p"], 0.5, "what was not named stays");
@@ -121,24 +101,14 @@ fn row_41_every_refused_field_is_left_out_from_then_on() {
 
 #[test]
 fn row_41_model_messages_and_tools_are_never_left_out() {
-    for name in [
-        "model",
-        "messages",
-        "tools",
-        "stream",
-        "role",
-        "tool_call_id",
-    ] {
+    for name in ["model", "messages", "tools", "stream", "role", "tool_call_id"] {
         for refusal in [
             json!({"error": {"message": format!("Unknown parameter: '{name}'."), "param": name}}),
             json!({"detail": [{"type": "extra_forbidden", "loc": ["body", name], "msg": "Extra inputs are not permitted"}]}),
         ] {
             let reply = Reply::status(400).body(refusal.to_string());
             let talk = talk(&["--no-stream"], [reply]);
-            talk.run
-                .status(1)
-                .stdout_is_empty()
-                .stderr_has("status 400");
+            talk.run.status(1).stdout_is_empty().stderr_has("status 400");
             assert_eq!(talk.requests.len(), 1, "{name}");
         }
     }
@@ -146,12 +116,7 @@ fn row_41_model_messages_and_tools_are_never_left_out() {
 
 #[test]
 fn row_41_a_refusal_that_names_nothing_sent_is_told_at_once() {
-    for words in [
-        "no",
-        "The user said temperature",
-        "top_k is too large",
-        "reasoning_content",
-    ] {
+    for words in ["no", "The user said temperature", "top_k is too large", "reasoning_content"] {
         let talk = talk(&[], [Reply::error(400, words)]);
         talk.run.status(1).stderr_has(words);
     }
@@ -185,29 +150,18 @@ fn row_42_the_token_limit_is_sent_when_set_and_swapped_when_refused() {
         ];
         let talk = talk_with(extra(&format!(r#"{{"{set}":500}}"#)), &[], replies);
         talk.run.success().stdout("done\n");
-        let sent: Vec<[&Value; 2]> = talk
-            .requests
-            .iter()
-            .map(|r| [&r.json[set], &r.json[other]])
-            .collect();
+        let sent: Vec<[&Value; 2]> =
+            talk.requests.iter().map(|r| [&r.json[set], &r.json[other]]).collect();
         let (limit, null) = (&json!(500), &Value::Null);
         assert_eq!(sent, [[limit, null], [null, limit], [null, limit]]);
     }
     // OpenRouter sets money aside for the most that may come.
     let credit = r#"{"error":{"message":"This request requires more credits, or fewer max_tokens. You requested up to 65536 tokens, but can only afford 1020.","code":402}}"#;
     let talk_402 = talk(&[], [Reply::status(402).body(credit)]);
-    talk_402
-        .run
-        .status(1)
-        .stderr_has("can only afford")
-        .stderr_has("hint: lower max_tokens");
+    talk_402.run.status(1).stderr_has("can only afford").stderr_has("hint: lower max_tokens");
     // A server's own limit of 16 tokens.
     let cut = talk(&[], [Reply::text("The first").finish_reason("length")]);
-    cut.run
-        .status(4)
-        .stdout("The first\n")
-        .stderr_has("limit of tokens")
-        .stderr_has("hint:");
+    cut.run.status(4).stdout("The first\n").stderr_has("limit of tokens").stderr_has("hint:");
 }
 
 #[test]
@@ -218,24 +172,14 @@ fn row_43_what_the_user_sets_is_sent_and_left_out_when_refused() {
         r#"{"detail":[{"loc":["body","temperature"],"msg":"Extra inputs are not permitted"}]}"#,
     ];
     for refusal in refusals {
-        let replies = [
-            Reply::status(400).body(refusal),
-            stream_of_pieces(&[ALPHA]),
-            Reply::text("done"),
-        ];
+        let replies =
+            [Reply::status(400).body(refusal), stream_of_pieces(&[ALPHA]), Reply::text("done")];
         let talk = talk_with(extra(r#"{"temperature":0.2,"top_p":0.9}"#), &[], replies);
         talk.run.success().stdout("done\n");
-        let sent: Vec<[&Value; 2]> = talk
-            .requests
-            .iter()
-            .map(|r| [&r.json["temperature"], &r.json["top_p"]])
-            .collect();
+        let sent: Vec<[&Value; 2]> =
+            talk.requests.iter().map(|r| [&r.json["temperature"], &r.json["top_p"]]).collect();
         let (null, top_p) = (&Value::Null, &json!(0.9));
-        assert_eq!(
-            sent,
-            [[&json!(0.2), top_p], [null, top_p], [null, top_p]],
-            "{refusal}"
-        );
+        assert_eq!(sent, [[&json!(0.2), top_p], [null, top_p], [null, top_p]], "{refusal}");
     }
 }
 
@@ -244,18 +188,11 @@ fn row_43_what_the_user_sets_is_sent_and_left_out_when_refused() {
 fn row_44_nothing_is_sent_by_default_that_somebody_refuses() {
     let first = stream([pieces(ALPHA), finish("tool_calls")]);
     let streamed = talk(&[], [first, Reply::text("done")]);
-    let body = talk(
-        &["--no-stream"],
-        [Reply::call("list_skills", &json!({})), Reply::text("done")],
-    );
+    let body =
+        talk(&["--no-stream"], [Reply::call("list_skills", &json!({})), Reply::text("done")]);
     for request in streamed.requests.iter().chain(&body.requests) {
-        let names: Vec<&str> = request
-            .json
-            .as_object()
-            .unwrap()
-            .keys()
-            .map(String::as_str)
-            .collect();
+        let names: Vec<&str> =
+            request.json.as_object().unwrap().keys().map(String::as_str).collect();
         let known = ["messages", "model", "stream", "stream_options", "tools"];
         for name in names {
             assert!(known.contains(&name), "{name}");
@@ -273,18 +210,12 @@ fn row_44_nothing_is_sent_by_default_that_somebody_refuses() {
 fn row_45_the_flag_that_the_server_lacks_is_named() {
     let vllm = r#"{"object":"error","message":"\"auto\" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set","type":"BadRequestError","param":null,"code":400}"#;
     let llama = r#"{"error":{"code":500,"message":"tools param requires --jinja flag","type":"server_error"}}"#;
-    for (status, body, flag) in [
-        (400, vllm, "--enable-auto-tool-choice"),
-        (500, llama, "--jinja"),
-    ] {
+    for (status, body, flag) in [(400, vllm, "--enable-auto-tool-choice"), (500, llama, "--jinja")]
+    {
         let talk = talk(&[], [Reply::status(status).body(body)]);
         assert!(!has(&talk.requests[0], "tool_choice"));
-        let hint = talk
-            .run
-            .stderr
-            .lines()
-            .find(|line| line.starts_with("hint:"))
-            .map(str::to_string);
+        let hint =
+            talk.run.stderr.lines().find(|line| line.starts_with("hint:")).map(str::to_string);
         talk.run.status(1).stdout_is_empty();
         assert!(hint.is_some_and(|hint| hint.contains(flag)), "{flag}");
     }
@@ -327,23 +258,12 @@ fn row_47_schemas_are_flat_and_plain() {
 
 fn check_schema(schema: &Value, depth: usize) {
     // `items` is due: Gemini refuses a list without it.
-    let known = [
-        "type",
-        "properties",
-        "required",
-        "description",
-        "enum",
-        "items",
-    ];
+    let known = ["type", "properties", "required", "description", "enum", "items"];
     let fields = schema.as_object().expect("an object");
     for name in fields.keys() {
         assert!(known.contains(&name.as_str()), "{name} in {schema}");
     }
-    assert_eq!(
-        fields.contains_key("items"),
-        schema["type"] == "array",
-        "{schema}"
-    );
+    assert_eq!(fields.contains_key("items"), schema["type"] == "array", "{schema}");
     assert!(schema["type"].is_string(), "one type: {schema}");
     let properties = schema.get("properties");
     assert_eq!(properties.is_some(), schema["type"] == "object", "{schema}");
@@ -445,11 +365,7 @@ fn row_41_a_name_that_is_missed_still_is_told_and_other_names_are_never_added() 
     let refused = || Reply::status(status).body(missed);
     let call = || Reply::call("list_skills", &json!({}));
     let stays = talk(&[], [call(), refused(), refused()]);
-    stays
-        .run
-        .status(1)
-        .stdout_is_empty()
-        .stderr_has("Name cannot be empty");
+    stays.run.status(1).stdout_is_empty().stderr_has("Name cannot be empty");
     assert_eq!(stays.requests.len(), 3);
     // Before any tool's message was sent there is nothing to add.
     let first = talk(&[], [refused()]);
@@ -465,9 +381,6 @@ fn row_41_a_name_that_is_missed_still_is_told_and_other_names_are_never_added() 
         assert_eq!(tool_names(&other.requests)[1], [&Value::Null], "{words}");
     }
     // Nor for another status.
-    let other = talk(
-        &[],
-        [call(), Reply::error(403, "Tool message must have a 'name'")],
-    );
+    let other = talk(&[], [call(), Reply::error(403, "Tool message must have a 'name'")]);
     other.run.status(77);
 }

@@ -15,20 +15,13 @@ fn row_14_comments_are_passed_over_and_reset_the_idle_timer() {
         ":\n\n",
     ];
     // Longer all together than silence may last, and none of them is silence.
-    let mut chunks = vec![(
-        seconds(0.0),
-        format!("data: {}\n\n", delta(r#""content":"The ""#)),
-    )];
+    let mut chunks = vec![(seconds(0.0), format!("data: {}\n\n", delta(r#""content":"The ""#)))];
     chunks.extend(comments.map(|comment| (seconds(0.3), comment.to_string())));
     let end = format!("data: {FOUR}\n\n: done\n\ndata: [DONE]\n\n");
     chunks.push((seconds(0.3), end));
     let test = skills().env("LLM_TIMEOUT_SECONDS", "1");
     let talk = talk_with(test, &[], [Reply::chunks(chunks)]);
-    talk.run
-        .success()
-        .stdout("The 4\n")
-        .stderr_is_empty()
-        .took_at_least(seconds(1.5));
+    talk.run.success().stdout("The 4\n").stderr_is_empty().took_at_least(seconds(1.5));
 }
 
 #[test]
@@ -72,15 +65,9 @@ fn row_16_data_without_a_space() {
         delta(r#""content":"blanks""#),
         finish("stop"),
     );
-    talk(&[], [stream_of(bytes)])
-        .run
-        .success()
-        .stdout(" two  blanks\n");
-    let calls = format!(
-        "data:{}\n\ndata:{}\n\ndata:[DONE]\n\n",
-        pieces(ALPHA),
-        finish("tool_calls")
-    );
+    talk(&[], [stream_of(bytes)]).run.success().stdout(" two  blanks\n");
+    let calls =
+        format!("data:{}\n\ndata:{}\n\ndata:[DONE]\n\n", pieces(ALPHA), finish("tool_calls"));
     let talk = talk(&[], [stream_of(calls), Reply::text("done")]);
     talk.run.success().stdout("done\n");
     assert_eq!(listed(results_of(&talk.requests[1])[0]), ["alpha"]);
@@ -100,18 +87,12 @@ fn row_17_lines_may_end_and_be_cut_anywhere() {
         let bytes = body.replace('\n', end).into_bytes();
         let by_byte = bytes.iter().map(|byte| (seconds(0.0), vec![*byte]));
         for reply in [stream_of(bytes.clone()), Reply::chunks(by_byte)] {
-            talk(&[], [reply])
-                .run
-                .success()
-                .stdout(&format!("{text}\n"));
+            talk(&[], [reply]).run.success().stdout(&format!("{text}\n"));
         }
     }
     // One packet each, cut inside of `data:`, of a character, of `\r\n`.
     let bytes = body.replace('\n', "\r\n").into_bytes();
-    let crab = bytes
-        .windows(4)
-        .position(|four| four == "🦀".as_bytes())
-        .unwrap();
+    let crab = bytes.windows(4).position(|four| four == "🦀".as_bytes()).unwrap();
     let data = bytes.windows(5).position(|five| five == b"data:").unwrap();
     let ends = [data + 2, crab + 1, crab + 3, bytes.len() - 3, bytes.len()];
     let mut from = 0;
@@ -120,10 +101,7 @@ fn row_17_lines_may_end_and_be_cut_anywhere() {
         from = end;
         (seconds(0.02), part)
     });
-    talk(&[], [Reply::chunks(cut)])
-        .run
-        .success()
-        .stdout(&format!("{text}\n"));
+    talk(&[], [Reply::chunks(cut)]).run.success().stdout(&format!("{text}\n"));
 }
 
 #[test]
@@ -131,26 +109,10 @@ fn row_17_glued_frames_are_taken_apart() {
     let (the, answer) = (delta(r#""content":"The ""#), delta(r#""content":"answer""#));
     let end = format!("data: {}\n\ndata: [DONE]\n\n", finish("stop"));
     let table = [
-        (
-            "one line end lost",
-            format!("data: {the}\ndata: {answer}\n\n{end}"),
-            "The answer\n",
-        ),
-        (
-            "both lost",
-            format!("data: {the}data: {answer}\n\n{end}"),
-            "The answer\n",
-        ),
-        (
-            "no prefix",
-            format!("data: {the}{answer}\n\n{end}"),
-            "The answer\n",
-        ),
-        (
-            "prefix twice",
-            format!("data: data: {the}\n\ndata: {answer}\n\n{end}"),
-            "The answer\n",
-        ),
+        ("one line end lost", format!("data: {the}\ndata: {answer}\n\n{end}"), "The answer\n"),
+        ("both lost", format!("data: {the}data: {answer}\n\n{end}"), "The answer\n"),
+        ("no prefix", format!("data: {the}{answer}\n\n{end}"), "The answer\n"),
+        ("prefix twice", format!("data: data: {the}\n\ndata: {answer}\n\n{end}"), "The answer\n"),
         // Z.AI: half of an old frame, still in a buffer, before the next one.
         (
             "after half a frame",
@@ -159,11 +121,7 @@ fn row_17_glued_frames_are_taken_apart() {
             ),
             "The answer\n",
         ),
-        (
-            "the marker glued",
-            format!("data: {the}\n\ndata: {FOUR}data: [DONE]\n\n"),
-            "The 4\n",
-        ),
+        ("the marker glued", format!("data: {the}\n\ndata: {FOUR}data: [DONE]\n\n"), "The 4\n"),
     ];
     for (dialect, bytes, expected) in table {
         println!("{dialect}");
@@ -172,10 +130,7 @@ fn row_17_glued_frames_are_taken_apart() {
     // In the text of an answer it is just text.
     let quoting = delta(r#""content":"write data: {\"a\":1}data: {}""#);
     let bytes = format!("data: {quoting}\n\n{end}");
-    talk(&[], [stream_of(bytes)])
-        .run
-        .success()
-        .stdout("write data: {\"a\":1}data: {}\n");
+    talk(&[], [stream_of(bytes)]).run.success().stdout("write data: {\"a\":1}data: {}\n");
 }
 
 #[test]
@@ -203,15 +158,9 @@ fn row_21_the_first_byte_tells_what_a_reply_is() {
         (&[][..], whole(&events)),
         (&["--no-stream"][..], whole(&events)),
         (&["--no-stream"][..], stream_of(events.clone())),
-        (
-            &["--no-stream"][..],
-            stream_of(format!(": hello\n\n{events}")),
-        ),
+        (&["--no-stream"][..], stream_of(format!(": hello\n\n{events}"))),
         (&[][..], stream_of(body)),
-        (
-            &[][..],
-            whole(body).header("Content-Type", "text/event-stream"),
-        ),
+        (&[][..], whole(body).header("Content-Type", "text/event-stream")),
         (&[][..], whole(&format!("\u{feff}{body}"))),
         (&[][..], whole(&format!("\u{feff}{events}"))),
     ] {

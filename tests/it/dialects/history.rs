@@ -9,10 +9,7 @@ use super::{
 use crate::harness::{Reply, Request, Server, seconds};
 
 fn roles(request: &Request) -> Vec<&str> {
-    let roles = request
-        .messages()
-        .iter()
-        .map(|message| message["role"].as_str());
+    let roles = request.messages().iter().map(|message| message["role"].as_str());
     roles.map(Option::unwrap_or_default).collect()
 }
 
@@ -30,10 +27,7 @@ fn row_33_the_form_of_an_empty_content_is_changed_once_and_remembered() {
             let talk = talk(args, [calls(), refused, calls(), Reply::text("done")]);
             talk.run.success().stdout("done\n");
             let content = |index: usize| said(&talk.requests[index])["content"].clone();
-            assert_eq!(
-                [content(1), content(2), content(3)],
-                [json!(null), json!(""), json!("")]
-            );
+            assert_eq!([content(1), content(2), content(3)], [json!(null), json!(""), json!("")]);
             let tools = |index: usize| talk.requests[index].json["tools"].clone();
             assert_eq!(tools(2), tools(0), "nothing else is given up");
         }
@@ -41,20 +35,14 @@ fn row_33_the_form_of_an_empty_content_is_changed_once_and_remembered() {
     // Refused in both forms: told, and no third try.
     let refused = || Reply::error(400, "messages: text content blocks must be non-empty");
     let talk = talk(&[], [stream_of_pieces(&[ALPHA]), refused(), refused()]);
-    talk.run
-        .status(1)
-        .stdout_is_empty()
-        .stderr_has("must be non-empty");
+    talk.run.status(1).stdout_is_empty().stderr_has("must be non-empty");
     assert_eq!(said(&talk.requests[1])["content"], Value::Null);
     assert_eq!(said(&talk.requests[2])["content"], "");
 }
 
 #[test]
 fn row_33_nothing_is_changed_where_no_content_is_empty() {
-    let talk = talk(
-        &[],
-        [Reply::error(400, "invalid message content type: <nil>")],
-    );
+    let talk = talk(&[], [Reply::error(400, "invalid message content type: <nil>")]);
     talk.run.status(1).stderr_has("<nil>");
 }
 
@@ -81,17 +69,11 @@ fn row_35_no_empty_list_of_calls_or_tools_is_sent() {
         let first = message(&format!(r#""content":"one","tool_calls":{calls}"#), "stop");
         let talk = chat(&["--no-stream"], "1\n2\n", [first, Reply::text("two")]);
         talk.run.success().stdout("one\ntwo\n");
-        assert_eq!(
-            talk.requests[1].messages()[2],
-            json!({"role": "assistant", "content": "one"})
-        );
+        assert_eq!(talk.requests[1].messages()[2], json!({"role": "assistant", "content": "one"}));
     }
     // Without a skill there is no tool, and no list.
     let server = Server::start([Reply::text("4")]);
-    let run = crate::harness::Test::new()
-        .endpoint(&server)
-        .args(["hi"])
-        .run();
+    let run = crate::harness::Test::new().endpoint(&server).args(["hi"]).run();
     run.success();
     assert_eq!(server.finish()[0].json.get("tools"), None);
 }
@@ -100,11 +82,7 @@ fn row_35_no_empty_list_of_calls_or_tools_is_sent() {
 fn row_35_tools_stay_as_long_as_the_history_has_calls() {
     // Also in the last step that is allowed, and in the turn after.
     let calls = || Reply::call("list_skills", &json!({}));
-    let talk = chat(
-        &["--max-steps", "2"],
-        "1\n2\n",
-        [calls(), calls(), Reply::text("done")],
-    );
+    let talk = chat(&["--max-steps", "2"], "1\n2\n", [calls(), calls(), Reply::text("done")]);
     talk.run.status(3).stdout("done\n");
     for request in &talk.requests {
         assert_eq!(request.json["tools"], talk.requests[0].json["tools"]);
@@ -115,21 +93,10 @@ fn row_35_tools_stay_as_long_as_the_history_has_calls() {
 #[test]
 fn row_37_after_results_comes_the_assistant() {
     // A turn that ended at its limit, before the model had seen the result.
-    let two = Reply::calls([
-        ("list_skills", "{}"),
-        ("get_skill", r#"{"skill_name":"beta"}"#),
-    ]);
+    let two = Reply::calls([("list_skills", "{}"), ("get_skill", r#"{"skill_name":"beta"}"#)]);
     let talk = chat(&["--max-steps", "1"], "1\n2\n", [two, Reply::text("done")]);
     talk.run.status(3).stdout("done\n");
-    let expected = [
-        "system",
-        "user",
-        "assistant",
-        "tool",
-        "tool",
-        "assistant",
-        "user",
-    ];
+    let expected = ["system", "user", "assistant", "tool", "tool", "assistant", "user"];
     assert_eq!(roles(&talk.requests[1]), expected);
     // A turn that failed there.
     let calls = || Reply::call("list_skills", &json!({}));
@@ -138,12 +105,7 @@ fn row_37_after_results_comes_the_assistant() {
     talk.run.status(77).stdout("done\n");
     let expected = ["system", "user", "assistant", "tool", "assistant", "user"];
     assert_eq!(roles(&talk.requests[2]), expected);
-    assert!(
-        !talk.requests[2].messages()[4]["content"]
-            .as_str()
-            .unwrap()
-            .is_empty()
-    );
+    assert!(!talk.requests[2].messages()[4]["content"].as_str().unwrap().is_empty());
 }
 
 #[test]
@@ -156,33 +118,15 @@ fn row_38_every_call_has_one_result_also_after_an_interrupt() {
     ]);
     let server = Server::start([calls, Reply::text("fine")]);
     let mut terminal = skills().endpoint(&server).terminal();
-    terminal
-        .expect("> ")
-        .type_line("go")
-        .expect("→ run_python_script");
+    terminal.expect("> ").type_line("go").expect("→ run_python_script");
     std::thread::sleep(seconds(0.4));
-    terminal
-        .ctrl('c')
-        .expect("interrupted")
-        .expect("> ")
-        .type_line("and now?");
+    terminal.ctrl('c').expect("interrupted").expect("> ").type_line("and now?");
     terminal.expect("fine").expect("> ").ctrl('d');
     terminal.wait_exit().success();
     let requests = server.finish();
-    let expected = [
-        "system",
-        "user",
-        "assistant",
-        "tool",
-        "tool",
-        "tool",
-        "assistant",
-        "user",
-    ];
+    let expected = ["system", "user", "assistant", "tool", "tool", "tool", "assistant", "user"];
     assert_eq!(roles(&requests[1]), expected);
-    let ids = requests[1].messages()[3..6]
-        .iter()
-        .map(|message| &message["tool_call_id"]);
+    let ids = requests[1].messages()[3..6].iter().map(|message| &message["tool_call_id"]);
     assert_eq!(ids.collect::<Vec<_>>(), ["call_1", "call_2", "call_3"]);
     assert!(requests[1].tool_result("call_1").contains("alpha"));
     for id in ["call_2", "call_3"] {
@@ -203,21 +147,14 @@ fn row_38_the_time_limit_of_a_run_sends_nothing_half() {
 fn row_39_there_is_one_system_message_and_it_is_first() {
     let calls = || Reply::call("list_skills", &json!({}));
     for args in [&[][..], &["-s", "Be brief."]] {
-        let talk = chat(
-            args,
-            "1\n2\n",
-            [calls(), Reply::text("a"), calls(), Reply::text("b")],
-        );
+        let talk = chat(args, "1\n2\n", [calls(), Reply::text("a"), calls(), Reply::text("b")]);
         talk.run.success();
         for request in &talk.requests {
             let roles = roles(request);
             assert_eq!(roles[0], "system");
             assert_eq!(roles.iter().filter(|role| **role == "system").count(), 1);
             assert!(!roles.contains(&"developer"));
-            assert!(
-                request.system().contains("alpha"),
-                "the catalogue is part of it"
-            );
+            assert!(request.system().contains("alpha"), "the catalogue is part of it");
         }
     }
 }
@@ -229,18 +166,9 @@ fn row_40_the_content_of_a_result_is_a_text() {
     let calls = Reply::calls([
         ("list_skills", "{}"),
         ("get_skill", r#"{"skill_name":"alpha"}"#),
-        (
-            "read_file_in_skill",
-            r#"{"skill_name":"alpha","file_path":"dot.png"}"#,
-        ),
-        (
-            "read_file_in_skill",
-            r#"{"skill_name":"alpha","file_path":"."}"#,
-        ),
-        (
-            "run_python_script",
-            r#"{"skill_name":"alpha","script":"print([1])"}"#,
-        ),
+        ("read_file_in_skill", r#"{"skill_name":"alpha","file_path":"dot.png"}"#),
+        ("read_file_in_skill", r#"{"skill_name":"alpha","file_path":"."}"#),
+        ("run_python_script", r#"{"skill_name":"alpha","script":"print([1])"}"#),
         ("fly", "{}"),
     ]);
     let test = skills().file("skills/alpha/dot.png", pixel);
@@ -260,22 +188,13 @@ fn row_53_a_prompt_that_was_cut_in_silence_is_told() {
     let prompt = "word ".repeat(20_000);
     let ask = |replies: Vec<Reply>| {
         let server = Server::start(replies);
-        let run = skills()
-            .endpoint(&server)
-            .args(["-"])
-            .stdin(prompt.clone())
-            .run();
+        let run = skills().endpoint(&server).args(["-"]).stdin(prompt.clone()).run();
         server.finish();
         run.success()
     };
     let calls = || Reply::call("list_skills", &json!({})).with_usage(4096, 1);
     let run = ask(vec![calls(), calls(), Reply::text("4").with_usage(4096, 1)]);
-    assert_eq!(
-        run.stderr.matches(warning).count(),
-        1,
-        "said once: {}",
-        run.stderr
-    );
+    assert_eq!(run.stderr.matches(warning).count(), 1, "said once: {}", run.stderr);
     assert!(run.stderr.contains("4096"));
     // What was read, what was not told, and what nobody can tell.
     for reply in [
@@ -293,10 +212,7 @@ fn row_53_a_prompt_that_was_cut_in_silence_is_told() {
 #[track_caller]
 fn assert_clean(text: &str) {
     let is_refused = |c: char| c < ' ' && !matches!(c, '\t' | '\n' | '\r');
-    assert!(
-        text.starts_with("a\tb\r\nc"),
-        "tab, CR and LF stay: {text:?}"
-    );
+    assert!(text.starts_with("a\tb\r\nc"), "tab, CR and LF stay: {text:?}");
     assert!(!text.contains(is_refused), "{text:?}");
     let has_red = text.contains("red") && !text.contains("[31m") && !text.contains("[0m");
     assert!(has_red, "{text:?}");
@@ -315,17 +231,8 @@ fn row_57_what_no_endpoint_takes_is_cleaned_out_of_results() {
     // The person's own words likewise.
     let server = Server::start([Reply::text("4")]);
     let words = "a\tb\r\nc\u{1b}[31mred\u{1b}[0m\u{0}.";
-    skills()
-        .endpoint(&server)
-        .args(["-"])
-        .stdin(words)
-        .run()
-        .success();
-    assert_clean(
-        server.finish()[0].last_message()["content"]
-            .as_str()
-            .unwrap(),
-    );
+    skills().endpoint(&server).args(["-"]).stdin(words).run().success();
+    assert_clean(server.finish()[0].last_message()["content"].as_str().unwrap());
 }
 
 /// What a script prints comes as JSON inside of the result: its control
@@ -334,10 +241,7 @@ fn row_57_what_no_endpoint_takes_is_cleaned_out_of_results() {
 #[test]
 fn row_57_what_a_script_prints_is_escaped_before_it_is_sent() {
     let script = "import sys\nsys.stdout.buffer.write(b'a\\tb\\r\\nc\\x00\\x07\\x1b[31mred\\xff\\xed\\xa0\\x80.')";
-    let calls = Reply::call(
-        "run_python_script",
-        &json!({"skill_name": "alpha", "script": script}),
-    );
+    let calls = Reply::call("run_python_script", &json!({"skill_name": "alpha", "script": script}));
     let talk = talk(&[], [calls, Reply::text("done")]);
     talk.run.success();
     let content = results_of(&talk.requests[1])[0];
@@ -345,10 +249,7 @@ fn row_57_what_a_script_prints_is_escaped_before_it_is_sent() {
     let result: Value = serde_json::from_str(content).unwrap();
     let stdout = result["stdout"].as_str().unwrap();
     assert!(stdout.starts_with("a\tb\r\nc"), "{stdout:?}");
-    assert!(
-        stdout.ends_with('.') && stdout.contains('\u{fffd}'),
-        "{stdout:?}"
-    );
+    assert!(stdout.ends_with('.') && stdout.contains('\u{fffd}'), "{stdout:?}");
 }
 
 /// The model's own words are not exempt: half of a pair of surrogates in

@@ -20,18 +20,9 @@ fn row_27_thoughts_are_shown_once_and_kept_off_stdout() {
         (r#""reasoning_content":"Hm, 2.""#, "reasoning_content"),
         (r#""reasoning":"Hm, 2.""#, "reasoning"),
         (r#""reasoning_text":"Hm, 2.""#, ""),
-        (
-            r#""reasoning":"Hm, 2.","reasoning_content":"Hm, 2.""#,
-            "reasoning_content",
-        ),
-        (
-            r#""reasoning_content":"","reasoning":"Hm, 2.""#,
-            "reasoning",
-        ),
-        (
-            r#""reasoning_content":null,"reasoning":"Hm, 2.""#,
-            "reasoning",
-        ),
+        (r#""reasoning":"Hm, 2.","reasoning_content":"Hm, 2.""#, "reasoning_content"),
+        (r#""reasoning_content":"","reasoning":"Hm, 2.""#, "reasoning"),
+        (r#""reasoning_content":null,"reasoning":"Hm, 2.""#, "reasoning"),
     ] {
         for args in [&["-v"][..], &["-v", "--no-stream"]] {
             let streamed = stream([delta(fields), delta(r#""content":"4""#), finish("stop")]);
@@ -45,24 +36,15 @@ fn row_27_thoughts_are_shown_once_and_kept_off_stdout() {
         for (args, reply) in thinking(fields) {
             let request = after_calls(args, reply);
             let names = ["reasoning_content", "reasoning", "reasoning_text"];
-            let sent = names
-                .into_iter()
-                .filter(|name| said(&request).get(*name).is_some());
+            let sent = names.into_iter().filter(|name| said(&request).get(*name).is_some());
             let sent: Vec<&str> = sent.collect();
             assert_eq!(sent.join(" "), kept, "{fields}");
         }
     }
     // Without -v nobody sees them.
-    let silent = stream([
-        delta(r#""reasoning_content":"Hm.""#),
-        delta(r#""content":"4""#),
-        finish("stop"),
-    ]);
-    talk(&[], [silent])
-        .run
-        .success()
-        .stdout("4\n")
-        .stderr_is_empty();
+    let silent =
+        stream([delta(r#""reasoning_content":"Hm.""#), delta(r#""content":"4""#), finish("stop")]);
+    talk(&[], [silent]).run.success().stdout("4\n").stderr_is_empty();
 }
 
 #[test]
@@ -85,60 +67,39 @@ fn row_28_thoughts_in_the_text_are_no_answer() {
             let parts: Vec<String> = letters
                 .chunks(size)
                 .map(|part| {
-                    delta(&format!(
-                        r#""content":{}"#,
-                        json!(part.iter().collect::<String>())
-                    ))
+                    delta(&format!(r#""content":{}"#, json!(part.iter().collect::<String>())))
                 })
                 .collect();
             stream(parts.into_iter().chain([finish("stop")]))
         };
         let body = message(&format!(r#""content":{}"#, json!(text)), "stop");
-        for (args, reply) in [
-            (&[][..], pieces(1)),
-            (&[][..], pieces(1000)),
-            (&["--no-stream"][..], body),
-        ] {
-            talk(args, [reply])
-                .run
-                .success()
-                .stdout(&format!("{expected}\n"));
+        for (args, reply) in
+            [(&[][..], pieces(1)), (&[][..], pieces(1000)), (&["--no-stream"][..], body)]
+        {
+            talk(args, [reply]).run.success().stdout(&format!("{expected}\n"));
         }
     }
     // On -v they are seen, on stderr.
     let body = message(r#""content":"<think>Hm, 2.</think>4""#, "stop");
-    talk(&["-v", "--no-stream"], [body])
-        .run
-        .success()
-        .stdout("4\n")
-        .stderr_has("Hm, 2.");
+    talk(&["-v", "--no-stream"], [body]).run.success().stdout("4\n").stderr_has("Hm, 2.");
 }
 
 #[test]
 fn row_28_thoughts_in_the_text_are_not_sent_back() {
-    for content in [
-        "<think>Hm.</think>",
-        "<think>Hm.</think>\\n\\nLet me look.",
-        "Hm.\\n</think>\\n\\n",
-    ] {
+    for content in
+        ["<think>Hm.</think>", "<think>Hm.</think>\\n\\nLet me look.", "Hm.\\n</think>\\n\\n"]
+    {
         let fields = format!(r#""content":"{content}""#);
         for (args, reply) in thinking(&fields) {
             let request = after_calls(args, reply);
-            let expected = if content.contains("look") {
-                json!("Let me look.")
-            } else {
-                Value::Null
-            };
+            let expected =
+                if content.contains("look") { json!("Let me look.") } else { Value::Null };
             assert_eq!(said(&request)["content"], expected, "{content}");
         }
     }
     // Nothing but thoughts is no answer.
     let body = message(r#""content":"<think>Hm.</think>""#, "stop");
-    talk(&["--no-stream"], [body])
-        .run
-        .status(1)
-        .stdout_is_empty()
-        .stderr_has("empty");
+    talk(&["--no-stream"], [body]).run.status(1).stdout_is_empty().stderr_has("empty");
 }
 
 #[test]
@@ -146,23 +107,11 @@ fn row_29_thoughts_beside_calls_are_echoed_as_they_came() {
     let thought = "Hm, \u{1f980} \"2\"\n  and 2.\n";
     let parts: Vec<String> = thought
         .chars()
-        .map(|letter| {
-            delta(&format!(
-                r#""reasoning_content":{}"#,
-                json!(letter.to_string())
-            ))
-        })
+        .map(|letter| delta(&format!(r#""reasoning_content":{}"#, json!(letter.to_string()))))
         .collect();
-    let streamed = stream(
-        parts
-            .into_iter()
-            .chain([pieces(ALPHA), finish("tool_calls")]),
-    );
+    let streamed = stream(parts.into_iter().chain([pieces(ALPHA), finish("tool_calls")]));
     let body = message(
-        &format!(
-            r#""content":"","reasoning_content":{},"tool_calls":{ALPHA}"#,
-            json!(thought)
-        ),
+        &format!(r#""content":"","reasoning_content":{},"tool_calls":{ALPHA}"#, json!(thought)),
         "tool_calls",
     );
     for (args, reply) in [(&[][..], streamed), (&["--no-stream"][..], body)] {
@@ -174,30 +123,17 @@ fn row_29_thoughts_beside_calls_are_echoed_as_they_came() {
         let thought = delta(&format!(r#""reasoning_content":"{thought}""#));
         stream([thought, pieces(ALPHA), finish("tool_calls")])
     };
-    let talk = talk(
-        &[],
-        [
-            step("one"),
-            stream_of_pieces(&[ALPHA]),
-            step("three"),
-            Reply::text("done"),
-        ],
-    );
+    let talk =
+        talk(&[], [step("one"), stream_of_pieces(&[ALPHA]), step("three"), Reply::text("done")]);
     talk.run.success().stdout("done\n");
-    let last = talk.requests[3]
-        .messages()
-        .iter()
-        .filter(|message| message["role"] == "assistant");
+    let last = talk.requests[3].messages().iter().filter(|message| message["role"] == "assistant");
     let thoughts: Vec<&Value> = last.map(|message| &message["reasoning_content"]).collect();
     assert_eq!(thoughts, [&json!("one"), &Value::Null, &json!("three")]);
 }
 
 #[test]
 fn row_30_no_empty_thought_is_sent_and_a_refused_one_only_once() {
-    for fields in [
-        r#""reasoning_content":"","reasoning":null"#,
-        r#""reasoning_details":[]"#,
-    ] {
+    for fields in [r#""reasoning_content":"","reasoning":null"#, r#""reasoning_details":[]"#] {
         for (args, reply) in thinking(fields) {
             let request = after_calls(args, reply);
             for name in ["reasoning_content", "reasoning", "reasoning_details"] {
@@ -211,22 +147,10 @@ fn row_30_no_empty_thought_is_sent_and_a_refused_one_only_once() {
         r#"{"error":{"message":"property 'messages.2.reasoning_content' is unsupported","type":"invalid_request_error"}}"#,
     ];
     for (status, refusal) in [(422, refusals[0]), (422, refusals[1]), (400, refusals[2])] {
-        let calls = || {
-            stream([
-                delta(r#""reasoning_content":"Hm.""#),
-                pieces(ALPHA),
-                finish("tool_calls"),
-            ])
-        };
-        let talk = talk(
-            &[],
-            [
-                calls(),
-                Reply::status(status).body(refusal),
-                calls(),
-                Reply::text("done"),
-            ],
-        );
+        let calls =
+            || stream([delta(r#""reasoning_content":"Hm.""#), pieces(ALPHA), finish("tool_calls")]);
+        let talk =
+            talk(&[], [calls(), Reply::status(status).body(refusal), calls(), Reply::text("done")]);
         talk.run.success().stdout("done\n");
         assert_eq!(said(&talk.requests[1])["reasoning_content"], "Hm.");
         for request in &talk.requests[2..] {
@@ -247,10 +171,7 @@ fn row_31_signatures_are_echoed_verbatim() {
     for (args, reply) in [
         (&[][..], stream_of_pieces(&[&calls])),
         (&[][..], stream_of_pieces(&[&plain, &late])),
-        (
-            &["--no-stream"][..],
-            message(&format!(r#""tool_calls":{calls}"#), "tool_calls"),
-        ),
+        (&["--no-stream"][..], message(&format!(r#""tool_calls":{calls}"#), "tool_calls")),
     ] {
         let request = after_calls(args, reply);
         let calls = &said(&request)["tool_calls"];
@@ -318,10 +239,7 @@ fn row_32_content_in_blocks_is_joined() {
     ]);
     talk(&[], [streamed]).run.success().stdout("It is 4.\n");
     let body = message(&format!(r#""content":{blocks}"#), "stop");
-    talk(&["--no-stream"], [body])
-        .run
-        .success()
-        .stdout("It is\n");
+    talk(&["--no-stream"], [body]).run.success().stdout("It is\n");
     // What goes back is a text.
     for (args, reply) in thinking(&format!(r#""content":{blocks}"#)) {
         assert_eq!(said(&after_calls(args, reply))["content"], "It is");

@@ -17,10 +17,7 @@ fn row_36_ids_are_echoed_byte_for_byte_and_paired_by_turn() {
         &[],
         [
             stream_of_pieces(&[kimi]),
-            message(
-                &format!(r#""content":null,"tool_calls":{kimi}"#),
-                "tool_calls",
-            ),
+            message(&format!(r#""content":null,"tool_calls":{kimi}"#), "tool_calls"),
             Reply::text("done"),
         ],
     );
@@ -28,11 +25,8 @@ fn row_36_ids_are_echoed_byte_for_byte_and_paired_by_turn() {
     for request in &talk.requests[1..] {
         assert_alpha_and_beta(request, Some(ids));
     }
-    let pairs: Vec<&Value> = talk.requests[2]
-        .messages()
-        .iter()
-        .map(|m| &m["tool_call_id"])
-        .collect();
+    let pairs: Vec<&Value> =
+        talk.requests[2].messages().iter().map(|m| &m["tool_call_id"]).collect();
     let null = &Value::Null;
     let (a, b) = (&json!(ids[0]), &json!(ids[1]));
     assert_eq!(pairs, [null, null, null, a, b, null, a, b]);
@@ -77,10 +71,7 @@ fn row_56_garbled_names_are_cut_and_unknown_ones_answered() {
         if runs {
             assert_eq!(listed(result), ["alpha", "beta"]);
         } else {
-            assert!(
-                result.contains("list_skills, get_skill, read_file_in_skill"),
-                "{result}"
-            );
+            assert!(result.contains("list_skills, get_skill, read_file_in_skill"), "{result}");
         }
     }
 }
@@ -104,18 +95,9 @@ fn row_41_what_belongs_to_a_stream_is_not_sent_back() {
     let message = said(&request);
     assert_eq!(keys(message), ["content", "role", "tool_calls"]);
     assert_eq!(keys(&message["tool_calls"][0]), ["function", "id", "type"]);
-    assert_eq!(
-        keys(&message["tool_calls"][0]["function"]),
-        ["arguments", "name"]
-    );
-    assert_eq!(
-        keys(request.last_message()),
-        ["content", "role", "tool_call_id"]
-    );
-    assert_eq!(
-        keys(&request.json),
-        ["messages", "model", "stream", "stream_options", "tools"]
-    );
+    assert_eq!(keys(&message["tool_calls"][0]["function"]), ["arguments", "name"]);
+    assert_eq!(keys(request.last_message()), ["content", "role", "tool_call_id"]);
+    assert_eq!(keys(&request.json), ["messages", "model", "stream", "stream_options", "tools"]);
     for message in &request.messages()[..2] {
         assert_eq!(keys(message), ["content", "role"]);
     }
@@ -123,10 +105,7 @@ fn row_41_what_belongs_to_a_stream_is_not_sent_back() {
     let first = message_with_extras();
     let talk = chat(&["--no-stream"], "one\ntwo\n", [first, Reply::text("2")]);
     talk.run.success().stdout("1\n2\n");
-    assert_eq!(
-        talk.requests[1].messages()[2],
-        json!({"role": "assistant", "content": "1"})
-    );
+    assert_eq!(talk.requests[1].messages()[2], json!({"role": "assistant", "content": "1"}));
     assert_eq!(keys(&talk.requests[0].json), ["messages", "model", "tools"]);
 }
 

@@ -6,9 +6,7 @@ use super::{at_once, skills, talk, talk_with};
 use crate::harness::{Reply, seconds};
 
 fn since_1970() -> Duration {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .expect("after 1970")
+    SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970")
 }
 
 /// The date as HTTP writes it (RFC 9110, 5.6.7), by days counted one by one.
@@ -23,23 +21,9 @@ fn http_date(since_1970: u64) -> String {
         days -= 365 + u64::from(is_leap(year));
         year += 1;
     }
-    let names = [
-        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-    ];
-    let lengths = [
-        31,
-        28 + u64::from(is_leap(year)),
-        31,
-        30,
-        31,
-        30,
-        31,
-        31,
-        30,
-        31,
-        30,
-        31,
-    ];
+    let names =
+        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    let lengths = [31, 28 + u64::from(is_leap(year)), 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
     let mut month = 0;
     while days >= lengths[month] {
         days -= lengths[month];
@@ -68,46 +52,20 @@ fn row_50_a_long_wait_is_told_and_not_waited_for() {
         (&[("Retry-After", "3600")], none, 3600),
         (&[("Retry-After", &date)], none, 3600),
         (&[("Retry-After", &epoch)], none, 3600),
-        (
-            &[("Retry-After-Ms", "94000"), ("Retry-After", "1")],
-            none,
-            94,
-        ),
+        (&[("Retry-After-Ms", "94000"), ("Retry-After", "1")], none, 94),
         (&[("X-RateLimit-Reset", "94s")], none, 94),
         (&[("X-RateLimit-Reset", &epoch)], none, 3600),
         (&[("X-RateLimit-Reset", &milliseconds)], none, 3600),
+        (&[("x-ratelimit-reset-tokens", "1m34s"), ("x-ratelimit-remaining-tokens", "0")], none, 94),
         (
-            &[
-                ("x-ratelimit-reset-tokens", "1m34s"),
-                ("x-ratelimit-remaining-tokens", "0"),
-            ],
-            none,
-            94,
-        ),
-        (
-            &[
-                ("x-ratelimit-reset-requests", "1h0m0.5s"),
-                ("x-ratelimit-remaining-requests", "0"),
-            ],
+            &[("x-ratelimit-reset-requests", "1h0m0.5s"), ("x-ratelimit-remaining-requests", "0")],
             none,
             3600,
         ),
         (&[], info, 94),
-        (
-            &[],
-            r#"{"error":{"message":"Rate limit reached. Please try again in 1m34s."}}"#,
-            94,
-        ),
-        (
-            &[],
-            r#"{"error":{"message":"Too fast, retry in 94 seconds"}}"#,
-            94,
-        ),
-        (
-            &[],
-            r#"{"error":"Please try again in 94.2s. Visit https://x.example"}"#,
-            94,
-        ),
+        (&[], r#"{"error":{"message":"Rate limit reached. Please try again in 1m34s."}}"#, 94),
+        (&[], r#"{"error":{"message":"Too fast, retry in 94 seconds"}}"#, 94),
+        (&[], r#"{"error":"Please try again in 94.2s. Visit https://x.example"}"#, 94),
     ];
     for (headers, body, wait) in table {
         let mut reply = Reply::status(429).body(*body);
@@ -122,12 +80,8 @@ fn row_50_a_long_wait_is_told_and_not_waited_for() {
             .and_then(|(_, rest)| rest.split(' ').next());
         let told: Option<u64> = told.and_then(|number| number.parse().ok());
         let is_right = told.is_some_and(|told| told <= *wait && told + 20 >= *wait);
-        talk.run
-            .demand(is_right, format_args!("{headers:?} {body}: {wait} s"));
-        talk.run
-            .status(75)
-            .stdout_is_empty()
-            .took_at_most(seconds(5.0));
+        talk.run.demand(is_right, format_args!("{headers:?} {body}: {wait} s"));
+        talk.run.status(75).stdout_is_empty().took_at_most(seconds(5.0));
         assert_eq!(talk.requests.len(), 1);
     }
 }
@@ -166,40 +120,21 @@ fn row_50_a_short_wait_is_waited_for() {
     });
     for (number, run) in runs.into_iter().enumerate() {
         let (pause, least) = run.join().expect("the run went well");
-        assert!(
-            pause >= least && pause < 3.5,
-            "{number}: {pause} s, {least} s were asked for"
-        );
+        assert!(pause >= least && pause < 3.5, "{number}: {pause} s, {least} s were asked for");
     }
 }
 
 #[test]
 fn row_50_nobody_waits_beyond_the_time_of_the_run() {
-    let talk = talk(
-        &["--timeout", "5"],
-        [Reply::status(429).header("Retry-After", "30")],
-    );
-    talk.run
-        .status(75)
-        .stderr_has("retry after 30 s")
-        .took_at_most(seconds(2.0));
+    let talk = talk(&["--timeout", "5"], [Reply::status(429).header("Retry-After", "30")]);
+    talk.run.status(75).stderr_has("retry after 30 s").took_at_most(seconds(2.0));
 }
 
 #[test]
 fn row_50_nonsense_is_not_waited_for() {
-    let values = [
-        "-1",
-        "soon",
-        "NaN",
-        "",
-        "Sun, 99 Nov 1994 08:49:37 GMT",
-        "0",
-    ];
+    let values = ["-1", "soon", "NaN", "", "Sun, 99 Nov 1994 08:49:37 GMT", "0"];
     at_once(values, |value| {
-        let replies = [
-            Reply::status(429).header("Retry-After", value),
-            Reply::text("4"),
-        ];
+        let replies = [Reply::status(429).header("Retry-After", value), Reply::text("4")];
         let talk = talk_with(skills(), &[], replies);
         talk.run.success().stdout("4\n").took_at_most(seconds(3.0));
     });

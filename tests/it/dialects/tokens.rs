@@ -23,10 +23,7 @@ fn row_23_chunks_without_choices_are_no_surprise() {
             r#"{"choices":[]}"#.into(),
         ])],
     );
-    talk.run
-        .success()
-        .stdout("4\n")
-        .stderr_has("11 tokens read, 2 written");
+    talk.run.success().stdout("4\n").stderr_has("11 tokens read, 2 written");
 }
 
 #[test]
@@ -44,21 +41,9 @@ fn row_24_tokens_are_counted_wherever_they_are_reported() {
     let after_null = r#"{"choices":[],"usage":null}"#.to_string();
     let table = [
         ("the choice", vec![text.clone(), in_choice.clone()], "4\n"),
-        (
-            "the last chunk of the text",
-            vec![text.clone(), in_last.clone()],
-            "4\n",
-        ),
-        (
-            "every chunk",
-            vec![each(1), each(2), finish("stop")],
-            "44\n",
-        ),
-        (
-            "null afterwards",
-            vec![text.clone(), in_last.clone(), after_null],
-            "4\n",
-        ),
+        ("the last chunk of the text", vec![text.clone(), in_last.clone()], "4\n"),
+        ("every chunk", vec![each(1), each(2), finish("stop")], "44\n"),
+        ("null afterwards", vec![text.clone(), in_last.clone(), after_null], "4\n"),
         (
             "an empty object afterwards",
             vec![text.clone(), in_last, r#"{"choices":[],"usage":{}}"#.into()],
@@ -68,33 +53,18 @@ fn row_24_tokens_are_counted_wherever_they_are_reported() {
     for (place, payloads, expected) in table {
         println!("{place}");
         let talk = talk(&["-v"], [stream(payloads)]);
-        talk.run
-            .success()
-            .stdout(expected)
-            .stderr_has("11 tokens read, 2 written");
+        talk.run.success().stdout(expected).stderr_has("11 tokens read, 2 written");
     }
     let body = format!(
         r#"{{"choices":[{{"message":{{"content":"4"}},"finish_reason":"stop",{usage}}}]}}"#
     );
     let whole_body = talk(&["-v", "--no-stream"], [whole(&body)]);
-    whole_body
-        .run
-        .success()
-        .stderr_has("11 tokens read, 2 written");
+    whole_body.run.success().stderr_has("11 tokens read, 2 written");
     // Half of it, or of another type: no failure.
-    for usage in [
-        r#"{"total_tokens":3}"#,
-        r#"{"prompt_tokens":null}"#,
-        "[]",
-        "7",
-        r#""x""#,
-    ] {
+    for usage in [r#"{"total_tokens":3}"#, r#"{"prompt_tokens":null}"#, "[]", "7", r#""x""#] {
         let last =
             format!(r#"{{"choices":[{{"delta":{{}},"finish_reason":"stop"}}],"usage":{usage}}}"#);
-        talk(&[], [stream([text.clone(), last])])
-            .run
-            .success()
-            .stdout("4\n");
+        talk(&[], [stream([text.clone(), last])]).run.success().stdout("4\n");
     }
 }
 
@@ -126,10 +96,7 @@ fn row_62_silence_has_its_own_limit_before_and_after_the_first_byte() {
     at_once(rows, |(reply, status, answer)| {
         let test = skills().env("LLM_TIMEOUT_SECONDS", "1");
         let talk = talk_with(test, &[], [reply]);
-        talk.run
-            .status(status)
-            .stdout(answer)
-            .took_at_most(seconds(4.0));
+        talk.run.status(status).stdout(answer).took_at_most(seconds(4.0));
     });
 }
 

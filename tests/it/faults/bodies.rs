@@ -26,20 +26,14 @@ fn body(bytes: impl Into<Vec<u8>>) -> Reply {
 /// Nothing where an answer is due: as a stream that ends before anything was
 /// written (interface.md, 4).
 fn nothing() -> Vec<Fault> {
-    let nothing = |name, bytes: &str| {
-        answers(name, body(bytes))
-            .fails_for_now()
-            .may_ask_again_whole()
-    };
+    let nothing =
+        |name, bytes: &str| answers(name, body(bytes)).fails_for_now().may_ask_again_whole();
     vec![
         nothing("an empty body", ""),
         nothing("a body of blanks", " \r\n\t\n  "),
-        answers(
-            "an empty body in no chunk",
-            Reply::chunks(Vec::<(Duration, &str)>::new()),
-        )
-        .fails_for_now()
-        .may_ask_again_whole(),
+        answers("an empty body in no chunk", Reply::chunks(Vec::<(Duration, &str)>::new()))
+            .fails_for_now()
+            .may_ask_again_whole(),
         answers("an empty body that ends with the connection", {
             Reply::raw("HTTP/1.1 200 OK\r\n\r\n").then_close()
         })
@@ -58,10 +52,7 @@ fn other_json() -> Vec<Fault> {
         other("a string", "\"those are the words\"").says("those are the words"),
         other("an empty list", "[]"),
         other("an empty object", "{}"),
-        other(
-            "an object of another API",
-            r#"{"object":"response","output":[{"type":"message"}]}"#,
-        ),
+        other("an object of another API", r#"{"object":"response","output":[{"type":"message"}]}"#),
         other(
             "Anthropic's own form",
             r#"{"type":"message","content":[{"type":"text","text":"hi"}]}"#,
@@ -75,34 +66,20 @@ fn other_json() -> Vec<Fault> {
             r#"{"choices":[{"text":"hi","finish_reason":"stop"}]}"#,
         ),
         other("no choices", r#"{"choices":[]}"#),
-        other(
-            "choices that are null",
-            r#"{"choices":null,"usage":{"prompt_tokens":1}}"#,
-        ),
-        other(
-            "choices that are an object",
-            r#"{"choices":{"message":{"content":"hi"}}}"#,
-        ),
+        other("choices that are null", r#"{"choices":null,"usage":{"prompt_tokens":1}}"#),
+        other("choices that are an object", r#"{"choices":{"message":{"content":"hi"}}}"#),
         other("a choice that is null", r#"{"choices":[null]}"#),
         other("a choice that is text", r#"{"choices":["hi"]}"#),
-        other(
-            "a message that is null",
-            r#"{"choices":[{"message":null,"finish_reason":"stop"}]}"#,
-        )
-        .may_ask_again_whole(),
-        other(
-            "a message that is text",
-            r#"{"choices":[{"message":"hi","finish_reason":"stop"}]}"#,
-        ),
+        other("a message that is null", r#"{"choices":[{"message":null,"finish_reason":"stop"}]}"#)
+            .may_ask_again_whole(),
+        other("a message that is text", r#"{"choices":[{"message":"hi","finish_reason":"stop"}]}"#),
     ]
 }
 
 fn no_json() -> Vec<Fault> {
     let page = "\n<!DOCTYPE html><html><head><title>Sign in to Wi-Fi</title></head></html>";
     vec![
-        answers("a page with 200", body(page))
-            .fails_for_good()
-            .says("Sign in to Wi-Fi"),
+        answers("a page with 200", body(page)).fails_for_good().says("Sign in to Wi-Fi"),
         answers("plain text with 200", body("upstream is fine"))
             .fails_for_good()
             .says("upstream is fine"),
@@ -113,26 +90,15 @@ fn no_json() -> Vec<Fault> {
         )
         .fails_for_good()
         .says("NoSuchBucket"),
-        answers(
-            "YAML with 200",
-            body("choices:\n- message:\n    content: hi\n"),
-        )
-        .fails_for_good()
-        .says("choices:"),
-        answers(
-            "bytes with 200",
-            body((0..=255).cycle().take(5000).collect::<Vec<u8>>()),
-        )
-        .fails_for_good(),
-        answers("NULs with 200", body(vec![0; 5000]))
+        answers("YAML with 200", body("choices:\n- message:\n    content: hi\n"))
             .fails_for_good()
-            .may_ask_again_whole(),
-        answers(
-            "text that colours the terminal",
-            body("\u{1b}[31mred\u{1b}[0m words\u{7}"),
-        )
-        .fails_for_good()
-        .says("words"),
+            .says("choices:"),
+        answers("bytes with 200", body((0..=255).cycle().take(5000).collect::<Vec<u8>>()))
+            .fails_for_good(),
+        answers("NULs with 200", body(vec![0; 5000])).fails_for_good().may_ask_again_whole(),
+        answers("text that colours the terminal", body("\u{1b}[31mred\u{1b}[0m words\u{7}"))
+            .fails_for_good()
+            .says("words"),
     ]
 }
 
@@ -173,23 +139,17 @@ fn broken_json() -> Vec<Fault> {
 fn too_large() -> Vec<Fault> {
     let filled = |before: &str, times: usize, filling: String, after: &str| {
         let length = before.len() + times * filling.len() + after.len();
-        Reply::raw(format!(
-            "HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{before}"
-        ))
-        .then_repeat(times, Duration::ZERO, filling)
-        .then(after)
-        .then_close()
+        Reply::raw(format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{before}"))
+            .then_repeat(times, Duration::ZERO, filling)
+            .then(after)
+            .then_close()
     };
     let sized = |before: &str, filling: &str, after: &str| {
         filled(before, 70 << 4, filling.repeat(1 << 16), after)
     };
     vec![
         answers("a JSON string of 70 MB", {
-            sized(
-                r#"{"choices":[{"message":{"content":""#,
-                "x",
-                r#""},"finish_reason":"stop"}]}"#,
-            )
+            sized(r#"{"choices":[{"message":{"content":""#, "x", r#""},"finish_reason":"stop"}]}"#)
         })
         .fails_for_good()
         .says("too large"),
@@ -201,15 +161,10 @@ fn too_large() -> Vec<Fault> {
             .fails_for_good()
             .says("too large")
             .within(10.0),
-        answers(
-            "a page of 70 MB",
-            sized("<html><title>Hi</title>", "x", "</html>"),
-        )
-        .fails_for_good()
-        .says("Hi"),
-        answers("a text of 70 MB", sized("", "x", ""))
+        answers("a page of 70 MB", sized("<html><title>Hi</title>", "x", "</html>"))
             .fails_for_good()
-            .says("xxx"),
+            .says("Hi"),
+        answers("a text of 70 MB", sized("", "x", "")).fails_for_good().says("xxx"),
         answers("a JSON of 2,000,000 empty choices", {
             filled("{\"choices\":[", 2000, "{},".repeat(1000), "{}]}")
         })
@@ -228,27 +183,15 @@ fn too_large() -> Vec<Fault> {
 
 /// Errors where the answer should be, with status 200 (providers.md, 18).
 fn errors() -> Vec<Fault> {
-    let lasting = |name, bytes: &str| {
-        answers(name, body(bytes))
-            .fails_for_good()
-            .says("the words")
-    };
+    let lasting = |name, bytes: &str| answers(name, body(bytes)).fails_for_good().says("the words");
     let passing = |name, bytes: &str| {
-        answers(name, body(bytes).header("Retry-After", "0"))
-            .fails_for_now()
-            .says("the words")
+        answers(name, body(bytes).header("Retry-After", "0")).fails_for_now().says("the words")
     };
     vec![
         lasting("an error with 200", r#"{"error":{"message":"the words"}}"#),
         lasting("an error as text with 200", r#"{"error":"the words"}"#),
-        lasting(
-            "an error as an object with 200",
-            r#"{"object":"error","message":"the words"}"#,
-        ),
-        lasting(
-            "an error in a list with 200",
-            r#"[{"error":{"message":"the words"}}]"#,
-        ),
+        lasting("an error as an object with 200", r#"{"object":"error","message":"the words"}"#),
+        lasting("an error in a list with 200", r#"[{"error":{"message":"the words"}}]"#),
         lasting("a detail with 200", r#"{"detail":"the words"}"#),
         passing(
             "an error with 200 that is a 429",
@@ -270,26 +213,18 @@ fn errors() -> Vec<Fault> {
         .status(77)
         .says("the words"),
         answers("an error beside an answer", {
-            body(format!(
-                "{{\"error\":{{\"message\":\"the words\"}},{}",
-                &ANSWER[1..]
-            ))
+            body(format!("{{\"error\":{{\"message\":\"the words\"}},{}", &ANSWER[1..]))
         })
         .fails_for_good()
         .says("the words"),
-        answers(
-            "an error that is null",
-            body(format!("{{\"error\":null,{}", &ANSWER[1..])),
-        )
-        .gives("The answer"),
-        in_turn(
-            "an overload with 200, then an answer",
-            |number, _| match number {
-                1 => body(r#"{"error":{"message":"Overloaded","code":529}}"#)
-                    .header("Retry-After", "0"),
-                _ => Reply::text("4"),
-            },
-        )
+        answers("an error that is null", body(format!("{{\"error\":null,{}", &ANSWER[1..])))
+            .gives("The answer"),
+        in_turn("an overload with 200, then an answer", |number, _| match number {
+            1 => {
+                body(r#"{"error":{"message":"Overloaded","code":529}}"#).header("Retry-After", "0")
+            }
+            _ => Reply::text("4"),
+        })
         .gives("4")
         .tries(2..=2),
     ]
@@ -304,11 +239,8 @@ fn encodings() -> Vec<Fault> {
         bytes.extend_from_slice(br#""},"finish_reason":"stop"}]}"#);
         body(bytes)
     };
-    let utf16: Vec<u8> = "\u{feff}"
-        .encode_utf16()
-        .chain(ANSWER.encode_utf16())
-        .flat_map(u16::to_le_bytes)
-        .collect();
+    let utf16: Vec<u8> =
+        "\u{feff}".encode_utf16().chain(ANSWER.encode_utf16()).flat_map(u16::to_le_bytes).collect();
     vec![
         answers("invalid UTF-8 in the JSON", said(b"caf\xe9 4")).gives("caf\u{fffd} 4"),
         answers("half a character in the JSON", said(b"4 \xf0\x9f")).gives("4 \u{fffd}"),
@@ -320,21 +252,13 @@ fn encodings() -> Vec<Fault> {
         answers("an unknown escape", said(br"a\xb")).fails_for_good(),
         answers("a BOM before the JSON", body(format!("\u{feff}{ANSWER}"))).gives("The answer"),
         answers("a BOM before the stream", {
-            Reply::sse([
-                format!("\u{feff}{}", TEXT.trim_end()),
-                STOP.trim_end().into(),
-            ])
+            Reply::sse([format!("\u{feff}{}", TEXT.trim_end()), STOP.trim_end().into()])
         })
         .gives("The answer"),
         answers("UTF-16", body(utf16)).fails_for_good(),
         answers(
             "UTF-16 without a BOM",
-            body(
-                ANSWER
-                    .encode_utf16()
-                    .flat_map(u16::to_be_bytes)
-                    .collect::<Vec<u8>>(),
-            ),
+            body(ANSWER.encode_utf16().flat_map(u16::to_be_bytes).collect::<Vec<u8>>()),
         )
         .fails_for_good(),
     ]

@@ -20,18 +20,13 @@ pub fn table() -> Vec<Fault> {
 
 fn broken() -> Vec<Fault> {
     vec![
-        nobody("connection refused")
-            .fails_for_now()
-            .says("Connection refused"),
+        nobody("connection refused").fails_for_now().says("Connection refused"),
         unasked("accepted and closed", Reply::nothing().then_close()).fails_for_now(),
         unasked("accepted and reset", Reply::nothing().reset()).fails_for_now(),
         answers("closed after the request", Reply::nothing().then_close()).fails_for_now(),
         answers("reset after the request", Reply::nothing().reset()).fails_for_now(),
-        answers(
-            "closed in the status line",
-            Reply::raw("HTTP/1.1 20").then_close(),
-        )
-        .fails_for_now(),
+        answers("closed in the status line", Reply::raw("HTTP/1.1 20").then_close())
+            .fails_for_now(),
         answers(
             "reset in the headers",
             Reply::raw("HTTP/1.1 200 OK\r\nContent-Type: appl").reset(),
@@ -40,23 +35,17 @@ fn broken() -> Vec<Fault> {
         answers("reset behind the headers", Reply::raw(HEAD).reset())
             .fails_for_now()
             .may_ask_again_whole(),
-        answers(
-            "reset in the middle of a stream",
-            Reply::raw(HEAD).then(TEXT).reset(),
-        )
-        .cuts_off("The answer"),
+        answers("reset in the middle of a stream", Reply::raw(HEAD).then(TEXT).reset())
+            .cuts_off("The answer"),
         answers(
             "reset in the middle of a JSON body",
             Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{\"choices\":[{\"mess")
                 .reset(),
         )
         .fails_for_now(),
-        answers(
-            "an answer without its end",
-            Reply::text("The answer is 4").cut(),
-        )
-        .cuts_off("The answer is 4")
-        .but_whole(Fault::fails_for_now),
+        answers("an answer without its end", Reply::text("The answer is 4").cut())
+            .cuts_off("The answer is 4")
+            .but_whole(Fault::fails_for_now),
         answers(
             "reset in the middle of a refusal",
             Reply::raw("HTTP/1.1 400 Bad Request\r\nContent-Length: 500\r\n\r\nno such field")
@@ -100,30 +89,21 @@ fn silent() -> Vec<Fault> {
             .stays_silent(""),
         // Local servers send their headers and then read the prompt, so either
         // limit is right behind the headers.
-        answers(
-            "silent in the headers",
-            Reply::raw("HTTP/1.1 200 OK\r\nConte").hang(),
-        )
-        .status(75)
-        .says(" s")
-        .within(7.5),
+        answers("silent in the headers", Reply::raw("HTTP/1.1 200 OK\r\nConte").hang())
+            .status(75)
+            .says(" s")
+            .within(7.5),
         answers("silent behind the headers", Reply::raw(HEAD).hang())
             .status(75)
             .says(" s")
             .within(7.5),
-        answers(
-            "silent behind blank lines",
-            Reply::raw(HEAD).then("\n\n\n").hang(),
-        )
-        .stays_silent("1 s")
-        .within(3.5),
-        answers(
-            "silent in the middle of a stream",
-            Reply::raw(HEAD).then(TEXT).hang(),
-        )
-        .cuts_off("The answer")
-        .says("nothing came for 1 s")
-        .within(3.5),
+        answers("silent behind blank lines", Reply::raw(HEAD).then("\n\n\n").hang())
+            .stays_silent("1 s")
+            .within(3.5),
+        answers("silent in the middle of a stream", Reply::raw(HEAD).then(TEXT).hang())
+            .cuts_off("The answer")
+            .says("nothing came for 1 s")
+            .within(3.5),
         answers(
             "silent in the middle of a JSON body",
             Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{\"choices\":[{\"mess")
@@ -139,9 +119,7 @@ fn silent() -> Vec<Fault> {
         .fails_for_good()
         .says("400")
         .says("no such field"),
-        full("a connection that nobody takes")
-            .args(["--timeout", "1"])
-            .meets_a_limit(),
+        full("a connection that nobody takes").args(["--timeout", "1"]).meets_a_limit(),
         answers("silent for the whole run", Reply::nothing().hang())
             .args(["--timeout", "1"])
             .meets_a_limit(),
@@ -151,38 +129,16 @@ fn silent() -> Vec<Fault> {
 /// A byte every 100 ms never is silence: the limit of the whole run ends it.
 fn dripping() -> Vec<Fault> {
     let drip = |head: &str, bytes: &str| Reply::raw(head).then_repeat(FOREVER, seconds(0.1), bytes);
-    let stopped = |name, reply| {
-        answers(name, reply)
-            .args(["--timeout", "1"])
-            .meets_a_limit()
-    };
+    let stopped = |name, reply| answers(name, reply).args(["--timeout", "1"]).meets_a_limit();
     vec![
         stopped("a drip in the status line", drip("HTTP/1.1 200 ", "a")),
-        stopped(
-            "a drip in the headers",
-            drip("HTTP/1.1 200 OK\r\nX-Drip: ", "a"),
-        ),
-        stopped(
-            "a drip of headers",
-            drip("HTTP/1.1 200 OK\r\n", "X-Drip: a\r\n"),
-        ),
-        stopped(
-            "a drip of interim replies",
-            drip("", "HTTP/1.1 102 Processing\r\n\r\n"),
-        ),
-        stopped(
-            "a drip in a JSON body",
-            drip("HTTP/1.1 200 OK\r\n\r\n{\"choices\":\"", "a"),
-        ),
-        stopped(
-            "a drip of blanks before the body",
-            drip("HTTP/1.1 200 OK\r\n\r\n", "\n"),
-        ),
+        stopped("a drip in the headers", drip("HTTP/1.1 200 OK\r\nX-Drip: ", "a")),
+        stopped("a drip of headers", drip("HTTP/1.1 200 OK\r\n", "X-Drip: a\r\n")),
+        stopped("a drip of interim replies", drip("", "HTTP/1.1 102 Processing\r\n\r\n")),
+        stopped("a drip in a JSON body", drip("HTTP/1.1 200 OK\r\n\r\n{\"choices\":\"", "a")),
+        stopped("a drip of blanks before the body", drip("HTTP/1.1 200 OK\r\n\r\n", "\n")),
         stopped("a drip of comments", drip(HEAD, ": keep-alive\n\n")),
-        stopped(
-            "a drip in a line of a stream",
-            drip(&format!("{HEAD}data: "), " "),
-        ),
+        stopped("a drip in a line of a stream", drip(&format!("{HEAD}data: "), " ")),
         stopped(
             "a drip in a chunk's size",
             drip("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "0"),
@@ -190,16 +146,10 @@ fn dripping() -> Vec<Fault> {
         // Whether what came so far is shown is left open; nothing else is.
         stopped(
             "a drip of text",
-            drip(
-                HEAD,
-                "data: {\"choices\":[{\"delta\":{\"content\":\"x\"}}]}\n\n",
-            ),
+            drip(HEAD, "data: {\"choices\":[{\"delta\":{\"content\":\"x\"}}]}\n\n"),
         )
         .stdout_only('x'),
-        stopped(
-            "a drip in a refusal",
-            drip("HTTP/1.1 400 Bad Request\r\n\r\n", "a"),
-        ),
+        stopped("a drip in a refusal", drip("HTTP/1.1 400 Bad Request\r\n\r\n", "a")),
         // Without a limit of the whole run, a head is due as early as a first byte.
         answers(
             "a drip in the headers, for the default limits",
@@ -237,15 +187,10 @@ fn secure() -> Vec<Fault> {
         )
         .https()
         .fails_for_good(),
-        unasked("a TLS alert in the handshake", Reply::raw(alert).hang())
+        unasked("a TLS alert in the handshake", Reply::raw(alert).hang()).https().fails_for_good(),
+        unasked("garbage in the TLS handshake", Reply::raw([0x16, 3, 3, 0, 4, 9, 9, 9, 9]).hang())
             .https()
             .fails_for_good(),
-        unasked(
-            "garbage in the TLS handshake",
-            Reply::raw([0x16, 3, 3, 0, 4, 9, 9, 9, 9]).hang(),
-        )
-        .https()
-        .fails_for_good(),
         unasked("closed in the TLS handshake", Reply::nothing().then_close())
             .https()
             .fails_for_now(),
@@ -262,15 +207,11 @@ fn kept_alive() -> Vec<Fault> {
     let with_tail = move |tail: String| {
         let body = r#"{"choices":[{"message":{"tool_calls":[{"id":"a","function":{"name":"list_skills","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}"#;
         let length = body.len();
-        Reply::raw(format!(
-            "HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{body}{tail}"
-        ))
+        Reply::raw(format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{body}{tail}"))
     };
     let smuggled = r#"{"choices":[{"message":{"content":"smuggled"},"finish_reason":"stop"}]}"#;
-    let smuggled = format!(
-        "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{smuggled}",
-        smuggled.len()
-    );
+    let smuggled =
+        format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{smuggled}", smuggled.len());
     vec![
         conversation(
             "a connection that closes between two requests",
@@ -314,22 +255,16 @@ fn kept_alive() -> Vec<Fault> {
         )
         .gives("4")
         .tries(2..=2),
-        conversation(
-            "overload at the second request",
-            call,
-            |number| match number {
-                2 => Reply::error(503, "busy").header("Retry-After", "0"),
-                _ => Reply::text("4"),
-            },
-        )
+        conversation("overload at the second request", call, |number| match number {
+            2 => Reply::error(503, "busy").header("Retry-After", "0"),
+            _ => Reply::text("4"),
+        })
         .gives("4")
         .tries(3..=3),
-        conversation("refused at the second request", call, |_| {
-            Reply::error(400, "no tools here")
-        })
-        .fails_for_good()
-        .tries(2..=2)
-        .says("no tools here"),
+        conversation("refused at the second request", call, |_| Reply::error(400, "no tools here"))
+            .fails_for_good()
+            .tries(2..=2)
+            .says("no tools here"),
         conversation("cut at the second request", call, |_| {
             Reply::raw(HEAD).then(TEXT).then_close()
         })
@@ -349,13 +284,7 @@ fn conversation(
     call: impl Fn() -> Reply + Send + Sync + 'static,
     then: impl Fn(usize) -> Reply + Send + Sync + 'static,
 ) -> Fault {
-    in_turn(name, move |number, request| {
-        if has_result(request) {
-            then(number)
-        } else {
-            call()
-        }
-    })
+    in_turn(name, move |number, request| if has_result(request) { then(number) } else { call() })
 }
 
 /// Whether a tool's result is what the model is asked about.

@@ -23,13 +23,8 @@ const BUSY: Duration = Duration::from_secs(12);
 const DATA_BYTES: u64 = 48 << 20;
 
 /// What no line on standard error may hold: signs of a program that broke.
-const SIGNS_OF_A_PANIC: [&str; 5] = [
-    "panicked",
-    "backtrace",
-    "overflowed its stack",
-    "called `",
-    "src/",
-];
+const SIGNS_OF_A_PANIC: [&str; 5] =
+    ["panicked", "backtrace", "overflowed its stack", "called `", "src/"];
 
 /// How the answer is asked for.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -146,16 +141,12 @@ impl Fault {
 
     /// Tried once, as nobody knows what the other side still does: 75.
     pub fn stays_silent(self, limit: &str) -> Fault {
-        self.status(75)
-            .says(&format!("nothing came for {limit}"))
-            .within(7.5)
+        self.status(75).says(&format!("nothing came for {limit}")).within(7.5)
     }
 
     /// Cut off behind this text, which stands on stdout: 4.
     pub fn cuts_off(self, text: &str) -> Fault {
-        self.status(4)
-            .stdout(&format!("{text}\n"))
-            .each(|expected| expected.names_address = false)
+        self.status(4).stdout(&format!("{text}\n")).each(|expected| expected.names_address = false)
     }
 
     /// No fault at all, or one that the program makes good: 0.
@@ -165,9 +156,7 @@ impl Fault {
 
     /// Stopped by a limit of the run: 3.
     pub fn meets_a_limit(self) -> Fault {
-        self.status(3)
-            .within(3.5)
-            .each(|expected| expected.names_address = false)
+        self.status(3).within(3.5).each(|expected| expected.names_address = false)
     }
 
     /// This exit status.
@@ -301,10 +290,7 @@ impl Fault {
         let expected = self.expected(shape);
         let server = self.server();
         let mut test = Test::new()
-            .skill(
-                "calculator",
-                "---\nname: calculator\ndescription: It adds.\n---\nAdd.\n",
-            )
+            .skill("calculator", "---\nname: calculator\ndescription: It adds.\n---\nAdd.\n")
             .endpoint(&server)
             .env("LLM_TIMEOUT_SECONDS", "1")
             .memory(DATA_BYTES)
@@ -368,44 +354,21 @@ impl Expected {
         };
         let (stdout, stderr) = (&outcome.stdout, &outcome.stderr);
         let statuses = &self.statuses;
-        demand(
-            statuses.contains(&outcome.status),
-            format!("the status is not {statuses:?}"),
-        );
-        demand(
-            self.stdout.is(stdout),
-            format!("stdout is not {}", self.stdout),
-        );
+        demand(statuses.contains(&outcome.status), format!("the status is not {statuses:?}"));
+        demand(self.stdout.is(stdout), format!("stdout is not {}", self.stdout));
         if let Some(tries) = tries {
-            demand(
-                self.tries.contains(&tries),
-                format!("not {:?} tries", self.tries),
-            );
+            demand(self.tries.contains(&tries), format!("not {:?} tries", self.tries));
         }
-        demand(
-            outcome.elapsed <= self.within + BUSY,
-            format!("later than {:?}", self.within),
-        );
-        demand(
-            outcome.peak_memory_kib < MEMORY_KIB,
-            format!("more memory than {MEMORY_KIB} KiB"),
-        );
+        demand(outcome.elapsed <= self.within + BUSY, format!("later than {:?}", self.within));
+        demand(outcome.peak_memory_kib < MEMORY_KIB, format!("more memory than {MEMORY_KIB} KiB"));
         for words in &self.says {
             demand(stderr.contains(words), format!("stderr lacks {words:?}"));
         }
-        for words in self
-            .lacks
-            .iter()
-            .map(String::as_str)
-            .chain(SIGNS_OF_A_PANIC)
-        {
+        for words in self.lacks.iter().map(String::as_str).chain(SIGNS_OF_A_PANIC) {
             demand(!stderr.contains(words), format!("stderr has {words:?}"));
         }
         let raw = |c: char| c.is_control() && c != '\n';
-        demand(
-            !stderr.contains(raw),
-            "stderr has raw control characters".into(),
-        );
+        demand(!stderr.contains(raw), "stderr has raw control characters".into());
         self.complain_of_lines(outcome, port, &mut demand);
         complaints
     }
@@ -419,29 +382,14 @@ impl Expected {
         demand: &mut dyn FnMut(bool, String),
     ) {
         let lines: Vec<&str> = outcome.stderr.lines().collect();
-        let errors = lines
-            .iter()
-            .filter(|line| line.starts_with("skills-runner: failed to "))
-            .count();
-        let hints = lines
-            .iter()
-            .filter(|line| line.starts_with("hint: "))
-            .count();
+        let errors =
+            lines.iter().filter(|line| line.starts_with("skills-runner: failed to ")).count();
+        let hints = lines.iter().filter(|line| line.starts_with("hint: ")).count();
         let failed = usize::from(outcome.status != 0);
-        demand(
-            errors == failed,
-            format!("{errors} lines with `skills-runner: failed to …`"),
-        );
+        demand(errors == failed, format!("{errors} lines with `skills-runner: failed to …`"));
         demand(hints <= failed, format!("{hints} hints"));
-        demand(
-            errors + hints == lines.len(),
-            "stderr has other lines".into(),
-        );
-        let longest = lines
-            .iter()
-            .map(|line| line.len())
-            .max()
-            .unwrap_or_default();
+        demand(errors + hints == lines.len(), "stderr has other lines".into());
+        let longest = lines.iter().map(|line| line.len()).max().unwrap_or_default();
         demand(longest <= 1500, format!("a line of {longest} bytes"));
         if outcome.status != 0 && self.names_address {
             let address = format!("127.0.0.1:{port}");

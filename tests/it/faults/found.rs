@@ -35,11 +35,8 @@ fn ends() -> Vec<Fault> {
             Reply::raw(head).then(lines).then_close(),
         )
         .cuts_off("The answer"),
-        answers(
-            "a reason that is the word null",
-            stream(format!("{TEXT}{null}")),
-        )
-        .cuts_off("The answer"),
+        answers("a reason that is the word null", stream(format!("{TEXT}{null}")))
+            .cuts_off("The answer"),
         answers(
             "text after the reason, and no end",
             stream(format!("{TEXT}{STOP}{}", said(" is not"))),
@@ -52,9 +49,11 @@ fn ends() -> Vec<Fault> {
         .gives("The answer is 4"),
         answers(
             "a drip behind [DONE]",
-            Reply::raw(HEAD)
-                .then(format!("{TEXT}{STOP}{DONE}"))
-                .then_repeat(FOREVER, seconds(0.01), ": still here\n\n"),
+            Reply::raw(HEAD).then(format!("{TEXT}{STOP}{DONE}")).then_repeat(
+                FOREVER,
+                seconds(0.01),
+                ": still here\n\n",
+            ),
         )
         .gives("The answer")
         .within(3.0),
@@ -76,43 +75,29 @@ fn amounts() -> Vec<Fault> {
     let calls: Vec<_> = (0..60).map(call).collect();
     let list = format!("[{}0]", "0,".repeat(900_000));
     vec![
-        answers(
-            "an answer that is a long list",
-            body(&choice(json!({"content": list}))),
-        )
-        .gives(&list),
+        answers("an answer that is a long list", body(&choice(json!({"content": list}))))
+            .gives(&list),
         answers(
             "thoughts of a million numbers",
-            body(&choice(
-                json!({"content": "4", "reasoning_details": vec![0; 1_000_000]}),
-            )),
+            body(&choice(json!({"content": "4", "reasoning_details": vec![0; 1_000_000]}))),
         )
         .fails_for_good()
         .says("too many values"),
-        answers(
-            "values to be echoed with each call",
-            body(&choice(json!({"tool_calls": calls}))),
-        )
-        .fails_for_good()
-        .says("too many values"),
-        answers(
-            "an error of 7 MB",
-            body(&json!({"error": {"message": "x".repeat(7 << 20)}})),
-        )
-        .fails_for_good()
-        .says("reports an error"),
+        answers("values to be echoed with each call", body(&choice(json!({"tool_calls": calls}))))
+            .fails_for_good()
+            .says("too many values"),
+        answers("an error of 7 MB", body(&json!({"error": {"message": "x".repeat(7 << 20)}})))
+            .fails_for_good()
+            .says("reports an error"),
         answers("blanks for ever", {
             Reply::raw(HEAD).then_repeat(FOREVER, seconds(0.0), said(&" ".repeat(10_000)))
         })
         .fails_for_good()
         .stdout_blank()
         .says("too large"),
-        answers(
-            "a hundred thousand single blanks",
-            stream(said(" ").repeat(100_000) + STOP),
-        )
-        .fails_for_good()
-        .stdout_blank()
-        .says("empty"),
+        answers("a hundred thousand single blanks", stream(said(" ").repeat(100_000) + STOP))
+            .fails_for_good()
+            .stdout_blank()
+            .says("empty"),
     ]
 }

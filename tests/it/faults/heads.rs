@@ -23,49 +23,30 @@ pub fn table() -> Vec<Fault> {
 /// A whole answer behind this head.
 fn headed(head: &str) -> Reply {
     let length = ANSWER.len();
-    Reply::raw(format!(
-        "{head}\r\nContent-Length: {length}\r\n\r\n{ANSWER}"
-    ))
-    .then_close()
+    Reply::raw(format!("{head}\r\nContent-Length: {length}\r\n\r\n{ANSWER}")).then_close()
 }
 
 /// What another protocol, or none, says. It will say so again.
 fn no_http() -> Vec<Fault> {
     let told = |name, bytes: &[u8]| {
-        answers(name, Reply::raw(bytes).hang())
-            .fails_for_good()
-            .says("no HTTP")
+        answers(name, Reply::raw(bytes).hang()).fails_for_good().says("no HTTP")
     };
     vec![
         told("a status line of garbage", b"\x00\xff\x13garbage\r\n\r\n"),
-        told(
-            "a page without a head (HTTP/0.9)",
-            b"<html><title>Hi</title></html>\r\n\r\n",
-        ),
+        told("a page without a head (HTTP/0.9)", b"<html><title>Hi</title></html>\r\n\r\n"),
         told("the preface of HTTP/2", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),
-        told(
-            "frames of HTTP/2",
-            b"\x00\x00\x12\x04\x00\x00\x00\x00\x00\x00\x03\x00\x00\x00\x80",
-        ),
-        answers("TLS where plain HTTP is due", {
-            Reply::raw([0x15, 3, 1, 0, 2, 2, 22]).hang()
-        })
-        .fails_for_good()
-        .says("speaks TLS, not plain http"),
+        told("frames of HTTP/2", b"\x00\x00\x12\x04\x00\x00\x00\x00\x00\x00\x03\x00\x00\x00\x80"),
+        answers("TLS where plain HTTP is due", Reply::raw([0x15, 3, 1, 0, 2, 2, 22]).hang())
+            .fails_for_good()
+            .says("speaks TLS, not plain http"),
         told("a banner of SSH", b"SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n"),
         told("a banner of SMTP", b"220 mail.example ESMTP\r\n"),
         told("an error of Redis", b"-ERR unknown command 'POST'\r\n"),
         told("HTTP of another version", b"HTTP/3.7 200 OK\r\n\r\n"),
         told("a status of letters", b"HTTP/1.1 abc OK\r\n\r\n"),
         told("a status of two digits", b"HTTP/1.1 99 Low\r\n\r\n"),
-        told(
-            "a header without a colon",
-            b"HTTP/1.1 200 OK\r\nthis is no header\r\n\r\n",
-        ),
-        told(
-            "a NUL in a header",
-            b"HTTP/1.1 200 OK\r\nX-Nul: a\x00b\r\n\r\n",
-        ),
+        told("a header without a colon", b"HTTP/1.1 200 OK\r\nthis is no header\r\n\r\n"),
+        told("a NUL in a header", b"HTTP/1.1 200 OK\r\nX-Nul: a\x00b\r\n\r\n"),
     ]
 }
 
@@ -75,17 +56,12 @@ fn too_much() -> Vec<Fault> {
     let head = || Reply::raw("HTTP/1.1 200 OK\r\n");
     vec![
         answers("a header of 1 MB", {
-            head()
-                .then(format!("X-Large: {}\r\n\r\n{ANSWER}", "a".repeat(1 << 20)))
-                .then_close()
+            head().then(format!("X-Large: {}\r\n\r\n{ANSWER}", "a".repeat(1 << 20))).then_close()
         })
         .fails_for_good()
         .says("head"),
         answers("10,000 headers", {
-            head()
-                .then("X-Many: a\r\n".repeat(10_000))
-                .then(format!("\r\n{ANSWER}"))
-                .then_close()
+            head().then("X-Many: a\r\n".repeat(10_000)).then(format!("\r\n{ANSWER}")).then_close()
         })
         .fails_for_good()
         .says("head"),
@@ -121,21 +97,13 @@ fn strange() -> Vec<Fault> {
         understood("a reason that is no ASCII", "HTTP/1.1 200 d’accord"),
         understood("100 before the reply", &interim("100 Continue")),
         understood("103 before the reply", &interim("103 Early Hints")),
-        understood(
-            "a wrong content type",
-            "HTTP/1.1 200 OK\r\nContent-Type: text/html",
-        ),
-        understood(
-            "a broken content type",
-            "HTTP/1.1 200 OK\r\nContent-Type: ;;/=\"charset",
-        ),
+        understood("a wrong content type", "HTTP/1.1 200 OK\r\nContent-Type: text/html"),
+        understood("a broken content type", "HTTP/1.1 200 OK\r\nContent-Type: ;;/=\"charset"),
         understood("a header of bytes", "HTTP/1.1 200 OK\r\nX-Bytes: \u{fffd}é"),
         understood("a cookie", "HTTP/1.1 200 OK\r\nSet-Cookie: a=b; Path=/"),
         answers("lines of the head end with LF", {
-            Reply::raw(format!(
-                "HTTP/1.1 200 OK\nContent-Type: text/plain\n\n{ANSWER}"
-            ))
-            .then_close()
+            Reply::raw(format!("HTTP/1.1 200 OK\nContent-Type: text/plain\n\n{ANSWER}"))
+                .then_close()
         })
         .gives("The answer"),
         answers("another protocol is switched to", {
@@ -150,34 +118,19 @@ fn strange() -> Vec<Fault> {
 /// client has it (RFC 9112, 6.3): a body that is shorter was cut on its way.
 fn lengths() -> Vec<Fault> {
     let sized = |length: &str, body: &str| {
-        Reply::raw(format!(
-            "HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{body}"
-        ))
+        Reply::raw(format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{body}"))
     };
     let whole_stream = format!("{TEXT}{STOP}{DONE}");
     vec![
-        answers(
-            "a length that is too long, closed",
-            sized("5000", ANSWER).then_close(),
-        )
-        .fails_for_now(),
-        answers(
-            "a length that is too long, silent",
-            sized("5000", ANSWER).hang(),
-        )
-        .stays_silent("1 s")
-        .within(3.5),
+        answers("a length that is too long, closed", sized("5000", ANSWER).then_close())
+            .fails_for_now(),
+        answers("a length that is too long, silent", sized("5000", ANSWER).hang())
+            .stays_silent("1 s")
+            .within(3.5),
         // Behind `[DONE]` nothing more is due, whatever the length says.
-        answers(
-            "a stream whose length is too long",
-            sized("5000", &whole_stream).hang(),
-        )
-        .gives("The answer"),
-        answers(
-            "a length that is too short",
-            sized("20", ANSWER).then_close(),
-        )
-        .fails_for_good(),
+        answers("a stream whose length is too long", sized("5000", &whole_stream).hang())
+            .gives("The answer"),
+        answers("a length that is too short", sized("20", ANSWER).then_close()).fails_for_good(),
         answers("a stream whose length is too short", {
             sized(&(TEXT.len() + 10).to_string(), &whole_stream).then_close()
         })
@@ -194,27 +147,18 @@ fn lengths() -> Vec<Fault> {
             sized(&format!("{}\r\nContent-Length: 20", ANSWER.len()), ANSWER).then_close()
         })
         .fails_for_good(),
-        answers(
-            "a length of exabytes, silent",
-            sized("9000000000000000000", "{").hang(),
-        )
-        .stays_silent("1 s")
-        .within(3.5),
+        answers("a length of exabytes, silent", sized("9000000000000000000", "{").hang())
+            .stays_silent("1 s")
+            .within(3.5),
         answers("a JSON body that ends with the connection", {
-            Reply::raw(format!(
-                "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n{ANSWER}"
-            ))
-            .then_close()
+            Reply::raw(format!("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n{ANSWER}")).then_close()
         })
         .gives("The answer"),
         // Nothing tells a cut connection from the end of such a body, and a cut
         // one is what happens: it is tried again.
         answers("a JSON body that is cut with the connection", {
             let half = &ANSWER[..40];
-            Reply::raw(format!(
-                "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n{half}"
-            ))
-            .then_close()
+            Reply::raw(format!("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n{half}")).then_close()
         })
         .fails_for_now(),
     ]
@@ -227,16 +171,10 @@ fn chunks() -> Vec<Fault> {
     let framed = |bytes: &str| format!("{:x}\r\n{bytes}\r\n", bytes.len());
     let end = "0\r\n\r\n";
     vec![
-        answers(
-            "a chunk's size that is no number",
-            chunked(format!("zz\r\n{ANSWER}")).hang(),
-        )
-        .fails_for_good(),
-        answers(
-            "a chunk's size below zero",
-            chunked(format!("-5\r\n{ANSWER}")).hang(),
-        )
-        .fails_for_good(),
+        answers("a chunk's size that is no number", chunked(format!("zz\r\n{ANSWER}")).hang())
+            .fails_for_good(),
+        answers("a chunk's size below zero", chunked(format!("-5\r\n{ANSWER}")).hang())
+            .fails_for_good(),
         answers("a chunk's size beyond all numbers", {
             chunked(format!("{}\r\n{ANSWER}", "f".repeat(40))).hang()
         })
@@ -247,11 +185,8 @@ fn chunks() -> Vec<Fault> {
         .fails_for_good()
         .or_status(75)
         .tries(1..=3),
-        answers(
-            "a chunk of exabytes",
-            chunked(format!("7fffffffffffffff\r\n{TEXT}")).then_close(),
-        )
-        .cuts_off("The answer"),
+        answers("a chunk of exabytes", chunked(format!("7fffffffffffffff\r\n{TEXT}")).then_close())
+            .cuts_off("The answer"),
         answers("a chunk that does not end where it should", {
             // Whether this is nonsense or a silence depends on who waits for the line's end.
             chunked(format!("5\r\n{TEXT}")).hang()
@@ -262,24 +197,16 @@ fn chunks() -> Vec<Fault> {
             chunked(framed(&format!("{TEXT}{STOP}"))).then_close()
         })
         .gives("The answer"),
-        answers(
-            "a JSON body without its last chunk",
-            chunked(framed(ANSWER)).then_close(),
-        )
-        .fails_for_now(),
+        answers("a JSON body without its last chunk", chunked(framed(ANSWER)).then_close())
+            .fails_for_now(),
         answers(
             "a bad chunk behind text",
-            chunked(framed(TEXT))
-                .then_repeat(1, seconds(0.1), "zz\r\n")
-                .hang(),
+            chunked(framed(TEXT)).then_repeat(1, seconds(0.1), "zz\r\n").hang(),
         )
         .cuts_off("The answer"),
         answers("extensions and trailers of chunks", {
             let length = ANSWER.len();
-            chunked(format!(
-                "{length:x};a=b\r\n{ANSWER}\r\n0\r\nX-Trailer: a\r\n\r\n"
-            ))
-            .then_close()
+            chunked(format!("{length:x};a=b\r\n{ANSWER}\r\n0\r\nX-Trailer: a\r\n\r\n")).then_close()
         })
         .gives("The answer"),
         // Chunks count where both are said (RFC 9112, 6.3).
@@ -291,20 +218,14 @@ fn chunks() -> Vec<Fault> {
         })
         .gives("The answer"),
         answers("one byte a chunk", {
-            let body: String = format!("{TEXT}{STOP}{DONE}")
-                .chars()
-                .map(|c| framed(&c.to_string()))
-                .collect();
+            let body: String =
+                format!("{TEXT}{STOP}{DONE}").chars().map(|c| framed(&c.to_string())).collect();
             chunked(body + end)
         })
         .gives("The answer"),
         answers("a compressed body that nobody asked for", {
-            let gzip = [
-                0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 0xcb, 0x48, 0xcd, 0xc9, 0xc9, 0x07, 0,
-            ];
-            Reply::status(200)
-                .header("Content-Encoding", "gzip")
-                .body(gzip)
+            let gzip = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 0xcb, 0x48, 0xcd, 0xc9, 0xc9, 0x07, 0];
+            Reply::status(200).header("Content-Encoding", "gzip").body(gzip)
         })
         .fails_for_good(),
         answers("a stream that ends with the connection", {

@@ -35,10 +35,7 @@ fn said(name: &'static str, said: Value) -> Fault {
 }
 
 fn piece(delta: &Value) -> String {
-    format!(
-        "data: {}\n\n",
-        json!({"choices": [{"index": 0, "delta": delta}]})
-    )
+    format!("data: {}\n\n", json!({"choices": [{"index": 0, "delta": delta}]}))
 }
 
 fn call(id: &str, name: &str, arguments: &str) -> Value {
@@ -47,22 +44,17 @@ fn call(id: &str, name: &str, arguments: &str) -> Value {
 
 /// The model calls until a result came; then it says `4`.
 fn called(name: &'static str, calls: Value) -> Fault {
-    in_turn(name, move |_, request| {
-        match (has_result(request), request.wants_stream()) {
-            (true, _) => {
-                assert!(
-                    request.body.len() < 8 << 20,
-                    "the fault comes back as {} bytes",
-                    request.body.len()
-                );
-                Reply::text("4")
-            }
-            (false, true) => stream(format!(
-                "{}{STOP}{DONE}",
-                piece(&json!({"tool_calls": calls}))
-            )),
-            (false, false) => message(&json!({"content": null, "tool_calls": calls})),
+    in_turn(name, move |_, request| match (has_result(request), request.wants_stream()) {
+        (true, _) => {
+            assert!(
+                request.body.len() < 8 << 20,
+                "the fault comes back as {} bytes",
+                request.body.len()
+            );
+            Reply::text("4")
         }
+        (false, true) => stream(format!("{}{STOP}{DONE}", piece(&json!({"tool_calls": calls})))),
+        (false, false) => message(&json!({"content": null, "tool_calls": calls})),
     })
 }
 
@@ -70,10 +62,7 @@ fn called(name: &'static str, calls: Value) -> Fault {
 /// what has no text in it is an empty answer, and no guess is made.
 fn contents() -> Vec<Fault> {
     let empty = |name, content: Value| {
-        said(name, json!({"content": content}))
-            .fails_for_good()
-            .may_ask_again_whole()
-            .says("empty")
+        said(name, json!({"content": content})).fails_for_good().may_ask_again_whole().says("empty")
     };
     vec![
         empty("content that is null", Value::Null),
@@ -149,11 +138,8 @@ fn choices() -> Vec<Fault> {
             stream(TEXT.replace("\"index\":0", "\"index\":\"a\"") + STOP),
         )
         .gives("The answer"),
-        answers(
-            "an index below zero",
-            stream(TEXT.replace("\"index\":0", "\"index\":-1") + STOP),
-        )
-        .gives("The answer"),
+        answers("an index below zero", stream(TEXT.replace("\"index\":0", "\"index\":-1") + STOP))
+            .gives("The answer"),
     ]
 }
 
@@ -175,14 +161,8 @@ fn numbers() -> Vec<Fault> {
             "usage that is huge",
             r#"{"prompt_tokens":18446744073709551615,"completion_tokens":18446744073709551615}"#,
         ),
-        usage(
-            "usage beyond 64 bits",
-            r#"{"prompt_tokens":99999999999999999999999999}"#,
-        ),
-        usage(
-            "usage with fractions",
-            r#"{"prompt_tokens":1.5,"completion_tokens":1e300}"#,
-        ),
+        usage("usage beyond 64 bits", r#"{"prompt_tokens":99999999999999999999999999}"#),
+        usage("usage with fractions", r#"{"prompt_tokens":1.5,"completion_tokens":1e300}"#),
         // Beyond what a double holds: the parser takes it for no number.
         with_usage("usage beyond all numbers", r#"{"prompt_tokens":1e999}"#).fails_for_good(),
         usage("usage that is text", r#"{"prompt_tokens":"many"}"#),
@@ -212,37 +192,23 @@ fn half_calls() -> Vec<Fault> {
     vec![
         answers("half a call and no end", stream(begun.clone())).fails_for_now(),
         answers("a call and no end", stream(whole.clone())).fails_for_now(),
-        answers(
-            "text, half a call and no end",
-            stream(format!("{TEXT}{begun}")),
-        )
-        .cuts_off("The answer"),
-        answers(
-            "half a call at the token limit",
-            stream(format!("{begun}{length}{DONE}")),
-        )
-        .cuts_off("")
-        .stdout_blank(),
-        answers(
-            "a call at the token limit",
-            stream(format!("{whole}{length}{DONE}")),
-        )
-        .cuts_off("")
-        .stdout_blank(),
+        answers("text, half a call and no end", stream(format!("{TEXT}{begun}")))
+            .cuts_off("The answer"),
+        answers("half a call at the token limit", stream(format!("{begun}{length}{DONE}")))
+            .cuts_off("")
+            .stdout_blank(),
+        answers("a call at the token limit", stream(format!("{whole}{length}{DONE}")))
+            .cuts_off("")
+            .stdout_blank(),
         answers("a call and an error", {
-            stream(format!(
-                "{whole}data: {{\"error\":{{\"message\":\"the words\"}}}}\n\n"
-            ))
+            stream(format!("{whole}data: {{\"error\":{{\"message\":\"the words\"}}}}\n\n"))
         })
         .fails_for_good()
         .says("the words"),
-        in_turn(
-            "half a call, then a whole answer",
-            move |number, _| match number {
-                1 => stream(begun.clone()),
-                _ => Reply::text("4"),
-            },
-        )
+        in_turn("half a call, then a whole answer", move |number, _| match number {
+            1 => stream(begun.clone()),
+            _ => Reply::text("4"),
+        })
         .gives("4")
         .tries(2..=2),
     ]
@@ -278,19 +244,14 @@ fn large_calls() -> Vec<Fault> {
             ))
         }),
         many("10,000 calls in a stream", {
-            let pieces: String = (0..10_000)
-                .map(|number| piece(&json!({"tool_calls": [nth(number)]})))
-                .collect();
+            let pieces: String =
+                (0..10_000).map(|number| piece(&json!({"tool_calls": [nth(number)]}))).collect();
             stream(pieces + STOP)
         }),
         large("40 calls with 1 MB of arguments each", {
             let mut reply = Reply::raw(super::streams::HEAD);
             for number in 0..40 {
-                let mut call = call(
-                    &format!("call-{number}"),
-                    "list_skills",
-                    "{\"query\":\"…\"}",
-                );
+                let mut call = call(&format!("call-{number}"), "list_skills", "{\"query\":\"…\"}");
                 call["index"] = number.into();
                 let event = piece(&json!({"tool_calls": [call]}));
                 let (before, after) = event.split_once('…').expect("it stands there");
@@ -303,22 +264,14 @@ fn large_calls() -> Vec<Fault> {
         })
         .within(10.0),
         // What the model can mend is told to it, and the run goes on.
-        called(
-            "a tool's name of 500 KB",
-            json!([call("a", &"x".repeat(500_000), "{}")]),
-        )
-        .gives("4")
-        .tries(2..=2),
-        // Ids are echoed byte for byte (providers.md, 36).
-        called(
-            "an id of 500 KB",
-            json!([call(&"x".repeat(500_000), "list_skills", "{}")]),
-        )
-        .gives("4")
-        .tries(2..=2),
-        called("100 calls", (0..100).map(nth).collect())
+        called("a tool's name of 500 KB", json!([call("a", &"x".repeat(500_000), "{}")]))
             .gives("4")
             .tries(2..=2),
+        // Ids are echoed byte for byte (providers.md, 36).
+        called("an id of 500 KB", json!([call(&"x".repeat(500_000), "list_skills", "{}")]))
+            .gives("4")
+            .tries(2..=2),
+        called("100 calls", (0..100).map(nth).collect()).gives("4").tries(2..=2),
         called(
             "arguments of 100,000 lists",
             json!([call("a", "list_skills", &"[".repeat(100_000))]),
@@ -339,10 +292,7 @@ fn strange_calls() -> Vec<Fault> {
     vec![
         mended("an unknown tool", json!([call("a", "no_such_tool", "{}")])),
         mended("a tool without a name", json!([call("a", "", "{\"a\":1}")])),
-        mended(
-            "a tool's name of signs",
-            json!([call("a", "../../etc/passwd\n\u{0}", "{}")]),
-        ),
+        mended("a tool's name of signs", json!([call("a", "../../etc/passwd\n\u{0}", "{}")])),
         mended(
             "a tool's name with its channel",
             json!([call("a", "list_skills<|channel|>analysis", "{}")]),
@@ -351,10 +301,7 @@ fn strange_calls() -> Vec<Fault> {
             "arguments that are no JSON",
             json!([call("a", "get_skill", "skill_name: calculator")]),
         ),
-        mended(
-            "arguments that are a list",
-            json!([call("a", "get_skill", "[1,2]")]),
-        ),
+        mended("arguments that are a list", json!([call("a", "get_skill", "[1,2]")])),
         mended(
             "arguments of half a JSON, with an end",
             json!([call("a", "get_skill", "{\"skill_name\": \"calc")]),
@@ -363,34 +310,16 @@ fn strange_calls() -> Vec<Fault> {
             "arguments that are an object",
             with(|call| call["function"]["arguments"] = json!({})),
         ),
-        mended(
-            "arguments that are null",
-            with(|call| call["function"]["arguments"] = Value::Null),
-        ),
+        mended("arguments that are null", with(|call| call["function"]["arguments"] = Value::Null)),
         mended(
             "arguments with NULs",
             json!([call("a", "get_skill", "{\"skill_name\":\"\\u0000\"}")]),
         ),
-        mended(
-            "a call without an id",
-            with(|call| call["id"] = Value::Null),
-        ),
-        mended(
-            "a call whose id is a number",
-            with(|call| call["id"] = json!(7)),
-        ),
-        mended(
-            "a call without a type",
-            with(|call| call["type"] = Value::Null),
-        ),
-        mended(
-            "a call whose index is huge",
-            with(|call| call["index"] = json!(u64::MAX)),
-        ),
-        mended(
-            "a call whose index is below zero",
-            with(|call| call["index"] = json!(-1)),
-        ),
+        mended("a call without an id", with(|call| call["id"] = Value::Null)),
+        mended("a call whose id is a number", with(|call| call["id"] = json!(7))),
+        mended("a call without a type", with(|call| call["type"] = Value::Null)),
+        mended("a call whose index is huge", with(|call| call["index"] = json!(u64::MAX))),
+        mended("a call whose index is below zero", with(|call| call["index"] = json!(-1))),
         mended("two calls with one id", {
             let mut second = call("a", "list_skills", "{}");
             second["index"] = 1.into();
@@ -401,31 +330,19 @@ fn strange_calls() -> Vec<Fault> {
             message(&json!({"tool_calls": {"0": call("a", "list_skills", "{}")}})),
         )
         .fails_for_good(),
-        answers(
-            "a call that is text",
-            message(&json!({"tool_calls": ["list_skills"]})),
-        )
-        .fails_for_good(),
-        answers(
-            "an unknown tool for ever",
-            Reply::call("no_such_tool", &json!({})),
-        )
-        .args(["--max-steps", "5"])
-        .meets_a_limit()
-        .tries(5..=5),
-        answers(
-            "a known tool for ever",
-            Reply::call("list_skills", &json!({})),
-        )
-        .args(["--max-steps", "20"])
-        .meets_a_limit()
-        .tries(20..=20),
-        answers(
-            "broken arguments for ever",
-            Reply::calls([("get_skill", "{broken")]),
-        )
-        .args(["--max-steps", "5"])
-        .meets_a_limit()
-        .tries(5..=5),
+        answers("a call that is text", message(&json!({"tool_calls": ["list_skills"]})))
+            .fails_for_good(),
+        answers("an unknown tool for ever", Reply::call("no_such_tool", &json!({})))
+            .args(["--max-steps", "5"])
+            .meets_a_limit()
+            .tries(5..=5),
+        answers("a known tool for ever", Reply::call("list_skills", &json!({})))
+            .args(["--max-steps", "20"])
+            .meets_a_limit()
+            .tries(20..=20),
+        answers("broken arguments for ever", Reply::calls([("get_skill", "{broken")]))
+            .args(["--max-steps", "5"])
+            .meets_a_limit()
+            .tries(5..=5),
     ]
 }

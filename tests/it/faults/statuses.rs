@@ -35,10 +35,7 @@ fn successes() -> Vec<Fault> {
     let accepted = Reply::status(202).body("{\"job\":\"queued\"}");
     let partial = Reply::status(206).body("{\"choices\":[{\"message\":{\"cont");
     let lasting = |name, reply, status: &str| {
-        answers(name, reply)
-            .fails_for_good()
-            .may_ask_again_whole()
-            .says(status)
+        answers(name, reply).fails_for_good().may_ask_again_whole().says(status)
     };
     vec![
         lasting("202 Accepted", accepted, "202"),
@@ -46,10 +43,7 @@ fn successes() -> Vec<Fault> {
         lasting("205 Reset Content", Reply::status(205), "205"),
         lasting("206 Partial Content", partial, "206"),
         // Whoever cannot stream answers when asked without.
-        no_stream(
-            "404 for streams only",
-            told(404, "streaming is not available"),
-        ),
+        no_stream("404 for streams only", told(404, "streaming is not available")),
         no_stream("405 for streams only", Reply::status(405)),
         no_stream("204 for streams only", Reply::status(204)),
         no_stream("nothing for streams only", Reply::status(200)),
@@ -77,20 +71,12 @@ fn redirects() -> Vec<Fault> {
             .lacks("root:")
             .lacks("set LLM_API_BASE_URL to file:"),
         to("302 to nowhere", 302, ""),
-        to(
-            "302 to 60,000 bytes",
-            302,
-            &format!("https://other.example/{}", "a".repeat(60_000)),
-        ),
-        answers("308 without a target", Reply::status(308))
-            .fails_for_good()
-            .says("308"),
+        to("302 to 60,000 bytes", 302, &format!("https://other.example/{}", "a".repeat(60_000))),
+        answers("308 without a target", Reply::status(308)).fails_for_good().says("308"),
         answers("300 with choices", Reply::status(300).body("which one?"))
             .fails_for_good()
             .says("which one?"),
-        answers("304 Not Modified", Reply::status(304))
-            .fails_for_good()
-            .says("304"),
+        answers("304 Not Modified", Reply::status(304)).fails_for_good().says("304"),
     ]
 }
 
@@ -104,26 +90,17 @@ fn refusals() -> Vec<Fault> {
     };
     let page =
         "<!DOCTYPE html>\n<html><head><title>404 Not Found</title></head><body>nginx</body></html>";
-    let raw = |line: &str| {
-        Reply::raw(format!(
-            "HTTP/1.1 {line}\r\nContent-Length: 9\r\n\r\nthe words"
-        ))
-    };
+    let raw =
+        |line: &str| Reply::raw(format!("HTTP/1.1 {line}\r\nContent-Length: 9\r\n\r\nthe words"));
     vec![
         answers("401 Unauthorized", told(401, "no such key"))
             .status(77)
             .says("401")
             .says("no such key"),
-        answers("403 Forbidden", told(403, "not yours"))
+        answers("403 Forbidden", told(403, "not yours")).status(77).says("403").says("not yours"),
+        answers("401 with a page", Reply::status(401).body("<html><title>Sign in</title>"))
             .status(77)
-            .says("403")
-            .says("not yours"),
-        answers(
-            "401 with a page",
-            Reply::status(401).body("<html><title>Sign in</title>"),
-        )
-        .status(77)
-        .says("Sign in"),
+            .says("Sign in"),
         lasting("402 Payment Required", 402),
         lasting("404 with words", 404).may_ask_again_whole(),
         answers("404 with a page", Reply::status(404).body(page))
@@ -136,31 +113,19 @@ fn refusals() -> Vec<Fault> {
         lasting("407 Proxy Authentication Required", 407),
         lasting("410 Gone", 410),
         // It means that the conversation is too long, which a summary may mend.
-        answers("413 without a body", Reply::status(413))
-            .fails_for_good()
-            .tries(1..=2)
-            .says("413"),
+        answers("413 without a body", Reply::status(413)).fails_for_good().tries(1..=2).says("413"),
         lasting("415 Unsupported Media Type", 415),
         lasting("418 I'm a teapot", 418),
         lasting("421 Misdirected Request", 421),
         lasting("422 Unprocessable Content", 422),
         lasting("431 Request Header Fields Too Large", 431),
         lasting("451 Unavailable For Legal Reasons", 451),
-        answers("status 600", raw("600 Odd"))
-            .fails_for_good()
-            .says("600")
-            .says("the words"),
-        answers("status 999", raw("999 Odd"))
-            .fails_for_good()
-            .says("999")
-            .says("the words"),
+        answers("status 600", raw("600 Odd")).fails_for_good().says("600").says("the words"),
+        answers("status 999", raw("999 Odd")).fails_for_good().says("999").says("the words"),
         answers("status 0", raw("000 Odd")).fails_for_good(),
-        answers(
-            "the id of a request",
-            told(400, "no").header("x-request-id", "req-123"),
-        )
-        .fails_for_good()
-        .says("req-123"),
+        answers("the id of a request", told(400, "no").header("x-request-id", "req-123"))
+            .fails_for_good()
+            .says("req-123"),
     ]
 }
 
@@ -168,24 +133,12 @@ fn refusals() -> Vec<Fault> {
 /// words are told, and the status.
 fn forms() -> Vec<Fault> {
     let form = |name, body: &str, words: &str| {
-        answers(name, Reply::status(400).body(body))
-            .fails_for_good()
-            .says("400")
-            .says(words)
+        answers(name, Reply::status(400).body(body)).fails_for_good().says("400").says(words)
     };
-    let long = format!(
-        "{{\"error\":{{\"message\":\"{}\"}}}}",
-        "long ".repeat(200_000)
-    );
+    let long = format!("{{\"error\":{{\"message\":\"{}\"}}}}", "long ".repeat(200_000));
     let forged = r#"{"error":"no\nskills-runner: failed to be true\nhint: rm -rf /"}"#;
     let quoting = Reply::from_fn(|request| {
-        told(
-            400,
-            &format!(
-                "bad header: {}",
-                request.header("authorization").unwrap_or_default()
-            ),
-        )
+        told(400, &format!("bad header: {}", request.header("authorization").unwrap_or_default()))
     });
     vec![
         form(
@@ -203,16 +156,8 @@ fn forms() -> Vec<Fault> {
             r#"[{"error":{"code":400,"message":"the words","status":"INVALID"}}]"#,
             "the words",
         ),
-        form(
-            "an error that is text",
-            r#"{"error":"the words"}"#,
-            "the words",
-        ),
-        form(
-            "a detail that is text",
-            r#"{"detail":"the words"}"#,
-            "the words",
-        ),
+        form("an error that is text", r#"{"error":"the words"}"#, "the words"),
+        form("a detail that is text", r#"{"detail":"the words"}"#, "the words"),
         form(
             "a detail that is a list",
             r#"{"detail":[{"loc":["body","x"],"msg":"the words"}]}"#,
@@ -228,11 +173,7 @@ fn forms() -> Vec<Fault> {
             r#"{"object":"error","message":{"detail":[{"msg":"the words"}]}}"#,
             "the words",
         ),
-        form(
-            "a list of errors",
-            r#"{"errors":[{"message":"the words"}]}"#,
-            "the words",
-        ),
+        form("a list of errors", r#"{"errors":[{"message":"the words"}]}"#, "the words"),
         form("a message alone", r#"{"message":"the words"}"#, "the words"),
         // Behind OpenRouter's own words, which say nothing, stand the provider's.
         form(
@@ -240,32 +181,20 @@ fn forms() -> Vec<Fault> {
             r#"{"error":{"message":"Provider returned error","code":400,"metadata":{"raw":"the words"}}}"#,
             "the words",
         ),
-        form(
-            "an error of unknown form",
-            r#"{"fault":{"faultstring":"the words"}}"#,
-            "the words",
-        ),
+        form("an error of unknown form", r#"{"fault":{"faultstring":"the words"}}"#, "the words"),
         form("an error that is no JSON", "the words", "the words"),
         form(
             "an error in XML",
             "<?xml version=\"1.0\"?><Error><Message>the words</Message></Error>",
             "the words",
         ),
-        form(
-            "an error in a page",
-            "<html><head><title>the words</title>",
-            "the words",
-        ),
+        form("an error in a page", "<html><head><title>the words</title>", "the words"),
         form(
             "an error with a BOM",
             "\u{feff}{\"error\":\"the words\"}",
             "400 Bad Request: the words",
         ),
-        form(
-            "an error of half a JSON",
-            r#"{"error":{"message":"the words"#,
-            "the words",
-        ),
+        form("an error of half a JSON", r#"{"error":{"message":"the words"#, "the words"),
         form("an error of 1 MB", &long, "long long"),
         form("an error that forges lines", forged, "no"),
         form(
@@ -277,15 +206,10 @@ fn forms() -> Vec<Fault> {
             .fails_for_good()
             .tries(1..=2)
             .says("400"),
-        answers(
-            "an error that is no UTF-8",
-            Reply::status(400).body(*b"caf\xe9 words"),
-        )
-        .fails_for_good()
-        .says("caf\u{fffd} words"),
-        answers("an error that quotes the key", quoting)
+        answers("an error that is no UTF-8", Reply::status(400).body(*b"caf\xe9 words"))
             .fails_for_good()
-            .says("[secret]"),
+            .says("caf\u{fffd} words"),
+        answers("an error that quotes the key", quoting).fails_for_good().says("[secret]"),
         answers("an error of 70 MB", {
             Reply::raw("HTTP/1.1 400 Bad Request\r\nContent-Length: 73400320\r\n\r\nthe words")
                 .then_repeat(70, std::time::Duration::ZERO, vec![b' '; 1 << 20])
@@ -317,9 +241,7 @@ fn passing() -> Vec<Fault> {
         answers("502 with a page", hurried(Reply::status(502).body(page)))
             .fails_for_now()
             .says("502 Bad Gateway"),
-        answers("500 without a body", hurried(Reply::status(500)))
-            .fails_for_now()
-            .says("500"),
+        answers("500 without a body", hurried(Reply::status(500))).fails_for_now().says("500"),
         answers("overload in a 400", {
             hurried(
                 Reply::status(400)
@@ -328,14 +250,11 @@ fn passing() -> Vec<Fault> {
         })
         .fails_for_now()
         .says("Overloaded"),
-        in_turn(
-            "two kinds of overload, then an answer",
-            |number, _| match number {
-                1 => hurried(told(503, "busy")),
-                2 => hurried(told(529, "busy")),
-                _ => Reply::text("4"),
-            },
-        )
+        in_turn("two kinds of overload, then an answer", |number, _| match number {
+            1 => hurried(told(503, "busy")),
+            2 => hurried(told(529, "busy")),
+            _ => Reply::text("4"),
+        })
         .gives("4")
         .tries(3..=3),
         in_turn("overload, then a refusal", |number, _| match number {
@@ -358,41 +277,19 @@ fn rate_limits() -> Vec<Fault> {
     let quota = r#"{"error":{"message":"You exceeded your current quota, please check your plan and billing details.","type":"insufficient_quota","code":"insufficient_quota"}}"#;
     let retry_info = r#"[{"error":{"code":429,"message":"slow down","details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"3600s"}]}}]"#;
     vec![
-        answers("429 without a pause", slow())
-            .fails_for_now()
-            .says("slow down"),
+        answers("429 without a pause", slow()).fails_for_now().says("slow down"),
         limited("429 with a pause of 0", "0").fails_for_now(),
         limited("429 with a pause of 0.1 s", "0.1").fails_for_now(),
-        limited(
-            "429 with a date that is over",
-            "Sun, 06 Nov 1994 08:49:37 GMT",
-        )
-        .fails_for_now(),
+        limited("429 with a date that is over", "Sun, 06 Nov 1994 08:49:37 GMT").fails_for_now(),
         limited("429 with a rubbish pause", "soon").fails_for_now(),
         limited("429 with a pause below zero", "-5").fails_for_now(),
-        limited("429 with an endless pause", "inf")
-            .fails_for_now()
-            .or_status(75)
-            .tries(1..=3),
-        answers(
-            "429 with a pause of 1 ms",
-            slow().header("retry-after-ms", "1"),
-        )
-        .fails_for_now(),
-        too_long(
-            limited("429 with a pause of an hour", "3600"),
-            "retry after 3600 s",
-        ),
-        too_long(
-            limited("429 with a far date", "Fri, 31 Dec 2100 23:59:59 GMT"),
-            "retry after",
-        ),
+        limited("429 with an endless pause", "inf").fails_for_now().or_status(75).tries(1..=3),
+        answers("429 with a pause of 1 ms", slow().header("retry-after-ms", "1")).fails_for_now(),
+        too_long(limited("429 with a pause of an hour", "3600"), "retry after 3600 s"),
+        too_long(limited("429 with a far date", "Fri, 31 Dec 2100 23:59:59 GMT"), "retry after"),
         // Seconds since 1970, as some gateways have it: nobody waits 130 years.
         too_long(limited("429 with an epoch", "4102444800"), "retry after").lacks("4102444800"),
-        too_long(
-            worded("429 with a pause in its body", retry_info),
-            "retry after 3600 s",
-        ),
+        too_long(worded("429 with a pause in its body", retry_info), "retry after 3600 s"),
         too_long(
             worded(
                 "429 with a pause in its words",

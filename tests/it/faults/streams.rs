@@ -48,10 +48,7 @@ fn ends() -> Vec<Fault> {
         "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":1,\"completion_tokens\":2}}\n\n";
     let blank = "data: {\"choices\":[{\"delta\":{\"content\":\" \\n\"}}]}\n\n";
     let empty = |name, bytes: String| {
-        answers(name, stream(bytes))
-            .fails_for_good()
-            .may_ask_again_whole()
-            .says("empty")
+        answers(name, stream(bytes)).fails_for_good().may_ask_again_whole().says("empty")
     };
     let unsaid = |name, bytes: String| {
         answers(name, stream(bytes))
@@ -59,33 +56,16 @@ fn ends() -> Vec<Fault> {
             .says("expected `choices` with a message, got ")
     };
     vec![
-        answers(
-            "a finish reason and no [DONE]",
-            stream(format!("{TEXT}{STOP}")),
-        )
-        .gives("The answer"),
-        answers(
-            "[DONE] and no finish reason",
-            stream(format!("{TEXT}{DONE}")),
-        )
-        .gives("The answer"),
+        answers("a finish reason and no [DONE]", stream(format!("{TEXT}{STOP}")))
+            .gives("The answer"),
+        answers("[DONE] and no finish reason", stream(format!("{TEXT}{DONE}"))).gives("The answer"),
         answers("text and no end", stream(TEXT)).cuts_off("The answer"),
-        answers(
-            "text and half an event",
-            stream(format!("{TEXT}{}", &STOP[..30])),
-        )
-        .cuts_off("The answer"),
-        answers(
-            "text and usage and no end",
-            stream(format!("{TEXT}{usage}")),
-        )
-        .cuts_off("The answer"),
-        answers("a role and no end", stream(role))
-            .fails_for_now()
-            .may_ask_again_whole(),
-        answers("a thought and no end", stream(thought))
-            .fails_for_now()
-            .may_ask_again_whole(),
+        answers("text and half an event", stream(format!("{TEXT}{}", &STOP[..30])))
+            .cuts_off("The answer"),
+        answers("text and usage and no end", stream(format!("{TEXT}{usage}")))
+            .cuts_off("The answer"),
+        answers("a role and no end", stream(role)).fails_for_now().may_ask_again_whole(),
+        answers("a thought and no end", stream(thought)).fails_for_now().may_ask_again_whole(),
         answers("comments and no end", stream(": hello\n\n: hello\n\n"))
             .fails_for_now()
             .may_ask_again_whole(),
@@ -95,23 +75,14 @@ fn ends() -> Vec<Fault> {
         unsaid("usage alone", format!("{usage}{DONE}")),
         // Nobody can use an answer of blanks: it is an empty one.
         empty("blanks and an end", format!("{blank}{STOP}{DONE}")).stdout_blank(),
-        answers(
-            "text behind [DONE]",
-            stream(format!("{TEXT}{STOP}{DONE}{TEXT}")),
-        )
-        .gives("The answer"),
-        answers(
-            "the token limit",
-            stream(format!("{TEXT}{}", with_status("length"))),
-        )
-        .cuts_off("The answer"),
-        answers(
-            "the token limit before any text",
-            stream(with_status("length") + DONE),
-        )
-        .cuts_off("")
-        .stdout_blank()
-        .may_ask_again_whole(),
+        answers("text behind [DONE]", stream(format!("{TEXT}{STOP}{DONE}{TEXT}")))
+            .gives("The answer"),
+        answers("the token limit", stream(format!("{TEXT}{}", with_status("length"))))
+            .cuts_off("The answer"),
+        answers("the token limit before any text", stream(with_status("length") + DONE))
+            .cuts_off("")
+            .stdout_blank()
+            .may_ask_again_whole(),
         answers(
             "the content filter behind text",
             stream(format!("{TEXT}{}", with_status("content_filter"))),
@@ -120,36 +91,24 @@ fn ends() -> Vec<Fault> {
         .stdout("The answer\n")
         .names_no_address()
         .says("filter"),
-        answers(
-            "the content filter before any text",
-            stream(with_status("content_filter")),
-        )
-        .fails_for_good()
-        .may_ask_again_whole()
-        .says("filter"),
-        answers(
-            "an unknown finish reason",
-            stream(format!("{TEXT}{}", with_status("end_turn"))),
-        )
-        .gives("The answer"),
+        answers("the content filter before any text", stream(with_status("content_filter")))
+            .fails_for_good()
+            .may_ask_again_whole()
+            .says("filter"),
+        answers("an unknown finish reason", stream(format!("{TEXT}{}", with_status("end_turn"))))
+            .gives("The answer"),
         answers(
             "a finish reason that says error",
             stream(format!("{TEXT}{}", with_status("error"))),
         )
         .cuts_off("The answer"),
-        answers(
-            "a finish reason that says error, alone",
-            stream(with_status("error")),
-        )
-        .fails_for_now()
-        .may_ask_again_whole(),
-        in_turn(
-            "no end before any text, then an answer",
-            |number, _| match number {
-                1 => stream(": hello\n\n"),
-                _ => Reply::text("4"),
-            },
-        )
+        answers("a finish reason that says error, alone", stream(with_status("error")))
+            .fails_for_now()
+            .may_ask_again_whole(),
+        in_turn("no end before any text, then an answer", |number, _| match number {
+            1 => stream(": hello\n\n"),
+            _ => Reply::text("4"),
+        })
         .gives("4")
         .tries(2..=2),
     ]
@@ -160,49 +119,24 @@ fn framings() -> Vec<Fault> {
     let same = |name, bytes: Vec<u8>| answers(name, stream(bytes)).gives("The answer");
     let all = format!("{TEXT}{STOP}{DONE}");
     vec![
-        same(
-            "lines that end with CR LF",
-            all.replace('\n', "\r\n").into(),
-        ),
+        same("lines that end with CR LF", all.replace('\n', "\r\n").into()),
         same("lines that end with CR", all.replace('\n', "\r").into()),
-        same(
-            "no blank after the colon",
-            all.replace("data: ", "data:").into(),
-        ),
+        same("no blank after the colon", all.replace("data: ", "data:").into()),
         same(
             "events with names and numbers",
-            all.replace("data: {", "event: x\nid: 7\nretry: 1\ndata: {")
-                .into(),
+            all.replace("data: {", "event: x\nid: 7\nretry: 1\ndata: {").into(),
         ),
-        same(
-            "comments between the events",
-            all.replace("data: ", ": keep-alive\n\ndata: ").into(),
-        ),
-        same(
-            "comments that were wrapped again",
-            format!("data: : OPENROUTER\n\n{all}").into(),
-        ),
+        same("comments between the events", all.replace("data: ", ": keep-alive\n\ndata: ").into()),
+        same("comments that were wrapped again", format!("data: : OPENROUTER\n\n{all}").into()),
         // Says nothing, and is in nobody's way.
-        same(
-            "a null before the events",
-            format!("data: null\n\n{all}").into(),
-        ),
-        same(
-            "an empty object before the events",
-            format!("data: {{}}\n\n{all}").into(),
-        ),
-        same(
-            "an event on several lines",
-            all.replace("[{\"index\"", "\ndata: [{\"index\"").into(),
-        ),
+        same("a null before the events", format!("data: null\n\n{all}").into()),
+        same("an empty object before the events", format!("data: {{}}\n\n{all}").into()),
+        same("an event on several lines", all.replace("[{\"index\"", "\ndata: [{\"index\"").into()),
         same(
             "two events on one line",
             format!("data: {}{}\n\n{DONE}", TEXT[6..].trim(), STOP[6..].trim()).into(),
         ),
-        same(
-            "NULs between the events",
-            all.replace("\n\n", "\n\n\0\0\n").into(),
-        ),
+        same("NULs between the events", all.replace("\n\n", "\n\n\0\0\n").into()),
         same("bytes between the events", {
             let mut bytes = TEXT.as_bytes().to_vec();
             bytes.extend_from_slice(b"\xff\xfe: x\n\n");
@@ -260,19 +194,13 @@ fn breaks() -> Vec<Fault> {
         ["a list as an event", "a list as an event behind text"],
         "data: [1,2]\n\n",
     ));
-    table.extend(broken(
-        ["depth as an event", "depth as an event behind text"],
-        &deep,
-    ));
+    table.extend(broken(["depth as an event", "depth as an event behind text"], &deep));
     let nul = "data: {\"choices\":[{\"delta\":{\"content\":\"a\0b\"}}]}\n\n";
     table.push(
         answers("raw NULs in an event", stream(format!("{nul}{STOP}{DONE}"))).gives("a\u{fffd}b"),
     );
     table.extend(broken(
-        [
-            "choices of another type",
-            "choices of another type behind text",
-        ],
+        ["choices of another type", "choices of another type behind text"],
         "data: {\"choices\":\"hi\"}\n\n",
     ));
     table
@@ -288,58 +216,37 @@ fn errors() -> Vec<Fault> {
         answers("an error as the first event", stream(event("null")))
             .fails_for_good()
             .says("the words"),
-        answers(
-            "an error that is a 400 as the first event",
-            stream(event("400")),
-        )
-        .fails_for_good()
-        .says("the words"),
+        answers("an error that is a 400 as the first event", stream(event("400")))
+            .fails_for_good()
+            .says("the words"),
         answers("overload as the first event", stream(event("503")))
             .fails_for_now()
             .says("the words"),
-        answers(
-            "a rate limit as the first event",
-            stream(event("\"rate_limit_exceeded\"")),
-        )
-        .fails_for_now()
-        .says("the words"),
-        answers(
-            "an error behind text",
-            stream(format!("{TEXT}{}", event("null"))),
-        )
-        .cuts_off("The answer")
-        .says("the words"),
-        answers(
-            "overload behind text",
-            stream(format!("{TEXT}{}", event("503"))),
-        )
-        .cuts_off("The answer")
-        .says("the words"),
-        answers(
-            "an error without data:",
-            stream("{\"error\":{\"message\":\"the words\"}}\n"),
-        )
-        .fails_for_good()
-        .says("the words"),
+        answers("a rate limit as the first event", stream(event("\"rate_limit_exceeded\"")))
+            .fails_for_now()
+            .says("the words"),
+        answers("an error behind text", stream(format!("{TEXT}{}", event("null"))))
+            .cuts_off("The answer")
+            .says("the words"),
+        answers("overload behind text", stream(format!("{TEXT}{}", event("503"))))
+            .cuts_off("The answer")
+            .says("the words"),
+        answers("an error without data:", stream("{\"error\":{\"message\":\"the words\"}}\n"))
+            .fails_for_good()
+            .says("the words"),
         answers(
             "an error with an event's name",
             stream(format!("event: error\n{}", event("null"))),
         )
         .fails_for_good()
         .says("the words"),
-        answers(
-            "a page instead of the stream",
-            stream("<html><title>Sign in</title></html>"),
-        )
-        .fails_for_good()
-        .says("Sign in"),
-        in_turn(
-            "overload as the first event, then an answer",
-            move |number, _| match number {
-                1 => stream(event("503")),
-                _ => Reply::text("4"),
-            },
-        )
+        answers("a page instead of the stream", stream("<html><title>Sign in</title></html>"))
+            .fails_for_good()
+            .says("Sign in"),
+        in_turn("overload as the first event, then an answer", move |number, _| match number {
+            1 => stream(event("503")),
+            _ => Reply::text("4"),
+        })
         .gives("4")
         .tries(2..=2),
     ]
@@ -357,18 +264,11 @@ fn floods() -> Vec<Fault> {
     let large = |name, reply: Reply| answers(name, reply).fails_for_good().says("too large");
     vec![
         large("a line of 2 MB", stream(piece("content", 2 << 20))),
-        large(
-            "a comment of 2 MB",
-            stream(format!(": {}\n\n{TEXT}{STOP}", "x".repeat(2 << 20))),
-        ),
+        large("a comment of 2 MB", stream(format!(": {}\n\n{TEXT}{STOP}", "x".repeat(2 << 20)))),
         large("an event of 10 MB in many lines", {
             Reply::raw(HEAD)
                 .then("data: {\"choices\":[\n")
-                .then_repeat(
-                    10_000,
-                    Duration::ZERO,
-                    format!("data: {}\n", " ".repeat(1000)),
-                )
+                .then_repeat(10_000, Duration::ZERO, format!("data: {}\n", " ".repeat(1000)))
                 .then("data: ]}\n\n")
                 .then_close()
         }),
@@ -380,14 +280,9 @@ fn floods() -> Vec<Fault> {
                 "x".repeat(1 << 16),
             ),
         ),
-        large(
-            "an event without end",
-            flood(format!("data: {}\n", "x".repeat(1000)), FOREVER),
-        ),
+        large("an event without end", flood(format!("data: {}\n", "x".repeat(1000)), FOREVER)),
         answers("70 MB of text", {
-            flood(piece("content", 1000).repeat(64), 1100)
-                .then(STOP)
-                .then_close()
+            flood(piece("content", 1000).repeat(64), 1100).then(STOP).then_close()
         })
         .cuts_off("")
         .stdout_only('x')
@@ -399,9 +294,7 @@ fn floods() -> Vec<Fault> {
             .says("too large")
             .within(10.0),
         large("70 MB of thoughts", {
-            flood(piece("reasoning_content", 1000).repeat(64), 1100)
-                .then(STOP)
-                .then_close()
+            flood(piece("reasoning_content", 1000).repeat(64), 1100).then(STOP).then_close()
         })
         .within(10.0),
         // Nothing of it is kept, but nobody needs to read it for ever.
@@ -415,13 +308,10 @@ fn floods() -> Vec<Fault> {
         .within(20.0),
         large(
             "70 MB of events that say nothing",
-            flood(
-                format!("data: {{\"x\":\"{}\"}}\n\n", "x".repeat(1000)).repeat(64),
-                1100,
-            )
-            .then(TEXT)
-            .then(STOP)
-            .then_close(),
+            flood(format!("data: {{\"x\":\"{}\"}}\n\n", "x".repeat(1000)).repeat(64), 1100)
+                .then(TEXT)
+                .then(STOP)
+                .then_close(),
         )
         .within(20.0),
         answers(
@@ -432,16 +322,15 @@ fn floods() -> Vec<Fault> {
         .says("too large"),
         // It ends at `[DONE]`: what follows is not waited for.
         answers("a stream that does not end behind [DONE]", {
-            Reply::raw(HEAD)
-                .then(format!("{TEXT}{STOP}{DONE}"))
-                .then_repeat(FOREVER, Duration::ZERO, ": bye\n\n".repeat(1000))
+            Reply::raw(HEAD).then(format!("{TEXT}{STOP}{DONE}")).then_repeat(
+                FOREVER,
+                Duration::ZERO,
+                ": bye\n\n".repeat(1000),
+            )
         })
         .gives("The answer"),
-        answers(
-            "100,000 events of one letter",
-            stream(piece("content", 1).repeat(100_000) + STOP),
-        )
-        .gives(&"x".repeat(100_000))
-        .within(8.0),
+        answers("100,000 events of one letter", stream(piece("content", 1).repeat(100_000) + STOP))
+            .gives(&"x".repeat(100_000))
+            .within(8.0),
     ]
 }

@@ -53,23 +53,13 @@ fn everything_in_the_help_is_in_each() {
         let (rows, _) = rest.split_once("\n\n").unwrap();
         // A row begins with two blanks; what goes on below has more, an option without a letter six.
         let lines = rows.lines().skip(1).map(|line| line[2..].to_string());
-        lines
-            .filter(|line| !line.starts_with("     "))
-            .collect::<Vec<_>>()
+        lines.filter(|line| !line.starts_with("     ")).collect::<Vec<_>>()
     };
     let options: Vec<String> = section("Options")
         .iter()
-        .map(|row| {
-            row.split_whitespace()
-                .find(|word| word.starts_with("--"))
-                .unwrap()
-                .to_string()
-        })
+        .map(|row| row.split_whitespace().find(|word| word.starts_with("--")).unwrap().to_string())
         .collect();
-    assert!(
-        options.len() > 25 && options.contains(&"--generate".to_string()),
-        "{options:?}"
-    );
+    assert!(options.len() > 25 && options.contains(&"--generate".to_string()), "{options:?}");
     let commands: Vec<String> = section("Commands")
         .iter()
         .flat_map(|row| {
@@ -80,14 +70,9 @@ fn everything_in_the_help_is_in_each() {
                 .collect::<Vec<_>>()
         })
         .collect();
-    assert!(
-        commands.len() > 20 && commands.contains(&"setup".to_string()),
-        "{commands:?}"
-    );
-    let settings: Vec<String> = section("Settings")
-        .iter()
-        .map(|row| row.split(' ').next().unwrap().to_string())
-        .collect();
+    assert!(commands.len() > 20 && commands.contains(&"setup".to_string()), "{commands:?}");
+    let settings: Vec<String> =
+        section("Settings").iter().map(|row| row.split(' ').next().unwrap().to_string()).collect();
     assert!(settings.len() > 20, "{settings:?}");
     for kind in KINDS {
         let text = generated(kind).replace("\\-", "-");
@@ -115,12 +100,9 @@ fn everything_in_the_help_is_in_each() {
 
 #[test]
 fn an_unknown_kind_is_wrong_usage_that_names_the_known_ones() {
-    Test::new()
-        .args(["--generate", "powershell"])
-        .run()
-        .status(2)
-        .stdout_is_empty()
-        .stderr_has("--generate takes one of man, complete-bash, complete-zsh, complete-fish, not `powershell`");
+    Test::new().args(["--generate", "powershell"]).run().status(2).stdout_is_empty().stderr_has(
+        "--generate takes one of man, complete-bash, complete-zsh, complete-fish, not `powershell`",
+    );
     Test::new().args(["--generate"]).run().status(2);
 }
 
@@ -131,26 +113,12 @@ fn it_needs_nothing_and_nobody_to_read_it() {
     for kind in KINDS {
         let args = ["--generate", kind];
         let run = broken.again().args(args).run().success().stderr_is_empty();
-        run.demand(
-            run.stdout.ends_with('\n') && !run.stdout.ends_with("\n\n"),
-            "it ends a line",
-        );
-        broken
-            .again()
-            .args(args)
-            .stdout_closed()
-            .run()
-            .success()
-            .stderr_is_empty();
-        let run = broken
-            .again()
-            .shell(&format!("skills-runner --generate {kind} | head -n 1"))
-            .run();
+        run.demand(run.stdout.ends_with('\n') && !run.stdout.ends_with("\n\n"), "it ends a line");
+        broken.again().args(args).stdout_closed().run().success().stderr_is_empty();
+        let run =
+            broken.again().shell(&format!("skills-runner --generate {kind} | head -n 1")).run();
         run.success().stderr_is_empty();
-        let run = broken
-            .again()
-            .shell(&format!("skills-runner --generate {kind} >&-"))
-            .run();
+        let run = broken.again().shell(&format!("skills-runner --generate {kind} >&-")).run();
         run.success().stderr_is_empty();
     }
 }
@@ -172,9 +140,7 @@ fn what_is_printed_at_once_is_an_answer() {
             ("", ">/dev/full", "No space left on device"),
             ("ulimit -f 0;", ">kept", "File too large"),
         ] {
-            run(before, behind)
-                .status(1)
-                .stderr_has(&format!("{failed}{cause}"));
+            run(before, behind).status(1).stderr_has(&format!("{failed}{cause}"));
         }
     }
 }

@@ -63,15 +63,9 @@ impl Capture {
         let mut unsearched = from;
         self.wait(deadline, |captured| {
             let rest = captured.bytes.get(unsearched..).unwrap_or_default();
-            let found = rest
-                .windows(needle.len().max(1))
-                .position(|window| window == needle);
+            let found = rest.windows(needle.len().max(1)).position(|window| window == needle);
             if found.is_none() {
-                unsearched = captured
-                    .bytes
-                    .len()
-                    .saturating_sub(needle.len())
-                    .max(unsearched);
+                unsearched = captured.bytes.len().saturating_sub(needle.len()).max(unsearched);
             }
             found.map(|at| captured.bytes.len() - rest.len() + at + needle.len())
         })
@@ -79,8 +73,7 @@ impl Capture {
 
     /// Waits for the stream's end; whether it came in time.
     pub(super) fn end(&self, deadline: Instant) -> bool {
-        self.wait(deadline, |captured| captured.ended.then_some(()))
-            .is_some()
+        self.wait(deadline, |captured| captured.ended.then_some(())).is_some()
     }
 
     fn wait<T>(

@@ -80,18 +80,10 @@ impl Test {
         };
         command.env_clear().envs(&self.env).current_dir(&self.cwd);
         if let Some(line) = &self.shell {
-            let mut path = program
-                .parent()
-                .expect("a program lies in a folder")
-                .as_os_str()
-                .to_owned();
+            let mut path =
+                program.parent().expect("a program lies in a folder").as_os_str().to_owned();
             path.push(":");
-            path.push(
-                self.env
-                    .get(OsStr::new("PATH"))
-                    .cloned()
-                    .unwrap_or_default(),
-            );
+            path.push(self.env.get(OsStr::new("PATH")).cloned().unwrap_or_default());
             command.env("PATH", path).args(["-c", line, "sh"]);
         }
         command.args(&self.args);
@@ -112,8 +104,7 @@ impl Test {
             Stdin::Bytes(_) | Stdin::Open => Stdio::piped(),
             Stdin::File(path) => {
                 let file = File::open(path);
-                file.unwrap_or_else(|error| panic!("stdin {}: {error}", path.display()))
-                    .into()
+                file.unwrap_or_else(|error| panic!("stdin {}: {error}", path.display())).into()
             }
         }
     }
@@ -129,28 +120,19 @@ impl Test {
                 OwnedFd::from(kept).into()
             }
             Stdout::File(path) => {
-                let file = OpenOptions::new()
-                    .write(true)
-                    .create(true)
-                    .truncate(true)
-                    .open(path);
-                file.unwrap_or_else(|error| panic!("stdout {}: {error}", path.display()))
-                    .into()
+                let file = OpenOptions::new().write(true).create(true).truncate(true).open(path);
+                file.unwrap_or_else(|error| panic!("stdout {}: {error}", path.display())).into()
             }
         }
     }
 
     /// Starts what has its streams.
     #[track_caller]
-    #[expect(
-        clippy::zombie_processes,
-        reason = "`Running` waits, in a way that tells the memory"
-    )]
+    #[expect(clippy::zombie_processes, reason = "`Running` waits, in a way that tells the memory")]
     pub(super) fn start(&self, command: &mut Command, screen: Capture) -> Running {
         let (started, watch) = (Instant::now(), Stopwatch::start());
-        let mut child: Child = command
-            .spawn()
-            .unwrap_or_else(|error| panic!("failed to start {command:?}: {error}"));
+        let mut child: Child =
+            command.spawn().unwrap_or_else(|error| panic!("failed to start {command:?}: {error}"));
         let mut stdin = child.stdin.take();
         if let Stdin::Bytes(bytes) = self.stdin.clone() {
             let mut pipe = stdin.take().expect("it was made a pipe");
@@ -164,14 +146,8 @@ impl Test {
             watch,
             timeout: self.timeout,
             stdin,
-            stdout: child
-                .stdout
-                .take()
-                .map_or_else(Capture::nothing, Capture::of),
-            stderr: child
-                .stderr
-                .take()
-                .map_or_else(Capture::nothing, Capture::of),
+            stdout: child.stdout.take().map_or_else(Capture::nothing, Capture::of),
+            stderr: child.stderr.take().map_or_else(Capture::nothing, Capture::of),
             read: (0, 0),
             screen,
             args: match &self.shell {
@@ -194,11 +170,7 @@ impl Running {
     /// Sends a signal to the program alone, as `kill` does.
     #[track_caller]
     pub fn signal(&self, signal: i32) {
-        assert!(
-            self.ended.is_none(),
-            "the program has ended{}",
-            self.picture()
-        );
+        assert!(self.ended.is_none(), "the program has ended{}", self.picture());
         // SAFETY: the process is ours and not yet waited for, so the id is still its own.
         unsafe { libc::kill(self.pid, signal) };
     }
@@ -212,10 +184,7 @@ impl Running {
     /// Writes to the pipe of [`Test::stdin_open`].
     #[track_caller]
     pub fn write_stdin(&mut self, bytes: impl AsRef<[u8]>) {
-        let pipe = self
-            .stdin
-            .as_mut()
-            .expect("only `stdin_open` leaves something to write to");
+        let pipe = self.stdin.as_mut().expect("only `stdin_open` leaves something to write to");
         let written = pipe.write_all(bytes.as_ref());
         written.unwrap_or_else(|error| panic!("failed to write: {error}{}", self.picture()));
     }
@@ -229,12 +198,8 @@ impl Running {
     /// before, and gives everything up to its end.
     #[track_caller]
     pub fn read_stderr_until(&mut self, text: &str) -> String {
-        let found = self
-            .stderr
-            .find(text, self.read.1, Instant::now() + self.timeout);
-        let Some(end) = found else {
-            panic!("no {text:?} on stderr{}", self.picture())
-        };
+        let found = self.stderr.find(text, self.read.1, Instant::now() + self.timeout);
+        let Some(end) = found else { panic!("no {text:?} on stderr{}", self.picture()) };
         let start = std::mem::replace(&mut self.read.1, end);
         String::from_utf8_lossy(&self.stderr.bytes()[start..end]).into_owned()
     }
@@ -242,12 +207,8 @@ impl Running {
     /// The same on stdout.
     #[track_caller]
     pub fn read_stdout_until(&mut self, text: &str) -> String {
-        let found = self
-            .stdout
-            .find(text, self.read.0, Instant::now() + self.timeout);
-        let Some(end) = found else {
-            panic!("no {text:?} on stdout{}", self.picture())
-        };
+        let found = self.stdout.find(text, self.read.0, Instant::now() + self.timeout);
+        let Some(end) = found else { panic!("no {text:?} on stdout{}", self.picture()) };
         let start = std::mem::replace(&mut self.read.0, end);
         String::from_utf8_lossy(&self.stdout.bytes()[start..end]).into_owned()
     }
@@ -266,21 +227,14 @@ impl Running {
         while self.is_running() {
             if Instant::now() >= deadline {
                 self.stop();
-                panic!(
-                    "the program took longer than {:?}{}",
-                    self.timeout,
-                    self.picture()
-                );
+                panic!("the program took longer than {:?}{}", self.timeout, self.picture());
             }
             thread::sleep(self.pause());
         }
         self.stdin = None;
         let deadline = Instant::now() + STREAM_PATIENCE;
-        let streams = [
-            ("stdout", &self.stdout),
-            ("stderr", &self.stderr),
-            ("the terminal", &self.screen),
-        ];
+        let streams =
+            [("stdout", &self.stdout), ("stderr", &self.stderr), ("the terminal", &self.screen)];
         for (name, stream) in streams {
             assert!(
                 stream.end(deadline),
@@ -330,21 +284,14 @@ impl Running {
             return;
         }
         // Gone with the process, so it is asked for first.
-        self.seen_kib = peak_memory_kib(self.pid)
-            .unwrap_or_default()
-            .max(self.seen_kib);
+        self.seen_kib = peak_memory_kib(self.pid).unwrap_or_default().max(self.seen_kib);
         let mut status = 0;
         // SAFETY: it outlives the call; the child is ours and nobody else waits for it.
         let waited = unsafe { libc::waitpid(self.pid, &raw mut status, libc::WNOHANG) };
         if waited == 0 {
             return;
         }
-        assert_eq!(
-            waited,
-            self.pid,
-            "failed to wait: {}",
-            io::Error::last_os_error()
-        );
+        assert_eq!(waited, self.pid, "failed to wait: {}", io::Error::last_os_error());
         self.ended = Some(Ended {
             status: if libc::WIFSIGNALED(status) {
                 -libc::WTERMSIG(status)
@@ -387,10 +334,7 @@ pub fn forget_signals() -> io::Result<()> {
 
 /// What a program writes to, its stack included; not its code.
 fn bound_memory(bytes: u64) -> io::Result<()> {
-    let limit = libc::rlimit {
-        rlim_cur: bytes,
-        rlim_max: bytes,
-    };
+    let limit = libc::rlimit { rlim_cur: bytes, rlim_max: bytes };
     // SAFETY: safe between fork and exec; the structure outlives the call.
     match unsafe { libc::setrlimit(libc::RLIMIT_DATA, &raw const limit) } {
         0 => Ok(()),

@@ -38,11 +38,8 @@ impl Completion {
             message["reasoning_content"] = reasoning.as_str().into();
         }
         if !self.calls.is_empty() {
-            message["tool_calls"] = self
-                .calls
-                .iter()
-                .map(|call| call.json(&call.arguments))
-                .collect();
+            message["tool_calls"] =
+                self.calls.iter().map(|call| call.json(&call.arguments)).collect();
         }
         let choice = json!({"index": 0, "message": message, "finish_reason": self.finish()});
         let mut answer = envelope("chat.completion", json!([choice]));
@@ -71,10 +68,7 @@ impl Completion {
                 deltas.push(json!({"tool_calls": [fragment]}));
             }
         }
-        let body = deltas
-            .iter()
-            .map(|delta| chunk(delta, None, wants_usage))
-            .collect();
+        let body = deltas.iter().map(|delta| chunk(delta, None, wants_usage)).collect();
         let mut end = vec![chunk(&json!({}), Some(self.finish()), wants_usage)];
         if let (true, Some(usage)) = (wants_usage, self.usage) {
             let mut last = envelope("chat.completion.chunk", json!([]));

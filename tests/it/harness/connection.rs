@@ -95,27 +95,16 @@ impl Ending {
 
 fn panic_text(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str);
-    text.or(panic.downcast_ref::<&str>().copied())
-        .unwrap_or("panicked")
-        .to_owned()
+    text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("panicked").to_owned()
 }
 
 /// An orderly close says "that was all"; this one says "gone".
 fn reset_on_close(stream: &TcpStream) {
-    let linger = libc::linger {
-        l_onoff: 1,
-        l_linger: 0,
-    };
+    let linger = libc::linger { l_onoff: 1, l_linger: 0 };
     let size = libc::socklen_t::try_from(size_of::<libc::linger>()).expect("a few bytes");
     // SAFETY: the descriptor is open, and the structure of that size outlives the call.
     unsafe {
         let value = (&raw const linger).cast();
-        libc::setsockopt(
-            stream.as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_LINGER,
-            value,
-            size,
-        );
+        libc::setsockopt(stream.as_raw_fd(), libc::SOL_SOCKET, libc::SO_LINGER, value, size);
     }
 }

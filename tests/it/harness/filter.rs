@@ -19,12 +19,7 @@ pub const LANDLOCK: Refused = Refused(444, 444, None, libc::ENOSYS);
 /// Filters of one's own, by either call.
 pub const SECCOMP: [Refused; 2] = [
     Refused(317, 277, None, libc::EPERM),
-    Refused(
-        157,
-        167,
-        Some(libc::PR_SET_SECCOMP.cast_unsigned()),
-        libc::EPERM,
-    ),
+    Refused(157, 167, Some(libc::PR_SET_SECCOMP.cast_unsigned()), libc::EPERM),
 ];
 
 /// Puts the filter on, then becomes the program. Status 99: this machine cannot.
@@ -78,8 +73,7 @@ pub fn without_in(test: &Test, line: &str, refused: &[Refused]) -> Option<String
         interpreter().display(),
         launcher.display(),
         rules.collect::<Vec<_>>().join(","),
-        line.strip_prefix("exec ")
-            .expect("a line that begins with exec")
+        line.strip_prefix("exec ").expect("a line that begins with exec")
     );
     let tried = test.again().shell(&line).args(["--version"]).run();
     if tried.status == 99 {

@@ -11,10 +11,7 @@ pub(super) fn check(body: &Value) -> Result<(), String> {
     if body["model"].as_str().is_none_or(str::is_empty) {
         return Err("`model` is no text".into());
     }
-    if body
-        .get("tools")
-        .is_some_and(|tools| tools.as_array().is_none_or(Vec::is_empty))
-    {
+    if body.get("tools").is_some_and(|tools| tools.as_array().is_none_or(Vec::is_empty)) {
         return Err("`tools` is there, and empty".into());
     }
     let messages = body["messages"].as_array().ok_or("`messages` is no list")?;
@@ -51,10 +48,7 @@ fn fault<'a>(
     }
     match role {
         "system" if index > 0 => Some("a system message that is not the first".into()),
-        "system" => message["content"]
-            .as_str()
-            .is_none_or(str::is_empty)
-            .then(|| "empty".into()),
+        "system" => message["content"].as_str().is_none_or(str::is_empty).then(|| "empty".into()),
         "user" if before == "user" => Some("two user messages in a row".into()),
         "user" => is_empty(&message["content"]).then(|| "empty".into()),
         "assistant" if matches!(before, "" | "system" | "assistant") => {

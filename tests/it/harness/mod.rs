@@ -15,11 +15,7 @@
 //! does not panic, and that every history it sends is one which the strictest
 //! provider takes (see `history`). Nothing here knows how the program works
 //! inside: it is driven through its interface alone.
-#![allow(
-    dead_code,
-    unused_imports,
-    reason = "the words of a language, not all used by every test"
-)]
+#![allow(dead_code, unused_imports, reason = "the words of a language, not all used by every test")]
 
 mod capture;
 mod command;

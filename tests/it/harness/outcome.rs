@@ -86,10 +86,7 @@ impl Outcome {
     /// It ended with this status; -N: by signal N.
     #[track_caller]
     pub fn status(self, status: i32) -> Outcome {
-        self.demand(
-            self.status == status,
-            format_args!("the status is not {status}"),
-        );
+        self.demand(self.status == status, format_args!("the status is not {status}"));
         self
     }
 
@@ -110,20 +107,14 @@ impl Outcome {
     /// Standard output contains this.
     #[track_caller]
     pub fn stdout_has(self, text: &str) -> Outcome {
-        self.demand(
-            self.stdout.contains(text),
-            format_args!("stdout lacks {text:?}"),
-        );
+        self.demand(self.stdout.contains(text), format_args!("stdout lacks {text:?}"));
         self
     }
 
     /// Standard output does not contain this.
     #[track_caller]
     pub fn stdout_lacks(self, text: &str) -> Outcome {
-        self.demand(
-            !self.stdout.contains(text),
-            format_args!("stdout has {text:?}"),
-        );
+        self.demand(!self.stdout.contains(text), format_args!("stdout has {text:?}"));
         self
     }
 
@@ -143,20 +134,14 @@ impl Outcome {
     /// Standard error contains this.
     #[track_caller]
     pub fn stderr_has(self, text: &str) -> Outcome {
-        self.demand(
-            self.stderr.contains(text),
-            format_args!("stderr lacks {text:?}"),
-        );
+        self.demand(self.stderr.contains(text), format_args!("stderr lacks {text:?}"));
         self
     }
 
     /// Standard error does not contain this.
     #[track_caller]
     pub fn stderr_lacks(self, text: &str) -> Outcome {
-        self.demand(
-            !self.stderr.contains(text),
-            format_args!("stderr has {text:?}"),
-        );
+        self.demand(!self.stderr.contains(text), format_args!("stderr has {text:?}"));
         self
     }
 
@@ -164,10 +149,7 @@ impl Outcome {
     #[track_caller]
     pub fn took_at_most(self, time: Duration) -> Outcome {
         let took = self.watch.within(self.elapsed, time);
-        self.demand(
-            took <= time,
-            format_args!("it took {took:?}, more than {time:?}"),
-        );
+        self.demand(took <= time, format_args!("it took {took:?}, more than {time:?}"));
         self
     }
 
@@ -175,10 +157,7 @@ impl Outcome {
     #[track_caller]
     pub fn took_at_least(self, time: Duration) -> Outcome {
         let took = self.elapsed;
-        self.demand(
-            took >= time,
-            format_args!("it took {took:?}, less than {time:?}"),
-        );
+        self.demand(took >= time, format_args!("it took {took:?}, less than {time:?}"));
         self
     }
 
@@ -186,10 +165,7 @@ impl Outcome {
     #[track_caller]
     pub fn memory_at_most(self, kib: u64) -> Outcome {
         let held = self.peak_memory_kib;
-        self.demand(
-            held <= kib,
-            format_args!("it held {held} KiB, more than {kib}"),
-        );
+        self.demand(held <= kib, format_args!("it held {held} KiB, more than {kib}"));
         self
     }
 
@@ -234,11 +210,9 @@ impl fmt::Display for Picture {
             Some(status) => write!(f, "\n--- ended with {status}")?,
             None => write!(f, "\n--- still running")?,
         }
-        for (name, bytes) in [
-            ("stdout", &self.stdout),
-            ("stderr", &self.stderr),
-            ("terminal", &self.terminal),
-        ] {
+        for (name, bytes) in
+            [("stdout", &self.stdout), ("stderr", &self.stderr), ("terminal", &self.terminal)]
+        {
             if !bytes.is_empty() || name != "terminal" {
                 write!(f, "\n--- {name}, {} bytes\n{}", bytes.len(), shown(bytes))?;
             }

@@ -13,9 +13,7 @@ use std::time::{Duration, Instant};
 pub fn processes_with_marker(marker: &str) -> Vec<i32> {
     let contains = |file: String| {
         let bytes = fs::read(file).unwrap_or_default();
-        bytes
-            .windows(marker.len())
-            .any(|window| window == marker.as_bytes())
+        bytes.windows(marker.len()).any(|window| window == marker.as_bytes())
     };
     let own = i32::try_from(std::process::id()).unwrap_or_default();
     all()
@@ -28,18 +26,12 @@ pub fn processes_with_marker(marker: &str) -> Vec<i32> {
 
 /// A process and everything that descends from it at this moment.
 pub fn family_of(pid: i32) -> Vec<i32> {
-    let parents: Vec<(i32, i32)> = all()
-        .filter_map(|child| Some((child, stat(child)?.1)))
-        .collect();
+    let parents: Vec<(i32, i32)> =
+        all().filter_map(|child| Some((child, stat(child)?.1))).collect();
     let mut family = vec![pid];
     let mut next = 0;
     while let Some(&parent) = family.get(next) {
-        family.extend(
-            parents
-                .iter()
-                .filter(|(_, of)| *of == parent)
-                .map(|(child, _)| *child),
-        );
+        family.extend(parents.iter().filter(|(_, of)| *of == parent).map(|(child, _)| *child));
         next += 1;
     }
     family
@@ -68,9 +60,7 @@ pub fn wait_until(patience: Duration, mut condition: impl FnMut() -> bool) -> bo
 /// The most memory that a living process ever held, in KiB.
 pub(super) fn peak_memory_kib(pid: i32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     line.trim().strip_suffix(" kB")?.trim().parse().ok()
 }
 

@@ -61,21 +61,13 @@ impl Proxy {
 
     /// What it was asked so far, one line each: `CONNECT llm.test:443`.
     pub fn asked(&self) -> Vec<String> {
-        self.asked
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn listen(target: u16, login: Option<(String, String)>) -> Proxy {
         Proxy::serve(move |stream, asked| {
             let (login, header) = login.clone().unzip();
-            let rules = Rules {
-                target,
-                login,
-                header,
-                asked,
-            };
+            let rules = Rules { target, login, header, asked };
             let mut first = [0];
             match stream.peek(&mut first)? {
                 1 if first == [5] => rules.socks(stream),
@@ -88,9 +80,7 @@ impl Proxy {
         serve: impl Fn(TcpStream, Arc<Mutex<Vec<String>>>) -> io::Result<()> + Send + Sync + 'static,
     ) -> Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
-        let address = listener
-            .local_addr()
-            .expect("a bound socket has an address");
+        let address = listener.local_addr().expect("a bound socket has an address");
         let asked = Arc::new(Mutex::new(Vec::new()));
         let (serve, shared) = (Arc::new(serve), Arc::clone(&asked));
         // The thread ends with the tests: an idle listener is in nobody's way.
@@ -108,10 +98,7 @@ impl Proxy {
 }
 
 fn note(asked: &Mutex<Vec<String>>, line: &str) {
-    asked
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .push(line.to_string());
+    asked.lock().unwrap_or_else(PoisonError::into_inner).push(line.to_string());
 }
 
 impl Rules {
@@ -219,10 +206,7 @@ impl Rules {
         };
         let mut port = [0; 2];
         stream.read_exact(&mut port)?;
-        note(
-            &self.asked,
-            &format!("SOCKS {host} {}", u16::from_be_bytes(port)),
-        );
+        note(&self.asked, &format!("SOCKS {host} {}", u16::from_be_bytes(port)));
         stream.write_all(&[5, 0, 0, 1, 127, 0, 0, 1, 0, 80])?;
         self.join(stream)
     }

@@ -45,12 +45,8 @@ pub(super) fn write_venv(to: &Path) {
 
 /// The folder that a virtual environment imports installed packages from.
 pub(super) fn site_packages(venv: &Path) -> PathBuf {
-    let mut versions = fs::read_dir(venv.join("lib"))
-        .expect("a venv has a folder lib")
-        .flatten();
-    let version = versions
-        .next()
-        .expect("lib has a folder named after the version");
+    let mut versions = fs::read_dir(venv.join("lib")).expect("a venv has a folder lib").flatten();
+    let version = versions.next().expect("lib has a folder named after the version");
     version.path().join("site-packages")
 }
 
@@ -81,23 +77,14 @@ impl Entry {
 
 /// Folders come before what is in them.
 fn collect(venv: &Path, below: &Path, entries: &mut Vec<Entry>) {
-    for entry in fs::read_dir(venv.join(below))
-        .expect("the folder was just made")
-        .flatten()
-    {
+    for entry in fs::read_dir(venv.join(below)).expect("the folder was just made").flatten() {
         let path = below.join(entry.file_name());
         let metadata = entry.metadata().expect("the file was just made");
         if metadata.is_symlink() {
             let target = fs::read_link(entry.path()).expect("a link");
-            entries.push(Entry {
-                path,
-                kind: Kind::Link(target),
-            });
+            entries.push(Entry { path, kind: Kind::Link(target) });
         } else if metadata.is_dir() {
-            entries.push(Entry {
-                path: path.clone(),
-                kind: Kind::Folder,
-            });
+            entries.push(Entry { path: path.clone(), kind: Kind::Folder });
             collect(venv, &path, entries);
         } else {
             let bytes = fs::read(entry.path()).expect("the file was just made");

@@ -58,13 +58,7 @@ impl Reply {
     /// The model answers with this text.
     pub fn text(text: &str) -> Reply {
         let text = Some(text.to_owned());
-        Reply::new(Body::Completion(
-            Completion {
-                text,
-                ..Completion::default()
-            },
-            None,
-        ))
+        Reply::new(Body::Completion(Completion { text, ..Completion::default() }, None))
     }
 
     /// The model calls tools: names, and arguments as JSON text. Their ids are
@@ -76,13 +70,7 @@ impl Reply {
             arguments: arguments.to_owned(),
         };
         let calls = calls.into_iter().map(call).collect();
-        Reply::new(Body::Completion(
-            Completion {
-                calls,
-                ..Completion::default()
-            },
-            None,
-        ))
+        Reply::new(Body::Completion(Completion { calls, ..Completion::default() }, None))
     }
 
     /// The model calls one tool, with arguments that are written as `json!({…})`.
@@ -109,20 +97,13 @@ impl Reply {
     /// A stream of these events, each followed by an empty line. Nothing is
     /// added, not even `data: [DONE]`.
     pub fn sse<S: AsRef<str>>(events: impl IntoIterator<Item = S>) -> Reply {
-        let chunk = |event: S| {
-            (
-                Duration::ZERO,
-                format!("{}\n\n", event.as_ref()).into_bytes(),
-            )
-        };
+        let chunk = |event: S| (Duration::ZERO, format!("{}\n\n", event.as_ref()).into_bytes());
         Reply::new(Body::Chunks(events.into_iter().map(chunk).collect()))
     }
 
     /// A stream with this body, in these HTTP chunks, each after a pause.
     pub fn chunks<B: Into<Vec<u8>>>(chunks: impl IntoIterator<Item = (Duration, B)>) -> Reply {
-        let chunks = chunks
-            .into_iter()
-            .map(|(pause, bytes)| (pause, bytes.into()));
+        let chunks = chunks.into_iter().map(|(pause, bytes)| (pause, bytes.into()));
         Reply::new(Body::Chunks(chunks.collect()))
     }
 
@@ -134,9 +115,7 @@ impl Reply {
 
     /// The same in pieces, each after a pause: a head that drips.
     pub fn raw_pieces<B: Into<Vec<u8>>>(pieces: impl IntoIterator<Item = (Duration, B)>) -> Reply {
-        let pieces = pieces
-            .into_iter()
-            .map(|(pause, bytes)| Piece::once(pause, bytes.into()));
+        let pieces = pieces.into_iter().map(|(pause, bytes)| Piece::once(pause, bytes.into()));
         Reply::new(Body::Raw(pieces.collect()))
     }
 
@@ -154,15 +133,9 @@ impl Reply {
         pause: Duration,
         bytes: impl Into<Vec<u8>>,
     ) -> Reply {
-        let Body::Raw(pieces) = &mut self.body else {
-            panic!("only raw bytes can go on")
-        };
+        let Body::Raw(pieces) = &mut self.body else { panic!("only raw bytes can go on") };
         let bytes = bytes.into();
-        pieces.push(Piece {
-            pause,
-            bytes,
-            times,
-        });
+        pieces.push(Piece { pause, bytes, times });
         self
     }
 
@@ -221,9 +194,7 @@ impl Reply {
     /// The body of a [`Reply::status`].
     #[track_caller]
     pub fn body(mut self, bytes: impl Into<Vec<u8>>) -> Reply {
-        let Body::Status(_, body) = &mut self.body else {
-            panic!("only a status takes a body")
-        };
+        let Body::Status(_, body) = &mut self.body else { panic!("only a status takes a body") };
         *body = bytes.into();
         self
     }
@@ -313,11 +284,7 @@ impl Reply {
 
 impl Piece {
     pub(super) fn once(pause: Duration, bytes: Vec<u8>) -> Piece {
-        Piece {
-            pause,
-            bytes,
-            times: 1,
-        }
+        Piece { pause, bytes, times: 1 }
     }
 }
 

@@ -30,10 +30,7 @@ pub struct Request {
 impl Request {
     /// A header's value.
     pub fn header(&self, name: &str) -> Option<&str> {
-        let found = self
-            .headers
-            .iter()
-            .find(|(have, _)| have.eq_ignore_ascii_case(name));
+        let found = self.headers.iter().find(|(have, _)| have.eq_ignore_ascii_case(name));
         found.map(|(_, value)| value.as_str())
     }
 
@@ -46,18 +43,13 @@ impl Request {
     /// The last message.
     #[track_caller]
     pub fn last_message(&self) -> &Value {
-        self.messages()
-            .last()
-            .unwrap_or_else(|| panic!("no message in {self:?}"))
+        self.messages().last().unwrap_or_else(|| panic!("no message in {self:?}"))
     }
 
     /// The system message's text.
     #[track_caller]
     pub fn system(&self) -> &str {
-        let first = self
-            .messages()
-            .first()
-            .filter(|message| message["role"] == "system");
+        let first = self.messages().first().filter(|message| message["role"] == "system");
         first
             .and_then(|message| message["content"].as_str())
             .unwrap_or_else(|| panic!("no system message in {self:?}"))
@@ -66,10 +58,7 @@ impl Request {
     /// The result that the last call with this id was answered with.
     #[track_caller]
     pub fn tool_result(&self, id: &str) -> &str {
-        let found = self
-            .messages()
-            .iter()
-            .rfind(|message| message["tool_call_id"] == id);
+        let found = self.messages().iter().rfind(|message| message["tool_call_id"] == id);
         found
             .and_then(|message| message["content"].as_str())
             .unwrap_or_else(|| panic!("no result of `{id}` in {self:?}"))
@@ -91,9 +80,7 @@ impl Request {
     /// The names of the tools that are offered; none are fine.
     pub fn tool_names(&self) -> Vec<&str> {
         let tools = self.json["tools"].as_array().into_iter().flatten();
-        tools
-            .filter_map(|tool| tool["function"]["name"].as_str())
-            .collect()
+        tools.filter_map(|tool| tool["function"]["name"].as_str()).collect()
     }
 
     /// Whether the answer was asked for as a stream.
@@ -109,9 +96,7 @@ impl Request {
 
     #[track_caller]
     fn list(&self, key: &str) -> &[Value] {
-        self.json[key]
-            .as_array()
-            .unwrap_or_else(|| panic!("no list `{key}` in {self:?}"))
+        self.json[key].as_array().unwrap_or_else(|| panic!("no list `{key}` in {self:?}"))
     }
 
     /// What stands for the request where the server spoke first.
@@ -170,16 +155,12 @@ impl Request {
 
     fn read_body(&mut self, from: &mut BufReader<TcpStream>) -> io::Result<()> {
         if self.header("transfer-encoding").is_some() {
-            return Err(invalid(
-                "some servers know no chunked requests, nor does this one".into(),
-            ));
+            return Err(invalid("some servers know no chunked requests, nor does this one".into()));
         }
         let Some(length) = self.header("content-length") else {
             return Ok(());
         };
-        let length = length
-            .parse()
-            .map_err(|_| invalid("no Content-Length".into()))?;
+        let length = length.parse().map_err(|_| invalid("no Content-Length".into()))?;
         if self.header("expect").is_some() {
             from.get_ref().write_all(b"HTTP/1.1 100 Continue\r\n\r\n")?;
         }
@@ -196,11 +177,7 @@ impl Request {
 /// The request for a person to read, long texts shortened.
 impl fmt::Debug for Request {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(
-            f,
-            "{} {} (connection {})",
-            self.method, self.path, self.connection
-        )?;
+        writeln!(f, "{} {} (connection {})", self.method, self.path, self.connection)?;
         let mut json = self.json.clone();
         // The tools are the same in every request, and long.
         if let Some(tools) = json.get_mut("tools") {
@@ -215,9 +192,7 @@ fn shorten(value: &mut Value) {
     const LONGEST: usize = 2000;
     match value {
         Value::String(text) if text.len() > LONGEST => {
-            let cut = (0..=LONGEST)
-                .rfind(|&at| text.is_char_boundary(at))
-                .unwrap_or_default();
+            let cut = (0..=LONGEST).rfind(|&at| text.is_char_boundary(at)).unwrap_or_default();
             *text = format!("{}… ({} bytes)", &text[..cut], text.len());
         }
         Value::Array(values) => values.iter_mut().for_each(shorten),

@@ -86,27 +86,18 @@ impl Server {
         // The near end of a connection has a port that is taken and does not
         // listen. Both ends stay: a broken connection would give its port back.
         let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
-        let far = listener
-            .local_addr()
-            .expect("a bound socket has an address");
+        let far = listener.local_addr().expect("a bound socket has an address");
         let near = TcpStream::connect(far).expect("the listener has room");
         let (far, address) = listener.accept().expect("the connection is made");
         let shared = Arc::new(Shared::new(Script::InOrder(VecDeque::new())));
-        Server {
-            shared,
-            address,
-            _reserved: vec![near.into(), far.into()],
-            listening: false,
-        }
+        Server { shared, address, _reserved: vec![near.into(), far.into()], listening: false }
     }
 
     /// An address where connections are neither refused nor made: so many wait
     /// already that the kernel lets no more in.
     pub fn full() -> Server {
         let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
-        let address = listener
-            .local_addr()
-            .expect("a bound socket has an address");
+        let address = listener.local_addr().expect("a bound socket has an address");
         // SAFETY: a system call on a descriptor that is open.
         let status = unsafe { libc::listen(listener.as_raw_fd(), 0) };
         assert_eq!(status, 0, "the room for waiting connections can be changed");
@@ -117,12 +108,7 @@ impl Server {
             assert!(reserved.len() < 100, "there is room for everybody");
         }
         let shared = Arc::new(Shared::new(Script::InOrder(VecDeque::new())));
-        Server {
-            shared,
-            address,
-            _reserved: reserved,
-            listening: false,
-        }
+        Server { shared, address, _reserved: reserved, listening: false }
     }
 
     /// Takes histories that strict providers refuse.
@@ -154,14 +140,8 @@ impl Server {
     /// Waits until this many requests have come.
     #[track_caller]
     pub fn wait_for_requests(&self, count: usize) -> Vec<Request> {
-        let came = self
-            .shared
-            .wait(PATIENCE, |state| state.requests.len() >= count);
-        assert!(
-            came,
-            "{count} requests did not come{}",
-            self.shared.picture()
-        );
+        let came = self.shared.wait(PATIENCE, |state| state.requests.len() >= count);
+        assert!(came, "{count} requests did not come{}", self.shared.picture());
         self.requests()
     }
 
@@ -187,18 +167,11 @@ impl Server {
 
     fn listen(script: Script) -> Server {
         let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
-        let address = listener
-            .local_addr()
-            .expect("a bound socket has an address");
+        let address = listener.local_addr().expect("a bound socket has an address");
         let shared = Arc::new(Shared::new(script));
         let accepting = Arc::clone(&shared);
         thread::spawn(move || accepting.accept(&listener));
-        Server {
-            shared,
-            address,
-            _reserved: Vec::new(),
-            listening: true,
-        }
+        Server { shared, address, _reserved: Vec::new(), listening: true }
     }
 
     /// Requests that the program has sent are still taken in: they stand in
@@ -252,10 +225,7 @@ impl Shared {
             stopping: false,
             last: None,
         };
-        Shared {
-            state: Mutex::new(state),
-            changed: Condvar::new(),
-        }
+        Shared { state: Mutex::new(state), changed: Condvar::new() }
     }
 
     /// Requests and problems, for the message of an assertion that failed.
@@ -281,17 +251,11 @@ impl Shared {
         if missing > 0 {
             // Said once, also when the server is dropped after it was finished.
             state.script = Script::InOrder(VecDeque::new());
-            state
-                .problems
-                .push(format!("{missing} more requests were expected"));
+            state.problems.push(format!("{missing} more requests were expected"));
         }
         let fine = state.problems.is_empty();
         drop(state);
-        assert!(
-            fine,
-            "the endpoint's script was not followed{}",
-            self.picture()
-        );
+        assert!(fine, "the endpoint's script was not followed{}", self.picture());
     }
 
     fn accept(self: Arc<Shared>, listener: &TcpListener) {
@@ -334,23 +298,15 @@ impl Shared {
             Script::InOrder(replies) => replies.pop_front(),
             Script::Always(reply) | Script::Unasked(reply) => Some(reply.clone()),
         };
-        if request
-            .body
-            .windows(CANARY.len())
-            .any(|window| window == CANARY.as_bytes())
-        {
-            state
-                .problems
-                .push("the key stands in a request's body".into());
+        if request.body.windows(CANARY.len()).any(|window| window == CANARY.as_bytes()) {
+            state.problems.push("the key stands in a request's body".into());
         }
         if state.checks_history
             && request.is("POST", "/chat/completions")
             && let Err(fault) = history::check(&request.json)
         {
             let number = state.requests.len() - 1;
-            state
-                .problems
-                .push(format!("strict providers refuse request {number}: {fault}"));
+            state.problems.push(format!("strict providers refuse request {number}: {fault}"));
         }
         drop(state);
         self.changed.notify_all();
@@ -385,10 +341,7 @@ impl Shared {
     pub(super) fn refuse(&self, request: &Request, reason: &str) -> Reply {
         let problem = format!("{} {}: {reason}", request.method, request.path);
         self.problem(problem.clone());
-        Reply::error(
-            400,
-            &format!("failure of the test, not of the program: {problem}"),
-        )
+        Reply::error(400, &format!("failure of the test, not of the program: {problem}"))
     }
 
     /// Whether the server was stopped before the time was over.
@@ -408,11 +361,8 @@ impl Shared {
             if left.is_zero() {
                 return false;
             }
-            state = self
-                .changed
-                .wait_timeout(state, left)
-                .unwrap_or_else(PoisonError::into_inner)
-                .0;
+            state =
+                self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 

@@ -16,10 +16,7 @@ pub struct Stopwatch {
 
 impl Stopwatch {
     pub fn start() -> Stopwatch {
-        Stopwatch {
-            started: Instant::now(),
-            stalled: stalled(),
-        }
+        Stopwatch { started: Instant::now(), stalled: stalled() }
     }
 
     pub fn elapsed(self) -> Duration {

@@ -43,16 +43,8 @@ impl Test {
             Stdin::Unsaid => end(),
             _ => self.said_stdin(),
         });
-        command.stdout(if self.stdout_on_terminal {
-            end()
-        } else {
-            self.said_stdout()
-        });
-        command.stderr(if self.stderr_on_terminal {
-            end()
-        } else {
-            Stdio::piped()
-        });
+        command.stdout(if self.stdout_on_terminal { end() } else { self.said_stdout() });
+        command.stderr(if self.stderr_on_terminal { end() } else { Stdio::piped() });
         let controlling = slave.as_raw_fd();
         // SAFETY: only system calls that are safe between fork and exec; the
         // descriptor is open until `slave` goes, after the start.
@@ -63,19 +55,10 @@ impl Test {
             });
         }
         let gone = Arc::new(AtomicBool::new(false));
-        let reader = Reader {
-            master: master.try_clone().expect("a descriptor is free"),
-            gone,
-        };
+        let reader = Reader { master: master.try_clone().expect("a descriptor is free"), gone };
         let gone = Arc::clone(&reader.gone);
         let running = self.start(&mut command, Capture::of(reader));
-        Terminal {
-            running,
-            master: Some(master),
-            gone,
-            seen: 0,
-            timeout: self.timeout,
-        }
+        Terminal { running, master: Some(master), gone, seen: 0, timeout: self.timeout }
     }
 }
 
@@ -139,9 +122,7 @@ impl Terminal {
     #[track_caller]
     pub fn wait_exit(self) -> Outcome {
         // `self.master` lives until this returns: closing it would be a hang-up.
-        let Terminal {
-            running, master, ..
-        } = self;
+        let Terminal { running, master, .. } = self;
         let outcome = running.wait();
         drop(master);
         outcome
@@ -170,11 +151,7 @@ impl Read for Reader {
                 return Ok(0);
             }
             let fd = self.master.as_raw_fd();
-            let mut poll = libc::pollfd {
-                fd,
-                events: libc::POLLIN,
-                revents: 0,
-            };
+            let mut poll = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
             // SAFETY: one structure, which outlives the call.
             if unsafe { libc::poll(&raw mut poll, 1, LOOK_MILLISECONDS) } > 0 {
                 return self.master.read(buffer);
@@ -203,41 +180,25 @@ fn open() -> io::Result<(File, File)> {
     }
     let name = name.split(|&byte| byte == 0).next().unwrap_or_default();
     let name = String::from_utf8_lossy(name).into_owned();
-    let slave = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .custom_flags(libc::O_NOCTTY)
-        .open(name)?;
+    let slave =
+        OpenOptions::new().read(true).write(true).custom_flags(libc::O_NOCTTY).open(name)?;
     set_size(fd, 24, 80)?;
     // SAFETY: the structure outlives the calls; the descriptor is open.
     unsafe {
         let mut modes: libc::termios = std::mem::zeroed();
         succeeded(libc::tcgetattr(slave.as_raw_fd(), &raw mut modes))?;
         modes.c_oflag &= !libc::ONLCR;
-        succeeded(libc::tcsetattr(
-            slave.as_raw_fd(),
-            libc::TCSANOW,
-            &raw const modes,
-        ))?;
+        succeeded(libc::tcsetattr(slave.as_raw_fd(), libc::TCSANOW, &raw const modes))?;
     }
     Ok((master, slave))
 }
 
 fn set_size(fd: RawFd, rows: u16, columns: u16) -> io::Result<()> {
-    let size = libc::winsize {
-        ws_row: rows,
-        ws_col: columns,
-        ws_xpixel: 0,
-        ws_ypixel: 0,
-    };
+    let size = libc::winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
     // SAFETY: the structure outlives the call; the descriptor is open.
     succeeded(unsafe { libc::ioctl(fd, libc::TIOCSWINSZ, &raw const size) })
 }
 
 fn succeeded(result: libc::c_int) -> io::Result<()> {
-    if result < 0 {
-        Err(io::Error::last_os_error())
-    } else {
-        Ok(())
-    }
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }

@@ -36,9 +36,7 @@ impl TlsServer {
             .expect("the interpreter runs");
         let mut line = String::new();
         let stdout = child.stdout.take().expect("it is piped");
-        BufReader::new(stdout)
-            .read_line(&mut line)
-            .expect("the server tells its port");
+        BufReader::new(stdout).read_line(&mut line).expect("the server tells its port");
         let port = line.trim().parse().expect("a port");
         TlsServer { child, port }
     }
@@ -58,9 +56,7 @@ impl Drop for TlsServer {
 
 /// A file of `tests/data/tls`.
 pub fn tls_file(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/data/tls")
-        .join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/tls").join(name)
 }
 
 const SCRIPT: &str = r#"

@@ -63,11 +63,7 @@ impl Reply {
             Body::Status(status, body) => self.sized(status, &body),
             Body::Chunks(chunks) => {
                 let mut pieces = vec![(Duration::ZERO, self.stream_head())];
-                pieces.extend(
-                    chunks
-                        .into_iter()
-                        .map(|(pause, bytes)| (pause, framed(&bytes))),
-                );
+                pieces.extend(chunks.into_iter().map(|(pause, bytes)| (pause, framed(&bytes))));
                 self.finish(pieces, vec![framed(b"")])
             }
             Body::Computed(_) => unreachable!("a computed reply is resolved first"),
@@ -95,13 +91,7 @@ impl Reply {
         pieces.extend(body.into_iter().map(frame));
         let mut end: Vec<_> = end.into_iter().map(frame).collect();
         end.push(framed(b""));
-        self.finish(
-            pieces
-                .into_iter()
-                .map(|piece| (Duration::ZERO, piece))
-                .collect(),
-            end,
-        )
+        self.finish(pieces.into_iter().map(|piece| (Duration::ZERO, piece)).collect(), end)
     }
 
     /// Adds the end, unless it is to be left out.
@@ -118,42 +108,21 @@ impl Reply {
 
     fn sized(&self, status: u16, body: &[u8]) -> Vec<(Duration, Vec<u8>)> {
         let length = body.len().to_string();
-        let headers = [
-            ("Content-Type", "application/json"),
-            ("Content-Length", length.as_str()),
-        ];
+        let headers = [("Content-Type", "application/json"), ("Content-Length", length.as_str())];
         // These two have no body by definition, and no length either.
-        let headers = if matches!(status, 204 | 304) {
-            &headers[..0]
-        } else {
-            &headers[..]
-        };
-        let sent = if self.unfinished {
-            &body[..body.len() / 2]
-        } else {
-            body
-        };
-        vec![
-            (Duration::ZERO, self.head(status, headers)),
-            (Duration::ZERO, sent.to_vec()),
-        ]
+        let headers = if matches!(status, 204 | 304) { &headers[..0] } else { &headers[..] };
+        let sent = if self.unfinished { &body[..body.len() / 2] } else { body };
+        vec![(Duration::ZERO, self.head(status, headers)), (Duration::ZERO, sent.to_vec())]
     }
 
     fn stream_head(&self) -> Vec<u8> {
-        let headers = [
-            ("Content-Type", "text/event-stream"),
-            ("Transfer-Encoding", "chunked"),
-        ];
+        let headers = [("Content-Type", "text/event-stream"), ("Transfer-Encoding", "chunked")];
         self.head(200, &headers)
     }
 
     fn head(&self, status: u16, defaults: &[(&str, &str)]) -> Vec<u8> {
         let mut head = format!("HTTP/1.1 {status} {}\r\n", reason(status));
-        let said = |name: &str| {
-            self.headers
-                .iter()
-                .any(|(own, _)| own.eq_ignore_ascii_case(name))
-        };
+        let said = |name: &str| self.headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name));
         for (name, value) in defaults.iter().filter(|(name, _)| !said(name)) {
             let _ = write!(head, "{name}: {value}\r\n");
         }
@@ -164,10 +133,7 @@ impl Reply {
     }
 
     fn announces_close(&self, request: &Request) -> bool {
-        let own = self
-            .headers
-            .iter()
-            .find(|(name, _)| name.eq_ignore_ascii_case("connection"));
+        let own = self.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("connection"));
         let closes = |value: &str| value.eq_ignore_ascii_case("close");
         own.is_some_and(|(_, value)| closes(value))
             || request.header("connection").is_some_and(closes)

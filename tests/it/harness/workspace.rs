@@ -70,13 +70,9 @@ impl Test {
         }
         let path = std::env::var_os("PATH").unwrap_or_default();
         let env = [("PATH", path.as_os_str()), ("HOME", home.as_os_str())];
-        let env = env
-            .into_iter()
-            .chain([("TERM", "dumb".as_ref()), ("LANG", "C.UTF-8".as_ref())]);
+        let env = env.into_iter().chain([("TERM", "dumb".as_ref()), ("LANG", "C.UTF-8".as_ref())]);
         Test {
-            env: env
-                .map(|(name, value)| (name.into(), value.into()))
-                .collect(),
+            env: env.map(|(name, value)| (name.into(), value.into())).collect(),
             cwd: folder.path.clone(),
             folder: Arc::new(folder),
             args: Vec::new(),
@@ -95,13 +91,7 @@ impl Test {
     /// arguments, without stdin.
     pub fn again(&self) -> Test {
         let (args, stdin, stdout) = (Vec::new(), Stdin::Unsaid, Stdout::Captured);
-        Test {
-            args,
-            stdin,
-            stdout,
-            shell: None,
-            ..self.clone()
-        }
+        Test { args, stdin, stdout, shell: None, ..self.clone() }
     }
 
     // What lies in the folder.
@@ -207,18 +197,11 @@ impl Test {
                 continue;
             };
             if metadata.is_dir() {
-                places.extend(
-                    fs::read_dir(&place)
-                        .into_iter()
-                        .flatten()
-                        .flatten()
-                        .map(|e| e.path()),
-                );
+                places
+                    .extend(fs::read_dir(&place).into_iter().flatten().flatten().map(|e| e.path()));
             } else if metadata.is_file() && place.file_name() != Some(OsStr::new(".env")) {
                 let bytes = fs::read(&place).unwrap_or_default();
-                let found = bytes
-                    .windows(CANARY.len())
-                    .any(|window| window == CANARY.as_bytes());
+                let found = bytes.windows(CANARY.len()).any(|window| window == CANARY.as_bytes());
                 assert!(!found, "the key stands in {}", place.display());
             }
         }
@@ -228,8 +211,7 @@ impl Test {
 
     /// More arguments.
     pub fn args<S: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = S>) -> Test {
-        self.args
-            .extend(args.into_iter().map(|arg| arg.as_ref().to_owned()));
+        self.args.extend(args.into_iter().map(|arg| arg.as_ref().to_owned()));
         self
     }
 
@@ -352,15 +334,10 @@ impl Test {
 impl Folder {
     fn new() -> Folder {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let above = std::env::temp_dir()
-            .canonicalize()
-            .expect("there is a temporary folder");
+        let above = std::env::temp_dir().canonicalize().expect("there is a temporary folder");
         loop {
             let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-            let path = above.join(format!(
-                "skills-runner-it-{}-{number}.d",
-                std::process::id()
-            ));
+            let path = above.join(format!("skills-runner-it-{}-{number}.d", std::process::id()));
             match fs::create_dir(&path) {
                 Ok(()) => return Folder { path },
                 // Left behind by a test that was killed, by chance with our number.

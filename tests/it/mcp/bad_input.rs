@@ -51,13 +51,9 @@ fn expanded(line: &str) -> Vec<u8> {
 
 /// Name, bytes, and what is due.
 fn table() -> Vec<(&'static str, Vec<u8>, Due)> {
-    let rows = TABLE
-        .lines()
-        .filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let rows = TABLE.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     let rows = rows.map(|row| {
-        let mut parts = row
-            .splitn(3, " |")
-            .map(|part| part.strip_prefix(' ').unwrap_or(part));
+        let mut parts = row.splitn(3, " |").map(|part| part.strip_prefix(' ').unwrap_or(part));
         let due = match parts.next().unwrap().trim() {
             "result" => Result,
             "unanswered" => Unanswered,
@@ -87,10 +83,7 @@ fn answered(client: &mut Client, name: &str, line: &[u8]) -> Option<Value> {
 fn judge(name: &str, due: Due, answer: Option<&Value>) {
     let found = answer.map(|answer| {
         let code = answer["error"]["code"].as_i64();
-        assert!(
-            code.is_some() || answer["result"].is_object(),
-            "{name}: {answer}"
-        );
+        assert!(code.is_some() || answer["result"].is_object(), "{name}: {answer}");
         (answer["id"].clone(), code)
     });
     let due = match due {
@@ -124,10 +117,7 @@ fn each_line_is_answered_as_it_should_be() {
         is_complaint && line.len() < 300 && !line.contains(|c: char| c.is_control())
     });
     assert_eq!(complaints.count(), due.count(), "{}", outcome.stderr);
-    let others = outcome
-        .stderr
-        .lines()
-        .filter(|line| !line.starts_with("skills-runner: "));
+    let others = outcome.stderr.lines().filter(|line| !line.starts_with("skills-runner: "));
     let is_call = |line: &str| line.contains(" list_skills") || line.starts_with("← ");
     assert!({ others }.all(is_call), "{}", outcome.stderr);
 }
@@ -140,9 +130,7 @@ fn the_last_line_needs_no_end() {
         let answers = outcome.stdout_json_lines();
         judge(name, due, answers.first());
         assert!(answers.len() < 2, "{name}: {answers:?}");
-        let is_told = outcome
-            .stderr
-            .contains("a line is left without an answer: ");
+        let is_told = outcome.stderr.contains("a line is left without an answer: ");
         assert_eq!(is_told, due == Unanswered, "{name}: {}", outcome.stderr);
     }
 }
@@ -162,83 +150,25 @@ fn elaborate() -> Vec<Large> {
     let open = "[".repeat(100_000);
     let brackets = format!("{open}0{}", "]".repeat(100_000));
     let objects = format!("{}0{}", r#"{"a":"#.repeat(100_000), "}".repeat(100_000));
-    let many: Vec<String> = (0..1_000_000)
-        .map(|number| format!("\"m{number}\":0"))
-        .collect();
+    let many: Vec<String> = (0..1_000_000).map(|number| format!("\"m{number}\":0")).collect();
     let many = many.join(",");
     let values = format!("{}0", "{},".repeat(5 << 20));
     let rows = [
         ("brackets", open.clone(), Unanswered, 14),
         ("brackets that close", brackets.clone(), Unanswered, 14),
-        (
-            "brackets as params",
-            format!("{PING}{brackets}}}"),
-            Error(-32602),
-            14,
-        ),
-        (
-            "brackets in params",
-            format!("{PING}{{\"a\":{brackets}}}}}"),
-            Result,
-            14,
-        ),
-        (
-            "open brackets in params",
-            format!("{PING}{{\"a\":{open}"),
-            Error(-32600),
-            14,
-        ),
-        (
-            "brackets as arguments",
-            format!("{call}{brackets}}}}}"),
-            Result,
-            14,
-        ),
-        (
-            "brackets as id",
-            format!(r#"{{"jsonrpc":"2.0","id":{brackets}}}"#),
-            Null(-32600),
-            14,
-        ),
-        (
-            "objects in params",
-            format!("{PING}{objects}}}"),
-            Result,
-            16,
-        ),
-        (
-            "objects as arguments",
-            format!("{call}{objects}}}}}"),
-            Result,
-            16,
-        ),
-        (
-            "members of a message",
-            format!("{HEAD}{many},\"method\":\"ping\"}}"),
-            Result,
-            30,
-        ),
-        (
-            "members of params",
-            format!("{PING}{{{many}}}}}"),
-            Result,
-            30,
-        ),
-        (
-            "members of arguments",
-            format!("{call}{{{many}}}}}}}"),
-            Result,
-            80,
-        ),
-        (
-            "values in arguments",
-            format!("{call}{{\"query\":[{values}]}}}}}}"),
-            Result,
-            100,
-        ),
+        ("brackets as params", format!("{PING}{brackets}}}"), Error(-32602), 14),
+        ("brackets in params", format!("{PING}{{\"a\":{brackets}}}}}"), Result, 14),
+        ("open brackets in params", format!("{PING}{{\"a\":{open}"), Error(-32600), 14),
+        ("brackets as arguments", format!("{call}{brackets}}}}}"), Result, 14),
+        ("brackets as id", format!(r#"{{"jsonrpc":"2.0","id":{brackets}}}"#), Null(-32600), 14),
+        ("objects in params", format!("{PING}{objects}}}"), Result, 16),
+        ("objects as arguments", format!("{call}{objects}}}}}"), Result, 16),
+        ("members of a message", format!("{HEAD}{many},\"method\":\"ping\"}}"), Result, 30),
+        ("members of params", format!("{PING}{{{many}}}}}"), Result, 30),
+        ("members of arguments", format!("{call}{{{many}}}}}}}"), Result, 80),
+        ("values in arguments", format!("{call}{{\"query\":[{values}]}}}}}}"), Result, 100),
     ];
-    rows.map(|(name, line, due, mib)| (name, line.into(), due, mib))
-        .into()
+    rows.map(|(name, line, due, mib)| (name, line.into(), due, mib)).into()
 }
 
 /// What is long: it is held once as it comes, and again where it is looked into.
@@ -250,12 +180,7 @@ fn long() -> Vec<Large> {
         ("letters", long("x"), Unanswered, 30),
         ("NUL", long("\0"), Unanswered, 30),
         ("brackets", long("["), Unanswered, 30),
-        (
-            "brackets in params",
-            format!("{PING}{}", long("[")),
-            Error(-32600),
-            48,
-        ),
+        ("brackets in params", format!("{PING}{}", long("[")), Error(-32600), 48),
         // What the parser would quote, each byte as six.
         ("a string", format!("\"{}\"", long("\x7f")), Unanswered, 30),
         (
@@ -266,10 +191,7 @@ fn long() -> Vec<Large> {
         ),
         (
             "an id",
-            format!(
-                r#"{{"jsonrpc":"2.0","id":"{}","method":"ping"}}"#,
-                long("x")
-            ),
+            format!(r#"{{"jsonrpc":"2.0","id":"{}","method":"ping"}}"#, long("x")),
             Null(-32600),
             30,
         ),
@@ -279,30 +201,10 @@ fn long() -> Vec<Large> {
             Null(-32600),
             30,
         ),
-        (
-            "digits",
-            format!("{PING}{{\"a\":{}}}}}", long("1")),
-            Result,
-            30,
-        ),
-        (
-            "a method",
-            format!("{HEAD}\"method\":\"{}\"}}", long("x")),
-            Error(-32601),
-            48,
-        ),
-        (
-            "a version",
-            format!("{PING}{version}\"{}\"}}}}}}", long("x")),
-            Error(-32022),
-            48,
-        ),
-        (
-            "an argument",
-            format!("{call}{{\"query\":\"{}\"}}}}}}", long("x")),
-            Result,
-            110,
-        ),
+        ("digits", format!("{PING}{{\"a\":{}}}}}", long("1")), Result, 30),
+        ("a method", format!("{HEAD}\"method\":\"{}\"}}", long("x")), Error(-32601), 48),
+        ("a version", format!("{PING}{version}\"{}\"}}}}}}", long("x")), Error(-32022), 48),
+        ("an argument", format!("{call}{{\"query\":\"{}\"}}}}}}", long("x")), Result, 110),
         (
             "an argument of escapes",
             format!("{call}{{\"query\":\"{}\"}}}}}}", long("\\n")),
@@ -311,9 +213,8 @@ fn long() -> Vec<Large> {
         ),
         ("33 MB", "x".repeat(33_000_000), Unanswered, 48),
     ];
-    let mut rows: Vec<Large> = rows
-        .map(|(name, line, due, mib)| (name, line.into(), due, mib))
-        .into();
+    let mut rows: Vec<Large> =
+        rows.map(|(name, line, due, mib)| (name, line.into(), due, mib)).into();
     let most = 32 << 20;
     rows.extend([
         ("no UTF-8", vec![0xff; most / 2], Unanswered, 48),
@@ -352,12 +253,7 @@ fn a_line_takes_what_memory_it_must() {
 #[test]
 fn an_id_that_serde_cannot_hold_goes_back_as_it_came() {
     let mut client = Client::bare(&Test::new());
-    let ids = [
-        r#""\ud800""#,
-        r#""\uDFFF\"x""#,
-        "-0",
-        "123456789012345678901234567890",
-    ];
+    let ids = [r#""\ud800""#, r#""\uDFFF\"x""#, "-0", "123456789012345678901234567890"];
     for id in ids {
         client.send(format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#));
         let line = client.running().read_stdout_until("\n");
@@ -412,10 +308,7 @@ fn a_log_that_nobody_reads_costs_nothing() {
                   assert 'left out' in lines[-3], lines[-3:]\n\
                   print(sum(int(note.split()[1]) for note in notes) + len(lines) - len(notes))";
     let test = Test::new()
-        .skill(
-            "echo",
-            "---\nname: echo\ndescription: Says things again.\n---\n",
-        )
+        .skill("echo", "---\nname: echo\ndescription: Says things again.\n---\n")
         .file("client.py", source)
         .file("request", expanded_text("CALL{}}}\n"));
     // Two lines for each call.
@@ -451,14 +344,9 @@ fn what_waits_for_its_turn_is_bounded() {
     let test = Test::new().skill("echo", document);
     let mut client = Client::modern(&test);
     let script = |source: &str| json!({"name": "run_python_script", "arguments": {"skill_name": "echo", "script": source}});
-    let endless = client.request(
-        "tools/call",
-        script("import time\nwhile True: time.sleep(1)"),
-    );
+    let endless = client.request("tools/call", script("import time\nwhile True: time.sleep(1)"));
     let large = "#".repeat(3 << 20);
-    let ids: Vec<u64> = (0..14)
-        .map(|_| client.request("tools/call", script(&large)))
-        .collect();
+    let ids: Vec<u64> = (0..14).map(|_| client.request("tools/call", script(&large))).collect();
     // Ten of them fit into 32 MiB.
     for id in &ids[10..] {
         let refused = client.next();
@@ -470,9 +358,7 @@ fn what_waits_for_its_turn_is_bounded() {
     for id in &ids {
         client.tell("notifications/cancelled", json!({"requestId": id}));
     }
-    let ids: Vec<u64> = (0..1001)
-        .map(|_| client.request("tools/call", script("")))
-        .collect();
+    let ids: Vec<u64> = (0..1001).map(|_| client.request("tools/call", script(""))).collect();
     let refused = client.next();
     assert_eq!(refused["id"], ids[1000]);
     let text = refused["result"]["content"][0]["text"].as_str().unwrap();
@@ -521,15 +407,7 @@ fn every_method_answers_whatever_the_parameters_are() {
         "\"bm8=\"",
         &deep,
     ];
-    let members = [
-        "name",
-        "arguments",
-        "uri",
-        "cursor",
-        "protocolVersion",
-        "_meta",
-        "\\u006eame",
-    ];
+    let members = ["name", "arguments", "uri", "cursor", "protocolVersion", "_meta", "\\u006eame"];
     let document = "---\nname: echo\ndescription: Says things again.\n---\n";
     let mut client = Client::bare(&Test::new().skill("echo", document));
     let mut asked = 0;
@@ -541,9 +419,7 @@ fn every_method_answers_whatever_the_parameters_are() {
             ];
             for member in members {
                 params.push(format!("{{\"{member}\":{value}}}"));
-                params.push(format!(
-                    "{{\"name\":\"list_skills\",\"{member}\":{value},{META}}}"
-                ));
+                params.push(format!("{{\"name\":\"list_skills\",\"{member}\":{value},{META}}}"));
             }
             for params in params {
                 client.send(format!(
@@ -553,10 +429,7 @@ fn every_method_answers_whatever_the_parameters_are() {
                 assert_eq!(answer["id"], asked, "{method} {params}: {answer}");
                 let code = answer["error"]["code"].as_i64();
                 let is_known = matches!(code, Some(-32601 | -32602 | -32002 | -32022));
-                assert!(
-                    is_known || answer["result"].is_object(),
-                    "{method} {params}: {answer}"
-                );
+                assert!(is_known || answer["result"].is_object(), "{method} {params}: {answer}");
                 asked += 1;
             }
         }

@@ -25,32 +25,13 @@ fn both_eras_list_and_call_the_same_tools() {
     let old = legacy.ask("tools/list", json!({}));
     let new = modern.ask("tools/list", json!({}));
     assert_eq!(old["tools"], new["tools"]);
-    assert_eq!(
-        (&old["ttlMs"], &new["cacheScope"]),
-        (&Value::Null, &json!("private"))
-    );
+    assert_eq!((&old["ttlMs"], &new["cacheScope"]), (&Value::Null, &json!("private")));
     let tools = new["tools"].as_array().unwrap();
-    let names: Vec<&str> = tools
-        .iter()
-        .map(|tool| tool["name"].as_str().unwrap())
-        .collect();
-    assert_eq!(
-        names,
-        [
-            "list_skills",
-            "get_skill",
-            "read_file_in_skill",
-            "run_python_script"
-        ]
-    );
+    let names: Vec<&str> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["list_skills", "get_skill", "read_file_in_skill", "run_python_script"]);
     for tool in tools {
         let hints = tool["annotations"].as_object().unwrap();
-        for hint in [
-            "readOnlyHint",
-            "destructiveHint",
-            "idempotentHint",
-            "openWorldHint",
-        ] {
+        for hint in ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"] {
             assert!(hints[hint].is_boolean(), "{tool}");
         }
         assert_eq!(tool["inputSchema"]["type"], "object");
@@ -67,32 +48,21 @@ fn both_eras_list_and_call_the_same_tools() {
     }
     for client in [legacy, modern] {
         let outcome = client.close().status(0);
-        assert!(
-            outcome
-                .stderr
-                .contains("→ run_python_script echo: print(6 * 7)")
-        );
+        assert!(outcome.stderr.contains("→ run_python_script echo: print(6 * 7)"));
     }
 }
 
 /// What a client may let its user decide by.
 #[test]
 fn annotations_say_what_a_tool_may_do() {
-    let test = skilled()
-        .env("MEMORY_PATH", "facts.md")
-        .env("NOTES_FOLDER_PATH", "notes");
+    let test = skilled().env("MEMORY_PATH", "facts.md").env("NOTES_FOLDER_PATH", "notes");
     let hints = |options: &[&str]| -> Vec<(String, [bool; 4])> {
         let tools = Client::modern_with(&test, options).ask("tools/list", json!({}));
         let tools = tools["tools"].as_array().unwrap().iter();
         let of = |tool: &Value| {
             let hint = |name: &str| tool["annotations"][name].as_bool().unwrap();
             let name = tool["name"].as_str().unwrap().to_owned();
-            let hints = [
-                "readOnlyHint",
-                "destructiveHint",
-                "idempotentHint",
-                "openWorldHint",
-            ];
+            let hints = ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"];
             (name, hints.map(hint))
         };
         tools.map(of).collect()
@@ -122,18 +92,12 @@ fn errors_hold_no_secrets() {
     for (method, params) in [
         ("tools/call", json!({ "name": key })),
         ("prompts/get", json!({ "name": key })),
-        (
-            "resources/read",
-            json!({"uri": format!("skill://{key}/SKILL.md")}),
-        ),
+        ("resources/read", json!({"uri": format!("skill://{key}/SKILL.md")})),
         (key, json!({})),
     ] {
         let error = client.ask_in_vain(method, params);
         let message = error["message"].as_str().unwrap();
-        assert!(
-            message.contains("[secret]") && !message.contains(key),
-            "{message}"
-        );
+        assert!(message.contains("[secret]") && !message.contains(key), "{message}");
     }
 }
 
@@ -143,35 +107,18 @@ fn what_fails_is_a_result_that_says_so() {
     let mut client = Client::modern(&skilled());
     let failed = client.ask("tools/call", script("raise SystemExit(3)"));
     assert_eq!(
-        (
-            &failed["isError"],
-            &failed["structuredContent"]["returncode"]
-        ),
+        (&failed["isError"], &failed["structuredContent"]["returncode"]),
         (&json!(true), &json!(3))
     );
-    for arguments in [
-        json!({}),
-        json!({"skill_name": "ecco"}),
-        json!({"skill_name": 5}),
-    ] {
+    for arguments in [json!({}), json!({"skill_name": "ecco"}), json!({"skill_name": 5})] {
         let failed = client.call("run_python_script", arguments);
         assert_eq!(failed["isError"], true);
         assert!(failed["structuredContent"].is_null(), "{failed}");
-        assert!(
-            failed["content"][0]["text"]
-                .as_str()
-                .unwrap()
-                .starts_with("{\"error\":")
-        );
+        assert!(failed["content"][0]["text"].as_str().unwrap().starts_with("{\"error\":"));
     }
     let unknown = client.ask_in_vain("tools/call", json!({"name": "list_skill"}));
     assert_eq!(unknown["code"], -32602);
-    assert!(
-        unknown["message"]
-            .as_str()
-            .unwrap()
-            .contains("did you mean `list_skills`?")
-    );
+    assert!(unknown["message"].as_str().unwrap().contains("did you mean `list_skills`?"));
     client.assert_silent();
 }
 
@@ -191,14 +138,8 @@ fn a_script_that_runs_holds_up_no_other_answer() {
     }
     std::fs::write(test.path("skills/echo/go"), "").unwrap();
     let answers = [client.next(), client.next()];
-    assert_eq!(
-        (&answers[0]["id"], &answers[1]["id"]),
-        (&json!(first), &json!(second))
-    );
-    assert_eq!(
-        answers[1]["result"]["structuredContent"]["stdout"],
-        "second\n"
-    );
+    assert_eq!((&answers[0]["id"], &answers[1]["id"]), (&json!(first), &json!(second)));
+    assert_eq!(answers[1]["result"]["structuredContent"]["stdout"], "second\n");
 }
 
 /// A cancelled call gets no answer and its script dies; one that waits never runs.
@@ -210,10 +151,7 @@ fn what_is_cancelled_dies_unanswered() {
     let running = client.request("tools/call", script(endless));
     let waiting = client.request("tools/call", script("open('ran', 'w').close()"));
     assert!(wait_until(seconds(10.0), || test.exists("skills/echo/started")));
-    client.tell(
-        "notifications/cancelled",
-        json!({"requestId": waiting, "reason": "enough"}),
-    );
+    client.tell("notifications/cancelled", json!({"requestId": waiting, "reason": "enough"}));
     client.tell("notifications/cancelled", json!({"requestId": 99}));
     client.tell("notifications/cancelled", json!({}));
     client.tell("notifications/cancelled", json!({"requestId": running}));

@@ -30,10 +30,7 @@ pub struct Client {
 impl Client {
     /// A client of 2026-07-28: every request says so.
     pub fn modern(test: &Test) -> Client {
-        Client {
-            is_modern: true,
-            ..Client::bare(test)
-        }
+        Client { is_modern: true, ..Client::bare(test) }
     }
 
     /// A client of 2025-11-25 that has said so.
@@ -45,10 +42,7 @@ impl Client {
     /// With options behind `mcp`.
     #[track_caller]
     pub fn legacy_with(test: &Test, options: &[&str]) -> Client {
-        let client = Client {
-            is_modern: false,
-            ..Client::modern_with(test, options)
-        };
+        let client = Client { is_modern: false, ..Client::modern_with(test, options) };
         client.initialized()
     }
 
@@ -79,12 +73,7 @@ impl Client {
     /// With options behind `mcp`.
     pub fn modern_with(test: &Test, options: &[&str]) -> Client {
         let test = test.again().args(["mcp"]).args(options).stdin_open();
-        Client {
-            running: test.spawn(),
-            is_modern: true,
-            next_id: 1,
-            unread: VecDeque::new(),
-        }
+        Client { running: test.spawn(), is_modern: true, next_id: 1, unread: VecDeque::new() }
     }
 
     /// Sends a line as it is.
@@ -152,11 +141,7 @@ impl Client {
         let id = self.request(method, params);
         let answer = self.answer_to(id);
         assert!(answer["error"].is_null(), "{method}: {answer}");
-        assert_eq!(
-            answer["result"]["resultType"] == "complete",
-            self.is_modern,
-            "{answer}"
-        );
+        assert_eq!(answer["result"]["resultType"] == "complete", self.is_modern, "{answer}");
         answer["result"].clone()
     }
 

@@ -76,12 +76,7 @@ fn initialize_answers_the_version_that_is_asked_for() {
         assert_eq!(result["serverInfo"], server_info());
         assert!(result["capabilities"]["tools"].is_object());
         assert!(result["instructions"].as_str().unwrap().contains("echo"));
-        let due = [
-            "capabilities",
-            "instructions",
-            "protocolVersion",
-            "serverInfo",
-        ];
+        let due = ["capabilities", "instructions", "protocolVersion", "serverInfo"];
         assert_eq!(names(&result), due);
         client.tell("notifications/initialized", json!({}));
         client.assert_silent();
@@ -92,17 +87,9 @@ fn initialize_answers_the_version_that_is_asked_for() {
 #[test]
 fn initialize_wants_a_version_and_nothing_else() {
     let mut client = Client::bare(&skilled());
-    for params in [
-        json!({}),
-        json!({"protocolVersion": 5}),
-        json!({"protocolVersion": null}),
-    ] {
+    for params in [json!({}), json!({"protocolVersion": 5}), json!({"protocolVersion": null})] {
         assert_eq!(code(&mut client, "initialize", &params), -32602, "{params}");
-        assert_eq!(
-            code(&mut client, "tools/list", &json!({})),
-            -32602,
-            "{params}"
-        );
+        assert_eq!(code(&mut client, "tools/list", &json!({})), -32602, "{params}");
     }
     client.ask("initialize", json!({"protocolVersion": "2025-06-18"}));
     client.ask("tools/list", json!({}));
@@ -119,10 +106,7 @@ fn ping_answers_nothing_at_any_time() {
     client.send(r#"{"jsonrpc":"2.0","id":"bare","method":"ping"}"#);
     assert_eq!(client.next()["result"], json!({}));
     client.ask("initialize", json!({"protocolVersion": "2025-11-25"}));
-    assert_eq!(
-        client.ask("ping", json!({"_meta": {"progressToken": 1}})),
-        json!({})
-    );
+    assert_eq!(client.ask("ping", json!({"_meta": {"progressToken": 1}})), json!({}));
 }
 
 /// What a request of the newer era must say of itself.
@@ -149,20 +133,11 @@ fn a_request_says_its_version_and_what_the_client_can_do() {
         json!(false),
     ];
     let mut client = Client::bare(&skilled());
-    for method in [
-        "server/discover",
-        "tools/list",
-        "tools/call",
-        "prompts/list",
-    ] {
+    for method in ["server/discover", "tools/list", "tools/call", "prompts/list"] {
         assert_eq!(code(&mut client, method, &json!({})), -32602, "{method}");
         for meta in &wrong {
             let params = json!({"_meta": meta, "name": "list_skills"});
-            assert_eq!(
-                code(&mut client, method, &params),
-                -32602,
-                "{method} {meta}"
-            );
+            assert_eq!(code(&mut client, method, &params), -32602, "{method} {meta}");
         }
     }
     // Who has said `initialize` may leave all of it out, but not half.
@@ -170,18 +145,11 @@ fn a_request_says_its_version_and_what_the_client_can_do() {
     let [nothing, halves @ ..] = wrong;
     assert!(answer(&mut client, "tools/list", &json!({"_meta": nothing}))["result"].is_object());
     for half in &halves[..11] {
-        assert_eq!(
-            code(&mut client, "tools/list", &json!({"_meta": half})),
-            -32602,
-            "{half}"
-        );
+        assert_eq!(code(&mut client, "tools/list", &json!({"_meta": half})), -32602, "{half}");
     }
     let told = answer(&mut Client::bare(&skilled()), "tools/list", &json!({}));
     let told = told["error"]["message"].as_str().unwrap();
-    assert!(
-        told.contains(VERSION) && told.contains("initialize"),
-        "{told}"
-    );
+    assert!(told.contains(VERSION) && told.contains("initialize"), "{told}");
 }
 
 #[test]
@@ -192,10 +160,7 @@ fn an_unknown_version_is_told_which_are_known() {
             let params = json!({"_meta": {VERSION: version, CAPABILITIES: {}}});
             let error = &answer(&mut client, method, &params)["error"];
             assert_eq!(error["code"], -32022, "{version} {error}");
-            assert_eq!(
-                error["data"],
-                json!({"supported": [MODERN], "requested": version})
-            );
+            assert_eq!(error["data"], json!({"supported": [MODERN], "requested": version}));
         }
     }
     let long = "x".repeat(100_000);
@@ -222,12 +187,7 @@ fn a_version_is_judged_before_the_method() {
             ] {
                 assert_eq!(code(half.clone()), -32602, "{half}");
             }
-            for whole in [
-                modern(),
-                json!({}),
-                Value::Null,
-                json!({"progressToken": 1}),
-            ] {
+            for whole in [modern(), json!({}), Value::Null, json!({"progressToken": 1})] {
                 assert_eq!(code(whole.clone()), -32601, "{whole}");
             }
             let params = json!({"_meta": {VERSION: "2099-01-01", CAPABILITIES: {}}});
@@ -291,10 +251,7 @@ fn results_carry_what_their_era_wants() {
     ];
     let once = [
         ("tools/call", json!({"name": "list_skills"})),
-        (
-            "tools/call",
-            json!({"name": "get_skill", "arguments": {"skill_name": "none"}}),
-        ),
+        ("tools/call", json!({"name": "get_skill", "arguments": {"skill_name": "none"}})),
         ("prompts/get", json!({"name": "echo"})),
     ];
     let (mut old, mut new) = (Client::legacy(&skilled()), Client::modern(&skilled()));
@@ -344,10 +301,7 @@ fn ids_come_back_as_they_were() {
         ("-7", "-7"),
         ("9007199254740993", "9007199254740993"),
         ("18446744073709551616", "18446744073709551616"),
-        (
-            "-123456789012345678901234567890",
-            "-123456789012345678901234567890",
-        ),
+        ("-123456789012345678901234567890", "-123456789012345678901234567890"),
         (r#""""#, r#""""#),
         (r#""1""#, r#""1""#),
         (r#""null""#, r#""null""#),
@@ -357,14 +311,10 @@ fn ids_come_back_as_they_were() {
     ] {
         // The same again: an id is free once it has been answered.
         for _ in 0..2 {
-            for (method, due_part) in [
-                ("ping", "result"),
-                ("no/such", "error"),
-                ("tools/list", "error"),
-            ] {
-                client.send(format!(
-                    r#"{{"jsonrpc":"2.0","id":{sent},"method":"{method}"}}"#
-                ));
+            for (method, due_part) in
+                [("ping", "result"), ("no/such", "error"), ("tools/list", "error")]
+            {
+                client.send(format!(r#"{{"jsonrpc":"2.0","id":{sent},"method":"{method}"}}"#));
                 let line = client.running().read_stdout_until("\n");
                 let begin = format!(r#"{{"jsonrpc":"2.0","id":{due},"{due_part}":"#);
                 assert!(line.starts_with(&begin), "{sent}: {line}");
@@ -379,10 +329,7 @@ fn what_is_no_id_is_not_answered() {
     for id in ["null", "1.5", "1.0", "1e3", "true", "{}", "[1]", "[]"] {
         client.send(format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#));
         let told = client.running().read_stderr_until("\n");
-        assert!(
-            told.contains("`id` must be a string or an integer"),
-            "{id}: {told}"
-        );
+        assert!(told.contains("`id` must be a string or an integer"), "{id}: {told}");
     }
     assert_eq!(answer(&mut client, "ping", &json!({}))["result"], json!({}));
 }
@@ -417,9 +364,7 @@ fn notifications_and_answers_are_never_answered() {
     // Nor is anything done, or said.
     let outcome = client.close().status(0);
     assert_eq!(outcome.stdout.lines().count(), 1);
-    outcome
-        .stderr_lacks("list_skills")
-        .stderr_lacks("without an answer");
+    outcome.stderr_lacks("list_skills").stderr_lacks("without an answer");
 }
 
 #[test]
@@ -465,13 +410,7 @@ fn what_there_is_not_has_its_code() {
         }
         client.ask("tools/list", json!({"cursor": null}));
         // Wrong arguments are for the model to mend.
-        for arguments in [
-            json!([]),
-            json!(5),
-            json!({"skill_name": []}),
-            json!("{"),
-            json!({}),
-        ] {
+        for arguments in [json!([]), json!(5), json!({"skill_name": []}), json!("{"), json!({})] {
             let result = client.call("get_skill", arguments);
             assert_eq!(result["isError"], true, "{result}");
         }
@@ -502,14 +441,8 @@ fn the_guide_is_short_and_knows_the_facts() {
     assert!(cut.contains("list_skills with a query"), "{cut}");
     let knowing = few.env("MEMORY_PATH", "facts.md");
     let mut client = Client::legacy(&knowing);
-    let told = client.call(
-        "remember_fact",
-        json!({"content": "The printer is in room 4."}),
-    );
-    assert_eq!(
-        told["structuredContent"]["remembered"],
-        "The printer is in room 4."
-    );
+    let told = client.call("remember_fact", json!({"content": "The printer is in room 4."}));
+    assert_eq!(told["structuredContent"]["remembered"], "The printer is in room 4.");
     client.close().status(0);
     let guide = guide(&knowing);
     assert!(guide.contains("each part newest first):\n"), "{guide}");

@@ -32,38 +32,20 @@ fn busy(test: &Test, options: &[&str]) -> Client {
 /// Whatever is said besides, standard output has one message for each request.
 #[test]
 fn nothing_but_messages_is_printed() {
-    let options: [&[&str]; 6] = [
-        &[],
-        &["-q"],
-        &["-v"],
-        &["-o", "json"],
-        &["-o", "jsonl"],
-        &["--log", "audit.jsonl"],
-    ];
+    let options: [&[&str]; 6] =
+        [&[], &["-q"], &["-v"], &["-o", "json"], &["-o", "jsonl"], &["--log", "audit.jsonl"]];
     for options in options {
         let test = skilled();
         let mut client = Client::modern_with(&test, options);
         let id = client.request("tools/call", script("print('one')\nraise SystemExit(1)"));
-        assert_eq!(
-            client.answer_to(id)["result"]["isError"],
-            true,
-            "{options:?}"
-        );
+        assert_eq!(client.answer_to(id)["result"]["isError"], true, "{options:?}");
         let id = client.request("tools/call", json!({"name": "list_skills"}));
         client.answer_to(id);
         client.send("[]");
         let outcome = client.close().status(0);
-        assert_eq!(
-            outcome.stdout_json_lines().len(),
-            2,
-            "{options:?}: {}",
-            outcome.stdout
-        );
+        assert_eq!(outcome.stdout_json_lines().len(), 2, "{options:?}: {}", outcome.stdout);
         let is_quiet = options == ["-q"];
-        assert_eq!(
-            outcome.stderr.contains("→ run_python_script echo"),
-            !is_quiet
-        );
+        assert_eq!(outcome.stderr.contains("→ run_python_script echo"), !is_quiet);
         outcome.stderr_has("without an answer");
     }
 }
@@ -78,22 +60,9 @@ fn calls_are_in_the_log() {
     client.ask("tools/list", json!({}));
     client.close().status(0);
     let log = test.read("audit.jsonl");
-    let records: Vec<Value> = log
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
-    let types: Vec<&str> = records
-        .iter()
-        .map(|record| record["type"].as_str().unwrap())
-        .collect();
-    let due = [
-        "start",
-        "tool_call",
-        "tool_result",
-        "tool_call",
-        "tool_result",
-        "result",
-    ];
+    let records: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let types: Vec<&str> = records.iter().map(|record| record["type"].as_str().unwrap()).collect();
+    let due = ["start", "tool_call", "tool_result", "tool_call", "tool_result", "result"];
     assert_eq!(types, due, "{log}");
     assert_eq!(records[3]["name"], "run_python_script");
     assert!(records[3].to_string().contains("print('one')"), "{log}");
@@ -104,10 +73,7 @@ fn calls_are_in_the_log() {
 #[test]
 fn a_log_that_cannot_be_written_ends_the_run() {
     let test = skilled().folder("audit.jsonl");
-    let outcome = test
-        .args(["mcp", "--log", "audit.jsonl"])
-        .stdin(DISCOVER)
-        .run();
+    let outcome = test.args(["mcp", "--log", "audit.jsonl"]).stdin(DISCOVER).run();
     let outcome = outcome.stdout("").stderr_has("audit.jsonl");
     assert_ne!(outcome.status, 0);
 }
@@ -133,10 +99,7 @@ fn options_of_scripts_hold_here() {
     );
     let took = since.elapsed_within(seconds(5.0));
     assert!(took <= seconds(5.0), "{took:?}");
-    assert_eq!(
-        client.ask("tools/call", script("print(2)"))["structuredContent"]["stdout"],
-        "2\n"
-    );
+    assert_eq!(client.ask("tools/call", script("print(2)"))["structuredContent"]["stdout"], "2\n");
     client.close().status(0);
     assert!(test.processes().is_empty());
 }
@@ -151,11 +114,7 @@ fn a_sandbox_holds_here() {
     let is_held = ran["isError"] == true && !test.exists("outside");
     let outcome = client.close().status(0);
     // Where the kernel has none, that is told.
-    assert!(
-        is_held || outcome.stderr.contains("sandbox"),
-        "{ran} {}",
-        outcome.stderr
-    );
+    assert!(is_held || outcome.stderr.contains("sandbox"), "{ran} {}", outcome.stderr);
 }
 
 /// The time for the whole run ends it, also while a script runs.
@@ -252,12 +211,7 @@ fn a_client_that_is_gone_ends_the_server() {
         std::fs::remove_file(test.path("skills/echo/started")).unwrap();
     }
     assert_eq!(test.read("status"), "0\n");
-    skilled()
-        .args(["mcp"])
-        .stdin(DISCOVER)
-        .stdout_closed()
-        .run()
-        .status(0);
+    skilled().args(["mcp"]).stdin(DISCOVER).stdout_closed().run().status(0);
 }
 
 /// A client that is gone without a word left its output open to somebody who does
@@ -280,10 +234,8 @@ fn answers_that_nobody_takes_are_not_waited_for_for_ever() {
     call["params"]["name"] = "run_python_script".into();
     call["params"]["arguments"] = script(ENDLESS)["arguments"].clone();
     for first in [String::new(), call.to_string()] {
-        let test = skilled()
-            .file("client.py", source)
-            .file("call", first)
-            .file("request", DISCOVER);
+        let test =
+            skilled().file("client.py", source).file("call", first).file("request", DISCOVER);
         let outcome = test.again().shell("python3 client.py").run();
         outcome.success().stdout("0 True\n").stderr("");
         assert!(test.processes().is_empty());
@@ -297,9 +249,7 @@ fn a_slow_reader_loses_nothing() {
                   while part := sys.stdin.buffer.read1(1 << 18):\n    \
                   count += part.count(b'\\n'); time.sleep(0.2)\nprint(count)";
     let requests = format!("{DISCOVER}\n").repeat(1_200);
-    let test = skilled()
-        .file("reader.py", source)
-        .file("requests", requests);
+    let test = skilled().file("reader.py", source).file("requests", requests);
     let line = "cat requests | skills-runner mcp | python3 reader.py";
     test.shell(line).run().success().stdout("1200\n");
 }
@@ -308,26 +258,18 @@ fn a_slow_reader_loses_nothing() {
 fn an_output_that_is_full_is_told() {
     let test = skilled().args(["mcp"]).stdin(DISCOVER);
     let outcome = test.stdout_file("/dev/full").run();
-    outcome
-        .status(1)
-        .stderr_has("failed to write the answer: No space left");
+    outcome.status(1).stderr_has("failed to write the answer: No space left");
 }
 
 #[test]
 fn standard_input_may_be_anything() {
-    for test in [
-        skilled().args(["mcp"]).stdin_null(),
-        skilled().args(["mcp"]).stdin(""),
-    ] {
+    for test in [skilled().args(["mcp"]).stdin_null(), skilled().args(["mcp"]).stdin("")] {
         test.run().status(0).stdout("");
     }
     let closed = skilled().shell("skills-runner mcp <&-").run();
     closed.status(0).stdout("");
     let folder = skilled().shell("skills-runner mcp <skills").run();
-    folder
-        .status(1)
-        .stdout("")
-        .stderr_has("failed to read standard input: Is a directory");
+    folder.status(1).stdout("").stderr_has("failed to read standard input: Is a directory");
     let requests = format!("{DISCOVER}\n\n{DISCOVER}\n{DISCOVER}");
     let file = skilled().file("requests", requests).args(["mcp"]);
     let outcome = file.stdin_file("requests").run().status(0);
@@ -335,9 +277,7 @@ fn standard_input_may_be_anything() {
     let socket = "import socket, subprocess, sys\na, b = socket.socketpair()\n\
                   p = subprocess.Popen(['skills-runner', 'mcp'], stdin=b, stdout=b)\nb.close()\n\
                   a.sendall(sys.argv[1].encode() + b'\\n')\nprint(a.makefile().readline()[:20])\na.close()\nprint(p.wait())";
-    let test = skilled()
-        .file("client.py", socket)
-        .file("request", DISCOVER);
+    let test = skilled().file("client.py", socket).file("request", DISCOVER);
     let outcome = test.shell("python3 client.py \"$(cat request)\"").run();
     outcome.success().stdout("{\"jsonrpc\":\"2.0\",\"id\n0\n");
 }
@@ -350,9 +290,7 @@ fn a_pipe_that_does_not_block_is_waited_for() {
                   time.sleep(0.3)\nfor part in (sys.argv[1][:9], sys.argv[1][9:] + '\\n'):\n    \
                   os.write(w, part.encode()); time.sleep(0.1)\n\
                   print(p.stdout.readline()[:20].decode())\nos.close(w)\nprint(p.wait())";
-    let test = skilled()
-        .file("client.py", source)
-        .file("request", DISCOVER);
+    let test = skilled().file("client.py", source).file("request", DISCOVER);
     let outcome = test.shell("python3 client.py \"$(cat request)\"").run();
     outcome.success().stdout("{\"jsonrpc\":\"2.0\",\"id\n0\n");
 }
@@ -361,9 +299,7 @@ fn a_pipe_that_does_not_block_is_waited_for() {
 #[test]
 fn on_a_terminal_it_says_what_it_is() {
     let mut terminal = skilled().args(["mcp"]).terminal();
-    terminal
-        .expect("Model Context Protocol")
-        .expect("Ctrl+D ends it");
+    terminal.expect("Model Context Protocol").expect("Ctrl+D ends it");
     terminal.expect("\nhint: ");
     terminal.expect(r#"{"mcpServers":{"skills":{"args":["mcp","--skills",""#);
     terminal.expect("README");
@@ -408,9 +344,7 @@ fn a_flood_of_requests_holds_up_no_script() {
             asked -= 1;
         }
     }
-    let [(first, limit), (second, _)] = &ended[..] else {
-        panic!("{ended:?}")
-    };
+    let [(first, limit), (second, _)] = &ended[..] else { panic!("{ended:?}") };
     assert_eq!((first, second), (&json!(endless), &json!(next)));
     assert!(*limit < seconds(4.0), "{ended:?}");
     for _ in 0..asked {

@@ -27,30 +27,15 @@ fn text(got: &Value) -> &str {
 fn skills_for_people_are_prompts() {
     let test = Test::new()
         .skill("plain", &document("plain", "", "# Plain"))
-        .skill(
-            "hinted",
-            &document("other", "argument-hint: [file] [format]\n", "$0"),
-        )
-        .skill(
-            "quiet",
-            &document("quiet", "disable-model-invocation: true\n", "# Q"),
-        )
-        .skill(
-            "inner",
-            &document("inner", "user-invocable: false\n", "# I"),
-        )
+        .skill("hinted", &document("other", "argument-hint: [file] [format]\n", "$0"))
+        .skill("quiet", &document("quiet", "disable-model-invocation: true\n", "# Q"))
+        .skill("inner", &document("inner", "user-invocable: false\n", "# I"))
         .skill("größe 日", "# Size\n\nMeasures things.\n")
         .folder("skills/empty");
     let (mut legacy, mut modern) = (Client::legacy(&test), Client::modern(&test));
-    let (old, new) = (
-        legacy.ask("prompts/list", json!({})),
-        modern.ask("prompts/list", json!({})),
-    );
+    let (old, new) = (legacy.ask("prompts/list", json!({})), modern.ask("prompts/list", json!({})));
     assert_eq!(old["prompts"], new["prompts"]);
-    assert_eq!(
-        (&new["cacheScope"], &old["cacheScope"]),
-        (&json!("private"), &Value::Null)
-    );
+    assert_eq!((&new["cacheScope"], &old["cacheScope"]), (&json!("private"), &Value::Null));
     assert!(new["ttlMs"].is_u64());
     assert_eq!(names(&new), ["größe 日", "hinted", "plain", "quiet"]);
     let hinted = &new["prompts"][1];
@@ -77,10 +62,8 @@ fn skills_for_people_are_prompts() {
 #[test]
 fn a_prompt_is_the_skill_with_its_arguments() {
     let body = "Write $0 as $1 in {baseDir}.";
-    let test = Test::new().skill(
-        "report",
-        &document("report", "argument-hint: FILE FORMAT\n", body),
-    );
+    let test =
+        Test::new().skill("report", &document("report", "argument-hint: FILE FORMAT\n", body));
     let folder = test.path("skills/report");
     for client in [&mut Client::legacy(&test), &mut Client::modern(&test)] {
         let asked = json!({"name": "report", "arguments": {"arguments": "'my file' pdf"}});
@@ -90,23 +73,13 @@ fn a_prompt_is_the_skill_with_its_arguments() {
         assert!(text.starts_with("I invoke the skill `report`."), "{text}");
         let folder = folder.display();
         assert!(text.contains(&format!("Base directory for this skill: {folder}\n")));
-        assert!(
-            text.contains(&format!("\nWrite my file as pdf in {folder}.")),
-            "{text}"
-        );
+        assert!(text.contains(&format!("\nWrite my file as pdf in {folder}.")), "{text}");
         assert!(!text.contains("description:"), "{text}");
     }
     let mut client = Client::modern(&test);
-    for arguments in [
-        Value::Null,
-        json!({}),
-        json!({"arguments": ""}),
-        json!({"arguments": null}),
-    ] {
-        let got = client.ask(
-            "prompts/get",
-            json!({"name": "report", "arguments": arguments}),
-        );
+    for arguments in [Value::Null, json!({}), json!({"arguments": ""}), json!({"arguments": null})]
+    {
+        let got = client.ask("prompts/get", json!({"name": "report", "arguments": arguments}));
         assert!(text(&got).contains("Write $0 as $1 in /"), "{got}");
     }
     let got = client.ask("prompts/get", json!({"name": "report"}));
@@ -118,33 +91,18 @@ fn a_prompt_is_the_skill_with_its_arguments() {
 fn what_is_no_prompt_is_refused_with_advice() {
     let mut test = Test::new()
         .skill("report", &document("report", "", "# R"))
-        .skill(
-            "inner",
-            &document("inner", "user-invocable: false\n", "# I"),
-        );
-    test = test.file(
-        "skills/latin/SKILL.md",
-        b"---\nname: latin\ndescription: d\n---\n\xe4",
-    );
+        .skill("inner", &document("inner", "user-invocable: false\n", "# I"));
+    test = test.file("skills/latin/SKILL.md", b"---\nname: latin\ndescription: d\n---\n\xe4");
     let mut client = Client::modern(&test);
     let cases = [
         (json!({"name": "reprot"}), "did you mean `report`?"),
-        (
-            json!({"name": "../report"}),
-            "there is no skill `../report`",
-        ),
+        (json!({"name": "../report"}), "there is no skill `../report`"),
         (json!({"name": "inner"}), "user-invocable: false"),
         (json!({}), "`name`"),
         (json!({"name": 5}), "params of prompts/get"),
-        (
-            json!({"name": "report", "arguments": "x"}),
-            "must be an object",
-        ),
+        (json!({"name": "report", "arguments": "x"}), "must be an object"),
         (json!({"name": "report", "arguments": ["x"]}), "is a string"),
-        (
-            json!({"name": "report", "arguments": {"arguments": 5}}),
-            "is a string",
-        ),
+        (json!({"name": "report", "arguments": {"arguments": 5}}), "is a string"),
         (
             json!({"name": "report", "arguments": {"topic": "x"}}),
             "unknown field `topic`, expected `arguments`",
@@ -188,15 +146,8 @@ fn the_list_is_that_of_the_disk() {
 fn what_is_listed_is_bounded_and_masked() {
     let key = "sk-1234567890abcdef";
     let hint = format!("argument-hint: use {key}\n");
-    let long = format!(
-        "---\nname: long\ndescription: {} {}\n---\n",
-        key,
-        "word ".repeat(800)
-    );
-    let half = format!(
-        "---\nname: half\ndescription: {}{key}\n---\n",
-        "x".repeat(1015)
-    );
+    let long = format!("---\nname: long\ndescription: {} {}\n---\n", key, "word ".repeat(800));
+    let half = format!("---\nname: half\ndescription: {}{key}\n---\n", "x".repeat(1015));
     let test = Test::new()
         .skill("half", &half)
         .skill("keyed", &document("keyed", &hint, &format!("Send {key}.")))

@@ -80,12 +80,7 @@ fn files_are_listed_and_read_as_they_are() {
         let kinds: Vec<_> = all[1..].iter().map(|file| &file["mimeType"]).collect();
         let (markdown, plain) = ("text/markdown", "text/plain");
         let binary = "application/octet-stream";
-        assert_eq!(
-            kinds,
-            [
-                plain, plain, markdown, markdown, binary, plain, markdown, markdown
-            ]
-        );
+        assert_eq!(kinds, [plain, plain, markdown, markdown, binary, plain, markdown, markdown]);
         assert_eq!(all[8]["name"], "a b&c?#%.md");
         assert_eq!(all[8]["description"], Value::Null);
         for (entry, path) in all.iter().zip([
@@ -105,15 +100,9 @@ fn files_are_listed_and_read_as_they_are() {
         }
     }
     let mut modern = Client::modern(&test);
-    modern.ask_in_vain(
-        "resources/read",
-        json!({"uri": "skill://other-name/Skill.md"}),
-    );
+    modern.ask_in_vain("resources/read", json!({"uri": "skill://other-name/Skill.md"}));
     let read = modern.ask("resources/read", json!({"uri": "skill://plain/LICENSE"}));
-    assert_eq!(
-        (&read["ttlMs"], &read["cacheScope"]),
-        (&json!(0), &json!("private"))
-    );
+    assert_eq!((&read["ttlMs"], &read["cacheScope"]), (&json!(0), &json!("private")));
     let templates = modern.ask("resources/templates/list", json!({}));
     assert_eq!(templates["resourceTemplates"].as_array().unwrap().len(), 1);
     assert!(templates["ttlMs"].is_u64());
@@ -213,10 +202,7 @@ fn folders_are_listed_level_by_level() {
 #[test]
 fn what_is_not_there_is_refused_by_the_rules_of_each_era() {
     let test = Test::new().skill("a", &document("a"));
-    for (mut client, code) in [
-        (Client::legacy(&test), -32002),
-        (Client::modern(&test), -32602),
-    ] {
+    for (mut client, code) in [(Client::legacy(&test), -32002), (Client::modern(&test), -32602)] {
         for uri in ["skill://a/none", "skill://b/SKILL.md", "file:///etc/passwd"] {
             let error = client.ask_in_vain("resources/read", json!({ "uri": uri }));
             assert_eq!(error["code"], code, "{error}");
@@ -250,13 +236,7 @@ fn no_address_leads_out_of_a_skill() {
     let absolute = test.path("outside/secret.txt");
     let test = test.link("skills/a/absolute", &absolute);
     let fifo = test.path("skills/a/fifo");
-    assert!(
-        Command::new("mkfifo")
-            .arg(&fifo)
-            .status()
-            .unwrap()
-            .success()
-    );
+    assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
     let mut hostile: Vec<String> = [
         "out",
         "sibling",
@@ -361,18 +341,11 @@ fn no_address_leads_out_of_a_skill() {
                 let home = test.path("");
                 let said = said.replace(&serde_json::to_string(uri).unwrap(), "");
                 let is_own = uri.contains(home.to_str().unwrap());
-                assert!(
-                    is_own || !said.contains(home.to_str().unwrap()),
-                    "{uri}: {said}"
-                );
+                assert!(is_own || !said.contains(home.to_str().unwrap()), "{uri}: {said}");
             }
         }
         let all = listed(&mut client, "resources/list", "resources", json!({}));
-        let due = [
-            "skill://a/SKILL.md",
-            "skill://a/sub/x.md",
-            "skill://b/SKILL.md",
-        ];
+        let due = ["skill://a/SKILL.md", "skill://a/sub/x.md", "skill://b/SKILL.md"];
         assert_eq!(uris(&all), due);
     }
 }
@@ -390,21 +363,13 @@ fn secrets_are_masked() {
     let text = content(&mut client, "skill://a/text.md");
     assert_eq!(text, b"the key is [secret].");
     let error = client.ask_in_vain("resources/read", json!({"uri": "skill://a/bytes.bin"}));
-    assert!(
-        error["message"].as_str().unwrap().contains("secret"),
-        "{error}"
-    );
+    assert!(error["message"].as_str().unwrap().contains("secret"), "{error}");
     // What cannot be told as it is has no entry, whose digest would tell of it.
     let error = client.ask_in_vain("skills/get", json!({"uri": "skill://a/SKILL.md"}));
     let message = error["message"].as_str().unwrap();
-    assert!(
-        message.contains("a secret of the user stands in it"),
-        "{message}"
-    );
+    assert!(message.contains("a secret of the user stands in it"), "{message}");
     assert_eq!(client.ask("skills/list", json!({}))["skills"], json!([]));
-    client
-        .close()
-        .stderr_has("the skill `a` is left out of skills/list: its file bytes.bin");
+    client.close().stderr_has("the skill `a` is left out of skills/list: its file bytes.bin");
 }
 
 /// A secret may look like anything: what it is in is masked, and not the protocol.
@@ -416,10 +381,7 @@ fn secrets_that_look_like_the_protocol_break_nothing() {
     let test = Test::new()
         .env("LLM_API_KEY", "10000000")
         .env("LLM_EXTRA_HEADERS", words.to_string())
-        .skill(
-            "a",
-            "---\nname: a\ndescription: Says 10000000 and private.\n---\n",
-        )
+        .skill("a", "---\nname: a\ndescription: Says 10000000 and private.\n---\n")
         .skill("b-10000000", &document("b-10000000"))
         .file("skills/a/10000000.txt", "x");
     let mut client = Client::modern(&test);
@@ -435,20 +397,12 @@ fn secrets_that_look_like_the_protocol_break_nothing() {
     }]);
     assert_eq!(result["resources"], due);
     let prompts = client.ask("prompts/list", json!({}));
-    assert_eq!(
-        prompts["prompts"][0]["description"],
-        "Says [secret] and [secret]."
-    );
+    assert_eq!(prompts["prompts"][0]["description"], "Says [secret] and [secret].");
     assert_eq!(prompts["prompts"].as_array().unwrap().len(), 1);
     let guide = client.ask("server/discover", json!({}));
     assert_eq!(guide["supportedVersions"], json!(["2026-07-28"]));
     let outcome = client.close().status(0);
-    assert!(
-        !outcome
-            .stdout
-            .replace("\"id\":10000000", "")
-            .contains("10000000")
-    );
+    assert!(!outcome.stdout.replace("\"id\":10000000", "").contains("10000000"));
 }
 
 /// What is no text for readers goes out as a blob: as text it would be six times as
@@ -459,20 +413,14 @@ fn what_is_not_for_readers_is_a_blob() {
         .skill("a", &document("a"))
         .file("skills/a/zeros", vec![0; 1 << 20])
         .file("skills/a/bells", vec![7; 1 << 20])
-        .file(
-            "skills/a/colored",
-            "\u{1b}[31mred\u{1b}[0m and a long plain line\n",
-        );
+        .file("skills/a/colored", "\u{1b}[31mred\u{1b}[0m and a long plain line\n");
     let mut client = Client::modern(&test);
     for (name, key) in [("zeros", "blob"), ("bells", "blob"), ("colored", "text")] {
         let uri = format!("skill://a/{name}");
         let read = client.ask("resources/read", json!({ "uri": uri }));
         assert!(read["contents"][0][key].is_string(), "{name}");
         let bytes = content(&mut client, &uri);
-        assert_eq!(
-            bytes,
-            std::fs::read(test.path(format!("skills/a/{name}"))).unwrap()
-        );
+        assert_eq!(bytes, std::fs::read(test.path(format!("skills/a/{name}"))).unwrap());
     }
 }
 
@@ -486,10 +434,7 @@ fn files_are_read_up_to_a_limit() {
     let mut client = Client::modern(&test);
     assert_eq!(content(&mut client, "skill://a/just").len(), 16 << 20);
     let error = client.ask_in_vain("resources/read", json!({"uri": "skill://a/more"}));
-    assert!(
-        error["message"].as_str().unwrap().contains("16 MiB"),
-        "{error}"
-    );
+    assert!(error["message"].as_str().unwrap().contains("16 MiB"), "{error}");
     // Clients read all that is listed; a folder shows all that is there.
     let all = listed(&mut client, "resources/list", "resources", json!({}));
     assert_eq!(uris(&all), ["skill://a/SKILL.md", "skill://a/just"]);
@@ -525,14 +470,7 @@ fn lists_come_in_pages_that_survive_changes() {
     assert_eq!(second["nextCursor"], Value::Null);
     assert!(test.exists("skills/s000-new"));
     for method in ["resources/list", "skills/list", "resources/directory/read"] {
-        for wrong in [
-            json!(1),
-            json!(""),
-            json!("x"),
-            json!("ew=="),
-            json!({}),
-            json!(false),
-        ] {
+        for wrong in [json!(1), json!(""), json!("x"), json!("ew=="), json!({}), json!(false)] {
             let params = json!({"uri": "skill://s001", "cursor": wrong});
             let error = client.ask_in_vain(method, params);
             assert_eq!(error["code"], -32602, "{method} {wrong}: {error}");

@@ -5,12 +5,7 @@ use serde_json::{Value, json};
 use super::Client;
 use crate::harness::Test;
 
-const OURS: [&str; 4] = [
-    "list_skills",
-    "get_skill",
-    "read_file_in_skill",
-    "run_python_script",
-];
+const OURS: [&str; 4] = ["list_skills", "get_skill", "read_file_in_skill", "run_python_script"];
 
 fn document(name: &str, more: &str, body: &str) -> String {
     format!("---\nname: {name}\ndescription: Does {name}.\n{more}---\n\n{body}\n")
@@ -25,10 +20,7 @@ fn server(test: &Test) -> Client {
 fn skills(client: &mut Client) -> Vec<String> {
     let listed = client.ask("tools/list", json!({}));
     let tools = listed["tools"].as_array().unwrap();
-    let names: Vec<&str> = tools
-        .iter()
-        .map(|tool| tool["name"].as_str().unwrap())
-        .collect();
+    let names: Vec<&str> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
     assert_eq!(names[..4], OURS);
     names[4..].iter().map(ToString::to_string).collect()
 }
@@ -43,14 +35,8 @@ fn each_skill_is_a_tool_that_reads_it() {
     let hint = "argument-hint: \"[city] [day]\"\n";
     let test = Test::new()
         .skill("weather", &document("weather", hint, "Ask for $0 on $1."))
-        .skill(
-            "hidden",
-            &document("hidden", "disable-model-invocation: true\n", "# H"),
-        )
-        .skill(
-            "inner",
-            &document("inner", "user-invocable: false\n", "In {baseDir}."),
-        )
+        .skill("hidden", &document("hidden", "disable-model-invocation: true\n", "# H"))
+        .skill("inner", &document("inner", "user-invocable: false\n", "In {baseDir}."))
         .folder("skills/empty");
     let mut client = server(&test);
     assert_eq!(skills(&mut client), ["inner", "weather"]);
@@ -75,10 +61,8 @@ fn each_skill_is_a_tool_that_reads_it() {
         })
     );
     let called = client.call("weather", json!({"arguments": "Oslo 'next day'"}));
-    let read = client.call(
-        "get_skill",
-        json!({"skill_name": "weather", "arguments": "Oslo 'next day'"}),
-    );
+    let read =
+        client.call("get_skill", json!({"skill_name": "weather", "arguments": "Oslo 'next day'"}));
     assert_eq!(called, read);
     let mut legacy = Client::legacy_with(&test, &["--skills-as-tools"]);
     let old = legacy.ask("tools/list", json!({}));
@@ -93,10 +77,7 @@ fn each_skill_is_a_tool_that_reads_it() {
     for arguments in [json!({}), json!({"arguments": null}), Value::Null] {
         let called = client.call("inner", arguments);
         let folder = test.path("skills/inner");
-        assert!(
-            text(&called).ends_with(&format!("\nIn {}.\n", folder.display())),
-            "{called}"
-        );
+        assert!(text(&called).ends_with(&format!("\nIn {}.\n", folder.display())), "{called}");
     }
     let bare = client.ask("tools/call", json!({"name": "inner"}));
     assert!(!text(&bare).contains("{baseDir}"), "{bare}");
@@ -110,10 +91,7 @@ fn each_skill_is_a_tool_that_reads_it() {
 fn what_is_no_such_tool_is_refused() {
     let test = Test::new()
         .skill("weather", &document("weather", "", "# W"))
-        .skill(
-            "hidden",
-            &document("hidden", "disable-model-invocation: true\n", "# H"),
-        );
+        .skill("hidden", &document("hidden", "disable-model-invocation: true\n", "# H"));
     let mut client = server(&test);
     for (name, due) in [
         ("wether", "did you mean `weather`?"),
@@ -158,22 +136,15 @@ fn names_are_fit_for_tools_and_never_twice() {
     let due = ["gr__e", &long[..64], "two_words", "v1.2"];
     assert_eq!(skills(&mut client), due);
     assert_eq!(skills(&mut client), due);
-    for (name, due) in [
-        ("two_words", "# Exact"),
-        ("gr__e", "# Size"),
-        (&long[..64], "# Long"),
-    ] {
+    for (name, due) in [("two_words", "# Exact"), ("gr__e", "# Size"), (&long[..64], "# Long")] {
         let called = client.call(name, json!({}));
         assert!(text(&called).contains(due), "{called}");
     }
     let listed = client.call("list_skills", json!({}));
     assert!(listed["structuredContent"]["skills"].is_array(), "{listed}");
     let outcome = client.close().status(0);
-    let warnings: Vec<&str> = outcome
-        .stderr
-        .lines()
-        .filter(|line| line.contains("is no tool of its own"))
-        .collect();
+    let warnings: Vec<&str> =
+        outcome.stderr.lines().filter(|line| line.contains("is no tool of its own")).collect();
     assert_eq!(warnings.len(), 3, "{}", outcome.stderr);
     assert!(
         outcome

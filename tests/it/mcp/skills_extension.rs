@@ -36,9 +36,7 @@ fn read(client: &mut Client, uri: &str) -> Vec<u8> {
     let content = &read["contents"][0];
     match content["text"].as_str() {
         Some(text) => text.as_bytes().to_vec(),
-        None => BASE64_STANDARD
-            .decode(content["blob"].as_str().unwrap())
-            .unwrap(),
+        None => BASE64_STANDARD.decode(content["blob"].as_str().unwrap()).unwrap(),
     }
 }
 
@@ -69,10 +67,7 @@ fn entries_tell_all_files_with_their_digests() {
         let fields = json!({"name": "whole", "description": "Does whole."});
         assert_eq!(whole["frontmatter"], fields);
         let resources = whole["resources"].as_array().unwrap();
-        let uris: Vec<&str> = resources
-            .iter()
-            .map(|file| file["uri"].as_str().unwrap())
-            .collect();
+        let uris: Vec<&str> = resources.iter().map(|file| file["uri"].as_str().unwrap()).collect();
         assert_eq!(
             uris,
             [
@@ -101,10 +96,7 @@ fn entries_tell_all_files_with_their_digests() {
     assert_eq!(page["cacheScope"], "private");
     assert!(page["ttlMs"].as_u64().unwrap() > 0);
     let one = modern.ask("skills/get", json!({"uri": "skill://second/SKILL.md"}));
-    assert_eq!(
-        (&one["ttlMs"], &one["cacheScope"]),
-        (&json!(0), &json!("private"))
-    );
+    assert_eq!((&one["ttlMs"], &one["cacheScope"]), (&json!(0), &json!("private")));
     assert_eq!(one["nextCursor"], Value::Null);
     let found = modern.ask("server/discover", json!({}));
     assert_eq!(
@@ -147,65 +139,20 @@ fn frontmatter_is_told_as_it_is_written() {
 #[test]
 fn skills_without_an_entry_are_told_with_the_reason() {
     let text = |fields: &str| format!("---\n{fields}\n---\n# T\n");
-    let mut test = Test::new()
-        .skill("good", &document("good"))
-        .skill("also-good", &document("renamed"));
+    let mut test =
+        Test::new().skill("good", &document("good")).skill("also-good", &document("renamed"));
     let table = [
-        (
-            "no-name",
-            text("description: D"),
-            "has no `name`; write one",
-        ),
-        (
-            "number",
-            text("name: 3\ndescription: D"),
-            "is no text; put it in quotes",
-        ),
-        (
-            "good2",
-            text("name: good\ndescription: D"),
-            "another skill has its name `good`",
-        ),
-        (
-            "twin-a",
-            text("name: twin\ndescription: D"),
-            "another skill has its name `twin`",
-        ),
-        (
-            "twin-b",
-            text("name: twin\ndescription: D"),
-            "another skill has its name `twin`",
-        ),
-        (
-            "upper",
-            text("name: Upper\ndescription: D"),
-            "its name `Upper` may have only",
-        ),
-        (
-            "hyphens",
-            text("name: a--b\ndescription: D"),
-            "its name `a--b` may have only",
-        ),
-        (
-            "技能",
-            text("name: 技能\ndescription: D"),
-            "its name `技能` may have only",
-        ),
-        (
-            "spaced",
-            text("name: ' spaced'\ndescription: D"),
-            "its name ` spaced` may have only",
-        ),
-        (
-            "mute",
-            text("name: mute"),
-            "no text `description`; write one",
-        ),
-        (
-            "listed",
-            text("name: listed\ndescription: [a, b]"),
-            "no text `description`",
-        ),
+        ("no-name", text("description: D"), "has no `name`; write one"),
+        ("number", text("name: 3\ndescription: D"), "is no text; put it in quotes"),
+        ("good2", text("name: good\ndescription: D"), "another skill has its name `good`"),
+        ("twin-a", text("name: twin\ndescription: D"), "another skill has its name `twin`"),
+        ("twin-b", text("name: twin\ndescription: D"), "another skill has its name `twin`"),
+        ("upper", text("name: Upper\ndescription: D"), "its name `Upper` may have only"),
+        ("hyphens", text("name: a--b\ndescription: D"), "its name `a--b` may have only"),
+        ("技能", text("name: 技能\ndescription: D"), "its name `技能` may have only"),
+        ("spaced", text("name: ' spaced'\ndescription: D"), "its name ` spaced` may have only"),
+        ("mute", text("name: mute"), "no text `description`; write one"),
+        ("listed", text("name: listed\ndescription: [a, b]"), "no text `description`"),
         (
             "long",
             text(&format!("name: long\ndescription: {}", "d".repeat(1025))),
@@ -216,16 +163,8 @@ fn skills_without_an_entry_are_told_with_the_reason() {
             text("name: mended\ndescription: Use when: x"),
             "is no YAML that all can read: line 3",
         ),
-        (
-            "twice",
-            text("name: twice\ndescription: a\ndescription: b"),
-            "line 4: key `description`",
-        ),
-        (
-            "late",
-            format!("\n{}", document("late")),
-            "does not begin with a frontmatter",
-        ),
+        ("twice", text("name: twice\ndescription: a\ndescription: b"), "line 4: key `description`"),
+        ("late", format!("\n{}", document("late")), "does not begin with a frontmatter"),
         (
             "marked",
             format!("\u{feff}{}", document("marked")),
@@ -236,21 +175,9 @@ fn skills_without_an_entry_are_told_with_the_reason() {
             "---\nname: open\ndescription: D\n\n# T\n".into(),
             "does not end with a line of `---`",
         ),
-        (
-            "bare",
-            "# Title\n".into(),
-            "does not begin with a frontmatter",
-        ),
-        (
-            "many",
-            document("many"),
-            "has more than 512 files; remove some",
-        ),
-        (
-            "heavy",
-            document("heavy"),
-            "have more than 16 MiB; remove some",
-        ),
+        ("bare", "# Title\n".into(), "does not begin with a frontmatter"),
+        ("many", document("many"), "has more than 512 files; remove some"),
+        ("heavy", document("heavy"), "have more than 16 MiB; remove some"),
         ("sum", document("sum"), "have more than 16 MiB; remove some"),
     ];
     for (folder, document, _) in &table {
@@ -267,10 +194,7 @@ fn skills_without_an_entry_are_told_with_the_reason() {
     let mut client = Client::modern(&test);
     for _ in 0..2 {
         let all = entries(&mut client);
-        let uris: Vec<&str> = all
-            .iter()
-            .map(|entry| entry["uri"].as_str().unwrap())
-            .collect();
+        let uris: Vec<&str> = all.iter().map(|entry| entry["uri"].as_str().unwrap()).collect();
         assert_eq!(uris, ["skill://good/SKILL.md", "skill://renamed/SKILL.md"]);
     }
     for (folder, document, reason) in &table {
@@ -287,23 +211,15 @@ fn skills_without_an_entry_are_told_with_the_reason() {
         // Its files can be read all the same.
         assert_eq!(read(&mut client, &uri), document.as_bytes(), "{folder}");
     }
-    for uri in [
-        "skill://none/SKILL.md",
-        "skill://good",
-        "skill://good/x",
-        "skill://twin/SKILL.md",
-    ] {
+    for uri in ["skill://none/SKILL.md", "skill://good", "skill://good/x", "skill://twin/SKILL.md"]
+    {
         let error = client.ask_in_vain("skills/get", json!({ "uri": uri }));
         assert_eq!(error["code"], -32602, "{error}");
     }
     let outcome = client.close();
     for (folder, _, reason) in &table {
         let told = format!("the skill `{folder}` is left out of skills/list: ");
-        let lines: Vec<&str> = outcome
-            .stderr
-            .lines()
-            .filter(|line| line.contains(&told))
-            .collect();
+        let lines: Vec<&str> = outcome.stderr.lines().filter(|line| line.contains(&told)).collect();
         assert_eq!(lines.len(), 1, "{folder}: {}", outcome.stderr);
         assert!(lines[0].contains(reason), "{}", lines[0]);
     }
@@ -312,9 +228,7 @@ fn skills_without_an_entry_are_told_with_the_reason() {
 /// The limits of the extension are reached, not only kept off from.
 #[test]
 fn skills_as_large_as_may_be_have_an_entry() {
-    let mut test = Test::new()
-        .skill("many", &document("many"))
-        .skill("heavy", &document("heavy"));
+    let mut test = Test::new().skill("many", &document("many")).skill("heavy", &document("heavy"));
     for number in 0..511 {
         test = test.file(&format!("skills/many/{number}.md"), "x");
     }
@@ -332,9 +246,7 @@ fn skills_as_large_as_may_be_have_an_entry() {
 /// A change between list and read shows, and asking anew mends it.
 #[test]
 fn a_change_shows_in_the_next_answer() {
-    let test = Test::new()
-        .skill("a", &document("a"))
-        .file("skills/a/x.md", "before");
+    let test = Test::new().skill("a", &document("a")).file("skills/a/x.md", "before");
     let mut client = Client::modern(&test);
     let uri = "skill://a/SKILL.md";
     let before = get(&mut client, uri);
@@ -342,27 +254,15 @@ fn a_change_shows_in_the_next_answer() {
     let bytes = read(&mut client, "skill://a/x.md");
     assert_eq!(bytes, b"after!");
     assert_ne!(before["resources"][1]["digest"], sha256(&bytes));
-    assert_eq!(
-        get(&mut client, uri)["resources"][1]["digest"],
-        sha256(&bytes)
-    );
-    assert_eq!(
-        entries(&mut client)[0]["resources"][1]["digest"],
-        sha256(&bytes)
-    );
+    assert_eq!(get(&mut client, uri)["resources"][1]["digest"], sha256(&bytes));
+    assert_eq!(entries(&mut client)[0]["resources"][1]["digest"], sha256(&bytes));
     fs::remove_file(test.path("skills/a/x.md")).unwrap();
-    assert_eq!(
-        get(&mut client, uri)["resources"].as_array().unwrap().len(),
-        1
-    );
+    assert_eq!(get(&mut client, uri)["resources"].as_array().unwrap().len(), 1);
     fs::rename(test.path("skills/a"), test.path("skills/b")).unwrap();
     client.ask("skills/get", json!({"uri": uri}));
     fs::write(test.path("skills/b/SKILL.md"), document("b")).unwrap();
     client.ask_in_vain("skills/get", json!({"uri": uri}));
-    assert_eq!(
-        get(&mut client, "skill://b/SKILL.md")["frontmatter"]["name"],
-        "b"
-    );
+    assert_eq!(get(&mut client, "skill://b/SKILL.md")["frontmatter"]["name"], "b");
 }
 
 /// Each skill stands on one page, whole.
@@ -383,10 +283,7 @@ fn many_skills_come_in_pages() {
     let on_first = first["skills"].as_array().unwrap().len();
     assert!((100..300).contains(&on_first), "{on_first}");
     let all = entries(&mut client);
-    let uris: Vec<&str> = all
-        .iter()
-        .map(|entry| entry["uri"].as_str().unwrap())
-        .collect();
+    let uris: Vec<&str> = all.iter().map(|entry| entry["uri"].as_str().unwrap()).collect();
     assert!(uris.len() == 300 && uris.is_sorted(), "{uris:?}");
     for entry in &all {
         assert_eq!(entry["resources"].as_array().unwrap().len(), 31);

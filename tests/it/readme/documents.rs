@@ -90,14 +90,11 @@ impl Document {
     /// The text outside of fences, with the numbers of its lines.
     fn prose(&self) -> impl Iterator<Item = (usize, &str)> {
         let mut is_code = false;
-        self.text
-            .lines()
-            .enumerate()
-            .filter_map(move |(index, line)| {
-                let is_fence = line.trim_start().starts_with("```");
-                is_code ^= is_fence;
-                (!is_code && !is_fence).then_some((index + 1, line))
-            })
+        self.text.lines().enumerate().filter_map(move |(index, line)| {
+            let is_fence = line.trim_start().starts_with("```");
+            is_code ^= is_fence;
+            (!is_code && !is_fence).then_some((index + 1, line))
+        })
     }
 
     /// What stands between backticks, also over the end of a line, with the

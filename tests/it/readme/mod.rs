@@ -47,27 +47,15 @@ fn every_block_does_what_the_text_says() {
         .chain(documents.into_iter().map(|document| vec![document]))
         .collect();
     let readings: Vec<(Vec<&str>, Faults)> = thread::scope(|scope| {
-        let threads: Vec<_> = documents
-            .iter()
-            .map(|documents| scope.spawn(|| read(documents)))
-            .collect();
+        let threads: Vec<_> =
+            documents.iter().map(|documents| scope.spawn(|| read(documents))).collect();
         let ends = threads.into_iter().map(thread::ScopedJoinHandle::join);
-        ends.map(|end| end.expect("a command did not end, see above"))
-            .collect()
+        ends.map(|end| end.expect("a command did not end, see above")).collect()
     });
-    let mut faults: Faults = readings
-        .iter()
-        .flat_map(|(_, faults)| faults.clone())
-        .collect();
+    let mut faults: Faults = readings.iter().flat_map(|(_, faults)| faults.clone()).collect();
     for promise in promises::PROMISES {
-        if !readings
-            .iter()
-            .any(|(met, _)| met.contains(&promise.command))
-        {
-            faults.push(format!(
-                "promises.rs: no command has `{}` any more",
-                promise.command
-            ));
+        if !readings.iter().any(|(met, _)| met.contains(&promise.command)) {
+            faults.push(format!("promises.rs: no command has `{}` any more", promise.command));
         }
     }
     report(&faults);
@@ -81,14 +69,8 @@ fn read(documents: &[Document]) -> (Vec<&'static str>, Faults) {
     for block in blocks {
         if let Some(program) = reader.lacks(&block.text) {
             let place = &block.place;
-            skipped(format_args!(
-                "{place}: there is no {program} on this machine"
-            ));
-            met.extend(
-                promises::of(&block.text)
-                    .iter()
-                    .map(|promise| promise.command),
-            );
+            skipped(format_args!("{place}: there is no {program} on this machine"));
+            met.extend(promises::of(&block.text).iter().map(|promise| promise.command));
             continue;
         }
         match block.language.as_str() {
@@ -114,9 +96,5 @@ fn what_the_texts_name_is_there() {
 
 #[track_caller]
 fn report(faults: &Faults) {
-    assert!(
-        faults.is_empty(),
-        "the texts are wrong:\n{}",
-        faults.join("\n\n")
-    );
+    assert!(faults.is_empty(), "the texts are wrong:\n{}", faults.join("\n\n"));
 }

@@ -51,10 +51,7 @@ pub fn check_links(faults: &mut Faults) {
             if !root().join(&path).exists() {
                 faults.push(format!("{place}: there is no file `{target}`"));
             } else if !anchor.is_empty()
-                && !Document::read(&path)
-                    .anchors()
-                    .iter()
-                    .any(|known| known == anchor)
+                && !Document::read(&path).anchors().iter().any(|known| known == anchor)
             {
                 faults.push(format!("{place}: there is no heading `{target}`"));
             }
@@ -73,9 +70,7 @@ pub fn check_words(faults: &mut Faults) {
     for document in documents() {
         for (place, span) in document.spans() {
             let words: Vec<&str> = span.split_whitespace().collect();
-            for option in words
-                .iter()
-                .filter(|word| is_option(word) && !OTHERS.contains(&words[0]))
+            for option in words.iter().filter(|word| is_option(word) && !OTHERS.contains(&words[0]))
             {
                 let option = option.split('=').next().unwrap_or_default();
                 let is_foreign = FOREIGN.iter().any(|(name, _)| *name == option);
@@ -115,26 +110,14 @@ pub fn check_commands_of_conversations(faults: &mut Faults) {
     let help = run.stdout + &run.stderr;
     let mut count = 0;
     for document in documents() {
-        let rows = document
-            .text
-            .lines()
-            .filter(|line| line.starts_with("| `/"));
+        let rows = document.text.lines().filter(|line| line.starts_with("| `/"));
         for row in rows {
             let spans = row.split(" | ").next().unwrap_or_default().split('`');
-            for command in spans
-                .skip(1)
-                .step_by(2)
-                .filter_map(|span| span.split(' ').next())
-            {
+            for command in spans.skip(1).step_by(2).filter_map(|span| span.split(' ').next()) {
                 count += 1;
-                if !help
-                    .split_whitespace()
-                    .any(|word| word.trim_end_matches([',', ':']) == command)
+                if !help.split_whitespace().any(|word| word.trim_end_matches([',', ':']) == command)
                 {
-                    faults.push(format!(
-                        "{}: `/help` does not have `{command}`",
-                        document.name
-                    ));
+                    faults.push(format!("{}: `/help` does not have `{command}`", document.name));
                 }
             }
         }
@@ -145,8 +128,7 @@ pub fn check_commands_of_conversations(faults: &mut Faults) {
 }
 
 fn begins_with(line: &str, words: &str) -> bool {
-    line.strip_prefix(words)
-        .is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+    line.strip_prefix(words).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
 }
 
 /// `-q`, `--quiet`; not `-`, `--`, `-1`.
@@ -160,10 +142,7 @@ fn check_settings(document: &Document, faults: &mut Faults) {
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let names = document.text.split(|c| !is_word(c));
     for name in names.filter(|name| name.starts_with("LLM_") || name.starts_with("SCRIPT_")) {
-        if !skills_runner::settings::SETTINGS
-            .iter()
-            .any(|row| row.name == name)
-        {
+        if !skills_runner::settings::SETTINGS.iter().any(|row| row.name == name) {
             faults.push(format!("{}: there is no setting `{name}`", document.name));
         }
     }

@@ -17,32 +17,20 @@ pub struct Promise {
 
 /// One that shows something.
 const fn shows(command: &'static str, shows: &'static [&'static str]) -> Promise {
-    Promise {
-        command,
-        stdin: None,
-        shows,
-        leaves: &[],
-    }
+    Promise { command, stdin: None, shows, leaves: &[] }
 }
 
 /// One that leaves files behind.
 const fn leaves(command: &'static str, leaves: &'static [&'static str]) -> Promise {
-    Promise {
-        leaves,
-        ..shows(command, &[])
-    }
+    Promise { leaves, ..shows(command, &[]) }
 }
 
 /// What a client of MCP says first, and what it learns then.
 pub const CLIENT: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}
 {"jsonrpc":"2.0","method":"notifications/initialized"}
 {"jsonrpc":"2.0","id":2,"method":"tools/list"}"#;
-const TOOLS: [&str; 4] = [
-    "\"list_skills\"",
-    "\"get_skill\"",
-    "\"read_file_in_skill\"",
-    "\"run_python_script\"",
-];
+const TOOLS: [&str; 4] =
+    ["\"list_skills\"", "\"get_skill\"", "\"read_file_in_skill\"", "\"run_python_script\""];
 
 const POWER: &str = "18446744073709551616";
 
@@ -52,67 +40,34 @@ pub const PROMISES: &[Promise] = &[
     shows("^skills-runner -c ", &["> hello", "(played) hello"]),
     leaves(
         "make install PREFIX=\"$HOME/.local\"",
-        &[
-            "home/.local/bin/skills-runner",
-            "home/.local/share/man/man1/skills-runner.1",
-        ],
+        &["home/.local/bin/skills-runner", "home/.local/share/man/man1/skills-runner.1"],
     ),
-    Promise {
-        stdin: Some(CLIENT),
-        ..shows("^skills-runner mcp", &TOOLS)
-    },
-    leaves(
-        "| xargs -P",
-        &["answers/1.md", "answers/2.md", "answers/3.md"],
-    ),
+    Promise { stdin: Some(CLIENT), ..shows("^skills-runner mcp", &TOOLS) },
+    leaves("| xargs -P", &["answers/1.md", "answers/2.md", "answers/3.md"]),
     leaves("parallel -j 8", &["answers.md", "jobs.tsv"]),
     shows("docker run", &[POWER]),
     leaves("--generate man >", &["skills-runner.1"]),
     shows("make demo", &["100000/4084101"]),
     shows("\"what is 2 ** 64?\"", &[POWER]),
-    shows(
-        "skills-runner \"Which region",
-        &["(played) Which region sells best in /"],
-    ),
+    shows("skills-runner \"Which region", &["(played) Which region sells best in /"]),
     shows("skills-runner \"question\"", &["(played) question"]),
-    shows(
-        "tail -n 500 app.log |",
-        &["the disk is full", "what fails here"],
-    ),
-    shows(
-        "skills-runner < question.txt",
-        &["(played) How many llamas"],
-    ),
+    shows("tail -n 500 app.log |", &["the disk is full", "what fails here"]),
+    shows("skills-runner < question.txt", &["(played) How many llamas"]),
     shows("skills-runner tool run_python_script", &[POWER]),
     shows("skills-runner -n \"$question\"", &QUESTIONS),
     shows("| jq -r .answer", &[POWER]),
     shows("| jq -rj", &[POWER]),
     shows("-a chart.png -a notes.txt", &["(played) does the chart"]),
-    shows(
-        "skills-runner --session report",
-        &["(played) and in March?"],
-    ),
+    shows("skills-runner --session report", &["(played) and in March?"]),
     shows("skills-runner sessions list", &["report"]),
     leaves("skills-runner facts add", &["home/notes/memory.md"]),
     shows("skills-runner facts list", &["the printer is in room 4"]),
     shows("skills-runner skills list", &["calculator", "table-report"]),
-    shows(
-        "skills-runner skills show calculator",
-        &["references/functions.md", "scripts/calc.py"],
-    ),
-    leaves(
-        "skills-runner skills setup table-report",
-        &["skills/table-report/venv/bin/python"],
-    ),
-    leaves(
-        "skills-runner skills new my-skill",
-        &["skills/my-skill/SKILL.md"],
-    ),
+    shows("skills-runner skills show calculator", &["references/functions.md", "scripts/calc.py"]),
+    leaves("skills-runner skills setup table-report", &["skills/table-report/venv/bin/python"]),
+    leaves("skills-runner skills new my-skill", &["skills/my-skill/SKILL.md"]),
     shows("skills-runner doctor", &["came in"]),
-    shows(
-        "skills-runner doctor --json",
-        &["\"type\":\"doctor\"", "\"exit_code\":0"],
-    ),
+    shows("skills-runner doctor --json", &["\"type\":\"doctor\"", "\"exit_code\":0"]),
     shows("skills-runner --dry-run", &["\"messages\""]),
     shows("skills-runner -v \"hi\"", &["POST http"]),
 ];

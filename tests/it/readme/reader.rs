@@ -127,10 +127,7 @@ impl Reader {
             test: test
                 .file("app.log", "09:00 started\n09:01 failed: the disk is full\n")
                 .file("question.txt", "How many llamas are there?\n")
-                .file(
-                    "questions.txt",
-                    QUESTIONS.map(|line| format!("{line}\n")).concat(),
-                )
+                .file("questions.txt", QUESTIONS.map(|line| format!("{line}\n")).concat())
                 .file("notes.txt", "the chart shows llamas\n")
                 .file("chart.png", PNG),
             server,
@@ -139,20 +136,14 @@ impl Reader {
             "LLM_API_BASE_URL={}\nLLM_MODEL_NAME={MODEL}\nLLM_API_KEY={CANARY}\n",
             reader.server.url()
         );
-        let test = reader
-            .test
-            .clone()
-            .file("home/.config/skills-runner/.env", settings);
+        let test = reader.test.clone().file("home/.config/skills-runner/.env", settings);
         test.mode("home/.config/skills-runner/.env", 0o600)
             .file("key", CANARY)
             .file("machine/etc/skills-runner/key", CANARY)
             .mode("machine/etc/skills-runner/key", 0o600);
-        for skills in [
-            "skills",
-            "home/skills",
-            "machine/home/me/skills",
-            "machine/usr/local/share/skills",
-        ] {
+        for skills in
+            ["skills", "home/skills", "machine/home/me/skills", "machine/usr/local/share/skills"]
+        {
             copy(&root().join("skills"), &reader.test.path(skills));
         }
         for folder in PLAYED {
@@ -173,21 +164,16 @@ impl Reader {
     /// A release as it is fetched: the program in a folder.
     fn release(&self) {
         let test = self.test.clone();
-        let test = test.executable(
-            "release/skills-runner-1-linux/skills-runner",
-            &self.filled_in(PROGRAM),
-        );
+        let test = test
+            .executable("release/skills-runner-1-linux/skills-runner", &self.filled_in(PROGRAM));
         let pack = "tar -C release -czf release.tar.gz . && rm -r release";
         test.again().shell(pack).run().success();
     }
 
     /// A program that the commands use, not everybody has, and this machine lacks.
     pub fn lacks(&self, commands: &str) -> Option<&'static str> {
-        let is_used = |name: &str| {
-            commands
-                .split(|c: char| !c.is_alphanumeric())
-                .any(|word| word == name)
-        };
+        let is_used =
+            |name: &str| commands.split(|c: char| !c.is_alphanumeric()).any(|word| word == name);
         let mut rare = ["jq", "parallel"].into_iter();
         rare.find(|name| is_used(name) && !self.test.exists(&format!("programs/{name}")))
     }

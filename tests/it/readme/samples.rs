@@ -14,28 +14,16 @@ struct Sample {
 }
 
 const SAMPLES: [Sample; 3] = [
-    Sample {
-        has: "← exit 0",
-        real: lines_of_a_call,
-    },
-    Sample {
-        has: "tool call: called",
-        real: doctors_report,
-    },
-    Sample {
-        has: "error[unquoted-colon]",
-        real: linters_findings,
-    },
+    Sample { has: "← exit 0", real: lines_of_a_call },
+    Sample { has: "tool call: called", real: doctors_report },
+    Sample { has: "error[unquoted-colon]", real: linters_findings },
 ];
 
 pub fn check(reader: &Reader, block: &Block, faults: &mut Faults) {
     if block.text.starts_with("skills/") && block.text.contains("/\n") {
         return tree(block, faults);
     }
-    let Some(sample) = SAMPLES
-        .iter()
-        .find(|sample| block.text.contains(sample.has))
-    else {
+    let Some(sample) = SAMPLES.iter().find(|sample| block.text.contains(sample.has)) else {
         return faults.push(format!(
             "{}: no rule for this sample (tests/it/readme/samples.rs)",
             block.place
@@ -45,10 +33,7 @@ pub fn check(reader: &Reader, block: &Block, faults: &mut Faults) {
     let known: Vec<String> = real.lines().map(measured).collect();
     for line in block.text.lines() {
         if !known.contains(&measured(line)) {
-            faults.push(format!(
-                "{}: no output has the line `{line}`:\n{real}",
-                block.place
-            ));
+            faults.push(format!("{}: no output has the line `{line}`:\n{real}", block.place));
         }
     }
 }
@@ -80,13 +65,7 @@ fn tree(block: &Block, faults: &mut Faults) {
 fn lines_of_a_call(reader: &Reader) -> String {
     let call = json!({"skill_name": "calculator", "script": "print(2 + 2)"});
     let server = Server::start([Reply::call("run_python_script", &call), Reply::text("4")]);
-    reader
-        .test
-        .again()
-        .endpoint(&server)
-        .args(["2 + 2?"])
-        .run()
-        .stderr
+    reader.test.again().endpoint(&server).args(["2 + 2?"]).run().stderr
 }
 
 /// Ollama with a model that it cuts short.
@@ -106,11 +85,7 @@ fn doctors_report(reader: &Reader) -> String {
         };
         Reply::status(200).body(body)
     });
-    let test = reader
-        .test
-        .again()
-        .endpoint(&server)
-        .env("LLM_MODEL_NAME", "qwen3:latest");
+    let test = reader.test.again().endpoint(&server).env("LLM_MODEL_NAME", "qwen3:latest");
     test.args(["doctor"]).run().stdout
 }
 
@@ -118,9 +93,6 @@ fn doctors_report(reader: &Reader) -> String {
 fn linters_findings(_: &Reader) -> String {
     let document = "---\nname: forms\ndescription: Fills forms: PDF and Excel, whatever has fields.\n---\nRun scripts/fill.py.\n";
     let test = Test::new().skill("forms", document);
-    let test = test.file(
-        "skills/forms/scripts/fill.py",
-        "import sys\n\nimport openpyxl\n",
-    );
+    let test = test.file("skills/forms/scripts/fill.py", "import sys\n\nimport openpyxl\n");
     test.args(["skills", "check"]).run().stdout
 }

@@ -23,10 +23,8 @@ pub fn run(reader: &Reader, block: &Block, met: &mut Vec<&'static str>, faults: 
         Ok(commands) => commands,
         Err(fault) => return faults.push(format!("{}: {fault}", block.place)),
     };
-    let promises: Vec<Vec<&Promise>> = commands
-        .iter()
-        .map(|command| promises::of(command))
-        .collect();
+    let promises: Vec<Vec<&Promise>> =
+        commands.iter().map(|command| promises::of(command)).collect();
     met.extend(promises.iter().flatten().map(|promise| promise.command));
     let script = script(reader, &block.place, &commands, &promises);
     let (outputs, status) = outputs(reader, &script);
@@ -104,11 +102,7 @@ fn script(reader: &Reader, place: &str, commands: &[String], promises: &[Vec<&Pr
 /// Runs it on a terminal; each command's output, and the shell's status. Who
 /// is asked at a prompt asks a question and leaves.
 fn outputs(reader: &Reader, script: &str) -> (Vec<String>, i32) {
-    let test = reader
-        .test
-        .again()
-        .timeout(PATIENCE)
-        .file(".block.sh", script);
+    let test = reader.test.again().timeout(PATIENCE).file(".block.sh", script);
     let mut terminal = test.shell("exec bash -euo pipefail .block.sh").terminal();
     let (mut typed, mut answered) = (["hello", "/exit"].iter().cycle(), 0);
     let deadline = Instant::now() + PATIENCE;
@@ -124,9 +118,7 @@ fn outputs(reader: &Reader, script: &str) -> (Vec<String>, i32) {
     let run = terminal.wait_exit();
     let mut pieces: Vec<String> = run.terminal.split(MARK).map(str::to_owned).collect();
     let last = pieces.pop().unwrap_or_default();
-    let status = last
-        .strip_prefix("status ")
-        .and_then(|status| status.trim().parse().ok());
+    let status = last.strip_prefix("status ").and_then(|status| status.trim().parse().ok());
     let outputs = pieces.into_iter().skip(1);
     let outputs = outputs.map(|piece| piece.trim_start_matches("command\n").to_owned());
     (outputs.collect(), status.unwrap_or(run.status))

@@ -25,11 +25,7 @@ pub(super) fn entries(source: &str) -> Vec<Entry> {
         let text = line.trim_end_matches(['\n', '\r']);
         let end = at + line.len();
         if is_key_line(text) {
-            found.push(Entry {
-                all: at..end,
-                content: at..at + text.len(),
-                line: number,
-            });
+            found.push(Entry { all: at..end, content: at..at + text.len(), line: number });
         } else if let Some(entry) = found.last_mut() {
             entry.all.end = end;
             if !is_idle(text) {

@@ -49,12 +49,9 @@ impl Work<'_> {
             let source = self.source();
             let fixed = (self.number(entry.line), "duplicate-key");
             // With its line's end, or that of the line before if it is the last.
-            let behind = source[entry.content.end..]
-                .find('\n')
-                .map(|at| entry.content.end + at + 1);
-            let before = source[..entry.content.start]
-                .trim_end_matches(['\n', '\r'])
-                .len();
+            let behind =
+                source[entry.content.end..].find('\n').map(|at| entry.content.end + at + 1);
+            let before = source[..entry.content.start].trim_end_matches(['\n', '\r']).len();
             let range = match behind {
                 Some(end) => entry.content.start..end,
                 None => before..entry.content.end,
@@ -124,12 +121,7 @@ impl Work<'_> {
             Some(_) => return,
         };
         // `nmae: x` is a name to be spelled right by its author.
-        if missing
-            && self
-                .fields
-                .keys()
-                .any(|key| key != "name" && is_slip(key, "name"))
-        {
+        if missing && self.fields.keys().any(|key| key != "name" && is_slip(key, "name")) {
             return;
         }
         if missing {
@@ -158,10 +150,8 @@ impl Work<'_> {
                 (split_tools(text), "allowed-tools-commas")
             }
             Some(Value::Array(items)) => {
-                let texts: Option<Vec<String>> = items
-                    .iter()
-                    .map(|item| item.as_str().map(str::to_owned))
-                    .collect();
+                let texts: Option<Vec<String>> =
+                    items.iter().map(|item| item.as_str().map(str::to_owned)).collect();
                 let Some(texts) = texts else {
                     return;
                 };

@@ -88,11 +88,7 @@ impl<'d> Work<'d> {
             end: front.source.end,
             body: document.get(front.body_start..)?,
             fields: front.fields.clone(),
-            line_end: if opening.ends_with("\r\n") {
-                "\r\n"
-            } else {
-                "\n"
-            },
+            line_end: if opening.ends_with("\r\n") { "\r\n" } else { "\n" },
             fixed: Vec::new(),
             removed: Vec::new(),
         })
@@ -143,11 +139,7 @@ impl<'d> Work<'d> {
             return;
         }
         let unclosed = |finding: &&frontmatter::Diagnostic| finding.rule == "unclosed-frontmatter";
-        let line = front
-            .diagnostics
-            .iter()
-            .find(unclosed)
-            .map_or(1, |finding| finding.line);
+        let line = front.diagnostics.iter().find(unclosed).map_or(1, |finding| finding.line);
         self.fixed.push((line, "unclosed-frontmatter"));
         let is_line = self.text[..self.end].ends_with('\n');
         let first = if is_line { "" } else { self.line_end };
@@ -156,11 +148,7 @@ impl<'d> Work<'d> {
         if is_line {
             // The YAML ends before its last line end, as if it had been closed.
             let source = &self.text[..self.end - 1];
-            self.end = source
-                .strip_suffix('\r')
-                .unwrap_or(source)
-                .len()
-                .max(self.start);
+            self.end = source.strip_suffix('\r').unwrap_or(source).len().max(self.start);
         }
     }
 

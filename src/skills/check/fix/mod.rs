@@ -39,19 +39,14 @@ pub struct Fixed {
 /// Mends what is safe to mend in a skill, and tells what that was. The error:
 /// the document could not be written or renamed; then it is as it was.
 pub fn fix(skill: &Skill) -> Result<Vec<Fixed>, Problem> {
-    let names: Vec<String> = document::names(skill)
-        .unwrap_or_default()
-        .into_iter()
-        .map(|(name, _)| name)
-        .collect();
+    let names: Vec<String> =
+        document::names(skill).unwrap_or_default().into_iter().map(|(name, _)| name).collect();
     let Some(name) = names.iter().find(|name| *name == USUAL).or(names.first()) else {
         return Ok(Vec::new());
     };
     let mut fixed = Vec::new();
-    let bytes = skill
-        .root
-        .file(name)
-        .and_then(|file| confined::read_whole(&file, limits::DOCUMENT_BYTES));
+    let bytes =
+        skill.root.file(name).and_then(|file| confined::read_whole(&file, limits::DOCUMENT_BYTES));
     let text = match bytes {
         Ok(piece) if !piece.more => String::from_utf8(piece.bytes).ok(),
         // The linter has said so.
@@ -75,10 +70,7 @@ pub fn fix(skill: &Skill) -> Result<Vec<Fixed>, Problem> {
         }));
     }
     if can_rename(skill) {
-        skill
-            .root
-            .rename(name, USUAL)
-            .map_err(|refusal| failed("rename", name, &refusal))?;
+        skill.root.rename(name, USUAL).map_err(|refusal| failed("rename", name, &refusal))?;
         fixed.push(Fixed {
             file: name.into(),
             line: None,
@@ -94,12 +86,8 @@ pub fn fix(skill: &Skill) -> Result<Vec<Fixed>, Problem> {
 pub(super) fn can_rename(skill: &Skill) -> bool {
     let entries = skill.root.entries(limits::FOLDER_ENTRIES);
     let list = entries.map(|entries| entries.list).unwrap_or_default();
-    let mut named = list
-        .iter()
-        .filter(|entry| entry.name.eq_ignore_ascii_case(USUAL));
-    let first = named
-        .next()
-        .filter(|entry| entry.name != USUAL && entry.kind == Kind::File);
+    let mut named = list.iter().filter(|entry| entry.name.eq_ignore_ascii_case(USUAL));
+    let first = named.next().filter(|entry| entry.name != USUAL && entry.kind == Kind::File);
     first.is_some() && named.next().is_none()
 }
 

@@ -11,10 +11,7 @@ use crate::world::clock::thread_time;
 /// The document as it is mended, and the rules that are broken no longer.
 fn mended(text: &str) -> Option<(String, Vec<String>)> {
     let mended = mend(text, "a-b")?;
-    let fixed = mended
-        .fixed
-        .iter()
-        .map(|(line, rule)| format!("{line} {rule}"));
+    let fixed = mended.fixed.iter().map(|(line, rule)| format!("{line} {rule}"));
     Some((mended.text, fixed.collect()))
 }
 
@@ -43,16 +40,8 @@ fn mends_what_is_safe() {
                 "7 ambiguous-value",
             ],
         ),
-        (
-            "name:a-b\ndescription: c",
-            "name: a-b\ndescription: c",
-            &["2 not-a-field"],
-        ),
-        (
-            "name: a-b\ndescription: c\nmetadata:\n  x: y: z # 1\n  w: Use: it",
-            "",
-            &[],
-        ),
+        ("name:a-b\ndescription: c", "name: a-b\ndescription: c", &["2 not-a-field"]),
+        ("name: a-b\ndescription: c\nmetadata:\n  x: y: z # 1\n  w: Use: it", "", &[]),
         (
             "name: a-b\ndescription: c\nmetadata:\n  w: Use: it\n  l:\n  - @x",
             "name: a-b\ndescription: c\nmetadata:\n  w: \"Use: it\"\n  l:\n  - \"@x\"",
@@ -69,11 +58,7 @@ fn mends_what_is_safe() {
             &["6 unquoted-colon"],
         ),
         // Tabs between words stay, all others are spaces.
-        (
-            "name: a-b\ndescription: c\td",
-            "name: a-b\ndescription: \"c\\td\"",
-            &["3 tab"],
-        ),
+        ("name: a-b\ndescription: c\td", "name: a-b\ndescription: \"c\\td\"", &["3 tab"]),
         (
             "name:\ta-b\t# x\ndescription: Use: c\td\nx: [y,\tz]",
             "name: a-b # x\ndescription: \"Use: c\\td\"\nx: [y, z]",
@@ -87,11 +72,7 @@ fn mends_what_is_safe() {
         ("name: a-b\ndescription: c\nr\tq: x", "", &[]),
         ("name: a-b\ndescription: c\td # e", "", &[]),
         // Fields that slipped into the value above, each with its own white space.
-        (
-            "name: a-b\n description: c",
-            "name: a-b\ndescription: c",
-            &["3 indented-field"],
-        ),
+        ("name: a-b\n description: c", "name: a-b\ndescription: c", &["3 indented-field"]),
         (
             "name: a-b\ndescription: Fill forms: yes\n license: MIT\n\tmetadata:\n    x: y",
             "name: a-b\ndescription: \"Fill forms: yes\"\nlicense: MIT\nmetadata:\n    x: y",
@@ -103,11 +84,7 @@ fn mends_what_is_safe() {
             &["3 indented-field", "5 indented-field"],
         ),
         // What may be a field, or not, stays.
-        (
-            "name: a-b\ndescription: Use when: now\n  or: later",
-            "",
-            &[],
-        ),
+        ("name: a-b\ndescription: Use when: now\n  or: later", "", &[]),
         ("name: a-b\n name: c\ndescription: d", "", &[]),
         ("name: a-b\ndescription: c\n\tnote: d", "", &[]),
         // Fields.
@@ -116,16 +93,8 @@ fn mends_what_is_safe() {
             "name: a-b\ndescription: c",
             &["2 name-characters", "2 name-folder"],
         ),
-        (
-            "description: c",
-            "name: a-b\ndescription: c",
-            &["1 missing-name"],
-        ),
-        (
-            "name:\ndescription: c",
-            "name: a-b\ndescription: c",
-            &["2 missing-name"],
-        ),
+        ("description: c", "name: a-b\ndescription: c", &["1 missing-name"]),
+        ("name:\ndescription: c", "name: a-b\ndescription: c", &["2 missing-name"]),
         (
             "name: a-b\ndescription:\n- Does this.\n- 'Use: now'",
             "name: a-b\ndescription: \"Does this. Use: now\"",
@@ -141,11 +110,7 @@ fn mends_what_is_safe() {
             "name: a-b\ndescription: \"Fill: all, or 'none'\"",
             &["3 field-type"],
         ),
-        (
-            "name: a-b\ndescription: 1.10",
-            "name: a-b\ndescription: \"1.10\"",
-            &["3 field-type"],
-        ),
+        ("name: a-b\ndescription: 1.10", "name: a-b\ndescription: \"1.10\"", &["3 field-type"]),
         (
             "name: a-b\ndescription: c\nname: a-b\nlicense: MIT",
             "name: a-b\ndescription: c\nlicense: MIT",
@@ -169,11 +134,7 @@ fn mends_what_is_safe() {
         ("name: a-b\ndescription: \"C:\\dir\"", "", &[]),
         ("name: a-b\ndescription: Use when: now # or not", "", &[]),
         ("name: a-b\ndescription: c\nx: 1\nx: 2", "", &[]),
-        (
-            "name: a-b\ndescription: c\nallowed-tools: Read, Web Search",
-            "",
-            &[],
-        ),
+        ("name: a-b\ndescription: c\nallowed-tools: Read, Web Search", "", &[]),
         ("name: a-b\ndescription: [c, {d: e}]", "", &[]),
         ("name: a-b\ndescription: \"c\"\nstray", "", &[]),
         // A field without its space, or text without its indentation.
@@ -182,11 +143,7 @@ fn mends_what_is_safe() {
         ("name: a-b\ndescription: c\nrewrite this", "", &[]),
         ("name: a-b\ndescription: c: d\nwrapped\nx: y", "", &[]),
         ("name: a-b\ndescription: c\nlicense:MIT\nstray", "", &[]),
-        (
-            "name: a-b\ndescription: c\nmetadata:\n  x: y: z\nfoo:bar",
-            "",
-            &[],
-        ),
+        ("name: a-b\ndescription: c\nmetadata:\n  x: y: z\nfoo:bar", "", &[]),
         (
             "name: a-b\ndescription: c\nlicense:MIT\nallowed-tools:Read",
             "name: a-b\ndescription: c\nlicense: MIT\nallowed-tools: Read",
@@ -217,26 +174,11 @@ fn mends_the_lines_of_dashes() {
     let good = "---\nname: a-b\ndescription: c: d\n---\n# It\n";
     let mends = good.replace("c: d", "\"c: d\"");
     for (text, fixed) in [
-        (
-            format!("\u{feff}{good}"),
-            ["1 byte-order-mark", "3 unquoted-colon"].as_slice(),
-        ),
-        (
-            format!(" \n\n{good}"),
-            &["1 late-frontmatter", "5 unquoted-colon"],
-        ),
-        (
-            good.replace("d\n---\n", "d---\n"),
-            &["1 unclosed-frontmatter", "3 unquoted-colon"],
-        ),
-        (
-            good.replace("d\n---\n", "d\n"),
-            &["1 unclosed-frontmatter", "3 unquoted-colon"],
-        ),
-        (
-            good.replace("d\n---\n", "d\n...\n"),
-            &["1 unclosed-frontmatter", "3 unquoted-colon"],
-        ),
+        (format!("\u{feff}{good}"), ["1 byte-order-mark", "3 unquoted-colon"].as_slice()),
+        (format!(" \n\n{good}"), &["1 late-frontmatter", "5 unquoted-colon"]),
+        (good.replace("d\n---\n", "d---\n"), &["1 unclosed-frontmatter", "3 unquoted-colon"]),
+        (good.replace("d\n---\n", "d\n"), &["1 unclosed-frontmatter", "3 unquoted-colon"]),
+        (good.replace("d\n---\n", "d\n...\n"), &["1 unclosed-frontmatter", "3 unquoted-colon"]),
     ] {
         let fixed = fixed.iter().map(ToString::to_string).collect();
         assert_eq!(mended(&text), Some((mends.clone(), fixed)), "{text:?}");
@@ -301,35 +243,15 @@ fn what_is_mended_says_the_same() {
                 "description" => rules.contains(&"field-type"),
                 _ => false,
             };
-            assert!(
-                is_meant || before.fields.get(key) == Some(value),
-                "{text:?} {key}"
-            );
+            assert!(is_meant || before.fields.get(key) == Some(value), "{text:?} {key}");
         }
-        assert!(
-            before
-                .fields
-                .keys()
-                .all(|key| after.fields.contains_key(key)),
-            "{text:?}"
-        );
-        assert_eq!(
-            text[before.body_start..],
-            result.text[after.body_start..],
-            "{text:?}"
-        );
+        assert!(before.fields.keys().all(|key| after.fields.contains_key(key)), "{text:?}");
+        assert_eq!(text[before.body_start..], result.text[after.body_start..], "{text:?}");
         let is_fault = |finding: &frontmatter::Diagnostic| {
             !["missing-description", "duplicate-key", "field-type"].contains(&finding.rule)
         };
-        assert!(
-            !after.diagnostics.iter().any(is_fault),
-            "{text:?} {after:?}"
-        );
-        assert!(
-            mend(&result.text, "a-b").is_none(),
-            "{text:?} {:?}",
-            result.text
-        );
+        assert!(!after.diagnostics.iter().any(is_fault), "{text:?} {after:?}");
+        assert!(mend(&result.text, "a-b").is_none(), "{text:?} {:?}", result.text);
     }
     assert!(count > 2_000, "{count} were mended");
 }
@@ -344,14 +266,9 @@ fn writes_the_document_and_gives_it_its_name() {
     fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
     let fixed = fix(&bench.skill()).unwrap();
     let shown: Vec<_> = fixed.iter().map(|fixed| (fixed.line, fixed.rule)).collect();
-    assert_eq!(
-        shown,
-        [(Some(3), "unquoted-colon"), (None, "document-case")]
-    );
-    let names: Vec<_> = fs::read_dir(bench.path())
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name())
-        .collect();
+    assert_eq!(shown, [(Some(3), "unquoted-colon"), (None, "document-case")]);
+    let names: Vec<_> =
+        fs::read_dir(bench.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(names, ["SKILL.md"]);
     let path = bench.path().join("SKILL.md");
     assert_eq!(fs::read_to_string(&path).unwrap(), MENDED);
@@ -394,14 +311,8 @@ fn writes_through_no_link() {
     symlink("real.md", bench.path().join("SKILL.md")).unwrap();
     let problem = fix(&bench.skill()).unwrap_err();
     assert_eq!(problem.rule, "unwritable-document");
-    assert!(
-        problem.message.starts_with("failed to write it"),
-        "{problem:?}"
-    );
-    assert_eq!(
-        fs::read_to_string(bench.path().join("real.md")).unwrap(),
-        BROKEN
-    );
+    assert!(problem.message.starts_with("failed to write it"), "{problem:?}");
+    assert_eq!(fs::read_to_string(bench.path().join("real.md")).unwrap(), BROKEN);
 
     let bench = Bench::new("a").write("real.md", MENDED);
     symlink("real.md", bench.path().join("skill.md")).unwrap();
@@ -410,25 +321,13 @@ fn writes_through_no_link() {
 
 #[test]
 fn of_two_documents_none_is_renamed() {
-    let bench = Bench::new("a")
-        .write("SKILL.MD", MENDED)
-        .write("skill.md", MENDED);
+    let bench = Bench::new("a").write("SKILL.MD", MENDED).write("skill.md", MENDED);
     assert_eq!(fix(&bench.skill()), Ok(vec![]));
     let root = bench.skill().root;
     assert!(root.rename("skill.md", "SKILL.MD").is_err());
-    assert!(
-        root.replace("skill.md", b"other", b"new").is_err(),
-        "it has changed meanwhile"
-    );
-    assert_eq!(
-        fs::read_to_string(bench.path().join("skill.md")).unwrap(),
-        MENDED
-    );
-    assert_eq!(
-        fs::read_dir(bench.path()).unwrap().count(),
-        2,
-        "nothing is left behind"
-    );
+    assert!(root.replace("skill.md", b"other", b"new").is_err(), "it has changed meanwhile");
+    assert_eq!(fs::read_to_string(bench.path().join("skill.md")).unwrap(), MENDED);
+    assert_eq!(fs::read_dir(bench.path()).unwrap().count(), 2, "nothing is left behind");
 }
 
 /// Each condition of the proof, by a document that breaks it alone.

@@ -80,11 +80,7 @@ impl Work<'_> {
             let text = yaml::normalize(source.get(entry.all.clone())?);
             let fault = match yaml::parse(&text) {
                 Ok(reading) if reading.value.is_object() => return None,
-                Ok(_) => Fault {
-                    line: 1,
-                    rule: "not-a-field",
-                    message: String::new(),
-                },
+                Ok(_) => Fault { line: 1, rule: "not-a-field", message: String::new() },
                 Err(fault) => fault,
             };
             let line = fault.line + entry.line;
@@ -180,11 +176,7 @@ impl Work<'_> {
         let text = as_text(rest)?;
         let new = format!(
             "{}{}",
-            if rest.starts_with(' ') || rest.len() < item.len() {
-                " "
-            } else {
-                ""
-            },
+            if rest.starts_with(' ') || rest.len() < item.len() { " " } else { "" },
             scalar(&text)
         );
         if rest.contains(" # ") || rest == new {

@@ -17,23 +17,12 @@ pub fn check(reader: &Reader, block: &Block, faults: &mut Faults) {
         "python" => servers::python(reader, &block.text),
         "ini" => unit(reader, block),
         "cron" | "crontab" => used(reader, block, "crontab", "crontab"),
-        "dockerfile" => used(
-            reader,
-            block,
-            "Dockerfile",
-            "docker build -t skills-runner -f",
-        ),
+        "dockerfile" => used(reader, block, "Dockerfile", "docker build -t skills-runner -f"),
         "yaml" => yaml(reader, block),
         "" => Err("the block has no language".into()),
-        other => Err(format!(
-            "no rule for blocks of `{other}` (tests/it/readme/configuration)"
-        )),
+        other => Err(format!("no rule for blocks of `{other}` (tests/it/readme/configuration)")),
     };
-    faults.extend(
-        result
-            .err()
-            .map(|fault| format!("{}: {fault}", block.place)),
-    );
+    faults.extend(result.err().map(|fault| format!("{}: {fault}", block.place)));
 }
 
 /// A script that is a file, and no commands: run as what it is for.
@@ -44,11 +33,7 @@ pub fn script(reader: &Reader, block: &Block, faults: &mut Faults) {
         false => first.rsplit(['/', ' ']).next().unwrap_or("sh"),
     };
     let result = used(reader, block, "script.sh", program);
-    faults.extend(
-        result
-            .err()
-            .map(|fault| format!("{}: {fault}", block.place)),
-    );
+    faults.extend(result.err().map(|fault| format!("{}: {fault}", block.place)));
 }
 
 /// Writes what a document has of files, which commands above them may want.
@@ -91,10 +76,7 @@ fn put(reader: &Reader, block: &Block, otherwise: &str) -> Vec<String> {
         }
         reader.test.clone().file(&path, &text);
         if let Ok(things) = things(&text) {
-            reader
-                .test
-                .clone()
-                .file(&format!("{path}.json"), Value::Array(things).to_string());
+            reader.test.clone().file(&format!("{path}.json"), Value::Array(things).to_string());
         }
     }
     files.into_iter().map(|(name, _)| name).collect()
@@ -127,11 +109,7 @@ fn is_file(name: &str, language: &str) -> bool {
 
 /// Puts the files and runs a command on each, that must end with 0.
 fn used(reader: &Reader, block: &Block, otherwise: &str, command: &str) -> Result<(), String> {
-    let context = if command.starts_with("docker") {
-        " ."
-    } else {
-        ""
-    };
+    let context = if command.starts_with("docker") { " ." } else { "" };
     for name in put(reader, block, otherwise) {
         run(reader, &format!("{command} {name}{context}"))?;
     }
@@ -159,15 +137,8 @@ fn unit(reader: &Reader, block: &Block) -> Result<(), String> {
     }
     for name in &names {
         let (folder, unit) = name.rsplit_once('/').unwrap_or(("", name));
-        let manager = if folder.starts_with('~') {
-            "systemctl --user"
-        } else {
-            "systemctl"
-        };
-        run(
-            reader,
-            &format!("{manager} start {}", unit.replace("@.", "@1.")),
-        )?;
+        let manager = if folder.starts_with('~') { "systemctl --user" } else { "systemctl" };
+        run(reader, &format!("{manager} start {}", unit.replace("@.", "@1.")))?;
     }
     Ok(())
 }
@@ -178,9 +149,7 @@ fn yaml(reader: &Reader, block: &Block) -> Result<(), String> {
     if things.iter().all(|thing| thing["kind"].is_string()) {
         return used(reader, block, "job.yaml", "kubectl apply -f");
     }
-    things
-        .iter()
-        .try_for_each(|thing| workflow::run(reader, thing))
+    things.iter().try_for_each(|thing| workflow::run(reader, thing))
 }
 
 /// The documents of a YAML text.

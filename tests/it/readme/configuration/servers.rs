@@ -47,36 +47,15 @@ fn serve(reader: &Reader, value: &Value) -> Result<(), String> {
 }
 
 fn start(reader: &Reader, command: &str, args: &Value) -> Result<(), String> {
-    let args = args
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str);
-    let words: Vec<String> = std::iter::once(command)
-        .chain(args)
-        .map(|word| reader.played(word))
-        .collect();
+    let args = args.as_array().into_iter().flatten().filter_map(Value::as_str);
+    let words: Vec<String> =
+        std::iter::once(command).chain(args).map(|word| reader.played(word)).collect();
     let line = format!("PATH='{}'; exec \"$@\"", reader.search_path());
-    let test = reader
-        .test
-        .again()
-        .args(&words)
-        .stdin(format!("{CLIENT}\n"));
+    let test = reader.test.again().args(&words).stdin(format!("{CLIENT}\n"));
     let run = test.shell(&line).run();
-    let four = [
-        "list_skills",
-        "get_skill",
-        "read_file_in_skill",
-        "run_python_script",
-    ];
-    match four
-        .iter()
-        .find(|tool| !run.stdout.contains(&format!("\"{tool}\"")))
-    {
+    let four = ["list_skills", "get_skill", "read_file_in_skill", "run_python_script"];
+    match four.iter().find(|tool| !run.stdout.contains(&format!("\"{tool}\""))) {
         None => Ok(()),
-        Some(tool) => Err(format!(
-            "{words:?} has no tool {tool}: {}{}",
-            run.stdout, run.stderr
-        )),
+        Some(tool) => Err(format!("{words:?} has no tool {tool}: {}{}", run.stdout, run.stderr)),
     }
 }

@@ -6,11 +6,7 @@ use crate::readme::reader::Reader;
 use crate::readme::session;
 
 /// Actions of GitHub's own that a job may use, and that are not run.
-const ACTIONS: [&str; 3] = [
-    "actions/checkout@",
-    "actions/cache@",
-    "actions/upload-artifact@",
-];
+const ACTIONS: [&str; 3] = ["actions/checkout@", "actions/cache@", "actions/upload-artifact@"];
 
 /// What CI systems set, in front of each step.
 const SET: &str = "export CI=true GITHUB_BASE_REF=main GITHUB_STEP_SUMMARY=summary.md CI_MERGE_REQUEST_DIFF_BASE_SHA=1f50812\n";
@@ -24,27 +20,15 @@ pub fn run(reader: &Reader, workflow: &Value) -> Result<(), String> {
         steps.extend(list(job, "steps", job));
         steps.extend(list(job, "script", job));
     }
-    steps.extend(
-        workflow
-            .as_array()
-            .into_iter()
-            .flatten()
-            .map(|step| (workflow, step)),
-    );
+    steps.extend(workflow.as_array().into_iter().flatten().map(|step| (workflow, step)));
     if steps.is_empty() {
         return Err("no rule for this YAML (tests/it/readme/configuration)".into());
     }
-    steps
-        .iter()
-        .try_for_each(|(job, step)| one(reader, [workflow, job, step]))
+    steps.iter().try_for_each(|(job, step)| one(reader, [workflow, job, step]))
 }
 
 fn list<'a>(place: &'a Value, name: &str, job: &'a Value) -> Vec<(&'a Value, &'a Value)> {
-    let steps = place
-        .get(name)
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten();
+    let steps = place.get(name).and_then(Value::as_array).into_iter().flatten();
     steps.map(|step| (job, step)).collect()
 }
 
@@ -53,23 +37,12 @@ fn one(reader: &Reader, levels: [&Value; 3]) -> Result<(), String> {
     let [_, _, step] = levels;
     if let Some(action) = step["uses"].as_str() {
         let is_known = ACTIONS.iter().any(|known| action.starts_with(known));
-        return is_known
-            .then_some(())
-            .ok_or(format!("no rule for the action `{action}`"));
+        return is_known.then_some(()).ok_or(format!("no rule for the action `{action}`"));
     }
-    let command = step["run"]
-        .as_str()
-        .or(step.as_str())
-        .ok_or("a step without `run`")?;
+    let command = step["run"].as_str().or(step.as_str()).ok_or("a step without `run`")?;
     let mut script = SET.to_owned();
-    for (name, value) in levels
-        .iter()
-        .filter_map(|level| level["env"].as_object())
-        .flatten()
-    {
-        let value = value
-            .as_str()
-            .map_or_else(|| value.to_string(), str::to_owned);
+    for (name, value) in levels.iter().filter_map(|level| level["env"].as_object()).flatten() {
+        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         script += &format!("export {name}=\"{}\"\n", configured(&value));
     }
     script += command;
@@ -79,10 +52,7 @@ fn one(reader: &Reader, levels: [&Value; 3]) -> Result<(), String> {
 
 /// What secrets and variables of the repository may hold, by their names.
 fn configured(value: &str) -> &str {
-    match value
-        .strip_prefix("${{")
-        .map(|name| name.contains("SHA256"))
-    {
+    match value.strip_prefix("${{").map(|name| name.contains("SHA256")) {
         Some(true) => "$(sha256sum < ~/../release.tar.gz | cut -d' ' -f1)",
         Some(false) if value.contains("URL") => "https://example.com/release.tar.gz",
         Some(false) => "a-secret-of-the-repository",
