@@ -58,7 +58,7 @@ fuzz:
 # The same laws over the seeds and so many mutations of them, with stable Rust.
 REPLAYS ?= 5000
 replay:
-	@cd fuzz && RUSTFLAGS="$(RUSTFLAGS) --cfg fuzzing" $(CARGO) run --quiet --locked --example replay -- $(REPLAYS)
+	@cd fuzz && RUSTFLAGS="$(RUSTFLAGS)" $(CARGO) run --quiet --locked --example replay -- $(REPLAYS)
 
 # Lets the program's system calls fail, 3,000 times: minutes, and it needs strace.
 # TORTURE="--count 500 --seed 7" chooses.

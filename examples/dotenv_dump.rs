@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::io::{self, BufReader, BufWriter, Write};
 
 use serde_json::{Value, json};
-use skills_runner::dotenv::{self, Dotenv};
+use skills_runner::internals::dotenv::{self, Dotenv};
 
 #[path = "shared/blocks.rs"]
 mod blocks;

@@ -7,8 +7,8 @@
 use std::io::{self, BufReader, BufWriter, Write};
 
 use serde_json::{Value, json};
-use skills_runner::skills::frontmatter;
-use skills_runner::skills::yaml::{self, fence};
+use skills_runner::internals::skills::frontmatter;
+use skills_runner::internals::skills::yaml::{self, fence};
 
 #[path = "shared/blocks.rs"]
 mod blocks;

@@ -126,7 +126,7 @@ impl fmt::Debug for Address {
 }
 
 /// `localhost`, `*.localhost` (RFC 6761), 127.0.0.0/8 and `::1`.
-pub fn is_loopback(host: &str) -> bool {
+pub(crate) fn is_loopback(host: &str) -> bool {
     if let Ok(address) = host.parse::<Ipv4Addr>() {
         return address.is_loopback();
     }

@@ -7,78 +7,82 @@
 
 use std::time::Instant;
 
-use crate::context::Asked;
+use crate::context::ContextManager;
 use crate::conversation::Conversation;
-use crate::error::{Error, Kind, Result};
-use crate::event::{Event, Listener, Tally};
+use crate::error::{Error, ErrorKind, Result};
+use crate::event::{Event, EventSink, RunStats};
 use crate::limits;
-use crate::message::Assistant;
-use crate::model::{Finish, Model};
+use crate::message::AssistantMessage;
+use crate::model::{FinishReason, Model};
 use crate::tool::{ToolCall, ToolResult, parse_arguments};
 use crate::tools::Tools;
-use crate::world::patience::Patience;
+use crate::world::cancellation::Cancellation;
 
 /// How a turn ended. Its text is in the conversation
-/// ([`Conversation::answered`]), and only there: it may be long.
+/// ([`Conversation::answer_text`]), and only there: it may be long.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
+pub struct TurnOutcome {
     /// Whether all of it is there.
-    pub finish: Finish,
+    pub finish: FinishReason,
     /// Why not, where more is known.
     pub cause: Option<Error>,
 }
 
 /// What bounds a turn.
 #[derive(Clone, Debug)]
-pub struct Bounds {
+pub struct TurnLimits {
     /// Requests in one turn.
     pub max_steps: u32,
     /// Tokens that the model reads at most, where that is set.
     pub window: Option<u64>,
     /// Signals and the deadline of the run.
-    pub patience: Patience,
+    pub cancellation: Cancellation,
 }
 
-impl Default for Bounds {
+impl Default for TurnLimits {
     /// As many requests as without `--max-steps`, and all the time in the world.
-    fn default() -> Bounds {
-        Bounds { max_steps: limits::MAX_STEPS, window: None, patience: Patience::endless() }
+    fn default() -> TurnLimits {
+        TurnLimits {
+            max_steps: limits::MAX_STEPS,
+            window: None,
+            cancellation: Cancellation::never(),
+        }
     }
 }
 
 /// Answers the conversation's open question. On an error the conversation
 /// holds everything up to the last request: asking again repeats only that.
-pub fn turn(
+pub fn run_turn(
     conversation: &mut Conversation,
     model: &dyn Model,
     tools: &Tools<'_>,
-    bounds: &Bounds,
-    tally: &mut Tally,
-    listener: &mut Listener<'_>,
-) -> Result<Answer> {
-    let asked = Asked::new(model, tools.definitions(), bounds.window);
+    bounds: &TurnLimits,
+    stats: &mut RunStats,
+    sink: &mut EventSink<'_>,
+) -> Result<TurnOutcome> {
+    let asked = ContextManager::new(model, tools.definitions(), bounds.window);
     for _ in 0..bounds.max_steps {
-        let reply = asked.ask(conversation, tally, listener)?;
-        tally.steps += 1;
-        tally.usage += reply.usage.unwrap_or_default();
+        let reply = asked.complete(conversation, stats, sink)?;
+        stats.steps += 1;
+        stats.usage += reply.usage.unwrap_or_default();
         let calls = reply.message.calls.clone();
-        listener(Event::MessageEnd { calls: calls.len() });
-        conversation.answer(with_valid_arguments(reply.message));
+        sink(Event::MessageEnd { calls: calls.len() });
+        conversation.add_answer(with_valid_arguments(reply.message));
         conversation.report(reply.usage);
-        tell_fault(conversation, listener);
+        tell_fault(conversation, sink);
         if calls.is_empty() {
-            return Ok(Answer { finish: reply.finish, cause: reply.cause });
+            return Ok(TurnOutcome { finish: reply.finish, cause: reply.cause });
         }
         for (place, call) in calls.iter().enumerate() {
-            listener(Event::ToolCall { call, summary: &tools.summary(call) });
+            sink(Event::ToolCall { call, summary: &tools.summary(call) });
             // A log that cannot be written asks to stop: what is not written
             // down must not run.
-            let told = bounds.patience.check();
+            let told = bounds.cancellation.check();
             if told.is_ok() {
-                run(call, place, conversation, tools, tally, listener);
+                run(call, place, conversation, tools, stats, sink);
             }
-            tell_fault(conversation, listener);
-            if let Err(stop) = told.and_then(|()| bounds.patience.check()) {
+            tell_fault(conversation, sink);
+            if let Err(stop) = told.and_then(|()| bounds.cancellation.check()) {
                 conversation.close("");
                 return Err(stop.into());
             }
@@ -90,13 +94,13 @@ pub fn turn(
         several => format!("{several} steps"),
     };
     let message = format!("failed to finish: there is no answer after {steps}");
-    Err(Error::new(Kind::Limit, message).with_hint("allow more with --max-steps"))
+    Err(Error::new(ErrorKind::Limit, message).with_hint("allow more with --max-steps"))
 }
 
 /// Tells once that the conversation is not kept any more, and goes on.
-fn tell_fault(conversation: &mut Conversation, listener: &mut Listener<'_>) {
+fn tell_fault(conversation: &mut Conversation, sink: &mut EventSink<'_>) {
     if let Some(fault) = conversation.take_fault() {
-        listener(Event::Warning(&fault.to_string()));
+        sink(Event::Warning(&fault.to_string()));
     }
 }
 
@@ -107,8 +111,8 @@ fn run(
     place: usize,
     conversation: &mut Conversation,
     tools: &Tools<'_>,
-    tally: &mut Tally,
-    listener: &mut Listener<'_>,
+    stats: &mut RunStats,
+    sink: &mut EventSink<'_>,
 ) {
     let start = Instant::now();
     let result = if place < limits::CALLS {
@@ -119,17 +123,17 @@ fn run(
             limits::CALLS
         ))
     };
-    tally.tool_calls += 1;
-    listener(Event::ToolResult { call, result: &result, duration: start.elapsed() });
+    stats.tool_calls += 1;
+    sink(Event::ToolResult { call, result: &result, duration: start.elapsed() });
     if let Some(warning) = &result.warning {
-        listener(Event::Warning(warning));
+        sink(Event::Warning(warning));
     }
     conversation.add_result(result);
 }
 
 /// Broken arguments are answered with an error, but must not stay in the
 /// history: endpoints refuse every later request that holds them.
-pub fn with_valid_arguments(mut said: Assistant) -> Assistant {
+pub(crate) fn with_valid_arguments(mut said: AssistantMessage) -> AssistantMessage {
     for call in &mut said.calls {
         if parse_arguments(&call.arguments).is_err() || call.arguments.trim().is_empty() {
             call.arguments = "{}".into();

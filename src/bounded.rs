@@ -19,23 +19,23 @@ thread_local! {
 }
 
 /// From here on another piece is read.
-pub fn begin() {
+pub(crate) fn begin() {
     COUNT.set(0);
 }
 
 /// Whether reading the piece in hand ended because there were too many.
-pub fn is_exceeded() -> bool {
+pub(crate) fn is_exceeded() -> bool {
     COUNT.get() > limits::JSON_VALUES
 }
 
 /// Reads JSON text, a piece of its own.
-pub fn from_slice(bytes: &[u8]) -> serde_json::Result<Value> {
+pub(crate) fn from_slice(bytes: &[u8]) -> serde_json::Result<Value> {
     begin();
     serde_json::from_slice::<Bounded>(bytes).map(|bounded| bounded.0)
 }
 
 /// Reads the rest of a list.
-pub fn list<'de, A: SeqAccess<'de>>(mut list: A) -> Result<Value, A::Error> {
+pub(crate) fn list<'de, A: SeqAccess<'de>>(mut list: A) -> Result<Value, A::Error> {
     let mut items = Vec::new();
     while let Some(item) = list.next_element_seed(Counted)? {
         items.push(item);
@@ -44,7 +44,7 @@ pub fn list<'de, A: SeqAccess<'de>>(mut list: A) -> Result<Value, A::Error> {
 }
 
 /// Reads the rest of an object.
-pub fn map<'de, A: MapAccess<'de>>(mut map: A) -> Result<Value, A::Error> {
+pub(crate) fn map<'de, A: MapAccess<'de>>(mut map: A) -> Result<Value, A::Error> {
     let mut fields = Map::new();
     while let Some(key) = map.next_key::<String>()? {
         fields.insert(key, map.next_value_seed(Counted)?);
@@ -53,7 +53,7 @@ pub fn map<'de, A: MapAccess<'de>>(mut map: A) -> Result<Value, A::Error> {
 }
 
 /// How many values a value is, itself included.
-pub fn count(value: &Value) -> usize {
+pub(crate) fn count(value: &Value) -> usize {
     1 + match value {
         Value::Array(items) => items.iter().map(count).sum(),
         Value::Object(fields) => fields.values().map(count).sum(),

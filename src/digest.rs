@@ -3,7 +3,7 @@
 use ring::digest::{SHA256, digest};
 
 /// The digest as 64 hexadecimal digits in lowercase.
-pub fn sha256(bytes: &[u8]) -> String {
+pub(crate) fn sha256(bytes: &[u8]) -> String {
     let digest = digest(&SHA256, bytes);
     let digits = digest.as_ref().iter().flat_map(|byte| {
         [byte >> 4, byte & 0xf].map(|half| char::from_digit(half.into(), 16).unwrap_or('0'))

@@ -30,7 +30,7 @@ pub struct Variable {
 
 /// A statement that was skipped, or the reason why a whole file was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Fault {
+pub struct DotenvProblem {
     /// The line, from 1, on which the statement begins.
     pub line: usize,
     /// What is wrong. Fixed text, so that it can never hold a value.
@@ -44,7 +44,7 @@ pub struct Dotenv {
     /// a Python dictionary's order.
     pub variables: Vec<Variable>,
     /// The statements that were skipped, in the text's order.
-    pub faults: Vec<Fault>,
+    pub faults: Vec<DotenvProblem>,
 }
 
 /// Reads the bytes of a `.env` file.
@@ -54,7 +54,7 @@ pub struct Dotenv {
 pub fn parse_bytes(
     bytes: &[u8],
     environment: &dyn Fn(&str) -> Option<String>,
-) -> Result<Dotenv, Fault> {
+) -> Result<Dotenv, DotenvProblem> {
     let valid = bytes.utf8_chunks().next().map_or("", |chunk| chunk.valid());
     let (end, message) = if bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") {
         (0, "the file is saved as UTF-16, not as UTF-8")
@@ -66,7 +66,7 @@ pub fn parse_bytes(
         return Ok(parse(valid, environment));
     };
     let line = 1 + translate_newlines(&valid[..end]).matches('\n').count();
-    Err(Fault { line, message })
+    Err(DotenvProblem { line, message })
 }
 
 /// Reads the text of a `.env` file.
@@ -76,7 +76,7 @@ pub fn parse_bytes(
 /// leaves its name as it was.
 pub fn parse(text: &str, environment: &dyn Fn(&str) -> Option<String>) -> Dotenv {
     let text = translate_newlines(text.strip_prefix('\u{feff}').unwrap_or(text));
-    let mut reader = Reader { rest: &text, line: 1 };
+    let mut reader = DotenvReader { rest: &text, line: 1 };
     let mut scope = Scope {
         variables: Vec::new(),
         positions: HashMap::new(),
@@ -97,7 +97,7 @@ pub fn parse(text: &str, environment: &dyn Fn(&str) -> Option<String>) -> Dotenv
         if let Err(message) = outcome {
             // The rest of the line; nothing when the whole was read.
             reader.take_while(|c| c != '\n');
-            faults.push(Fault { line, message });
+            faults.push(DotenvProblem { line, message });
         }
     }
     Dotenv { variables: scope.variables, faults }
@@ -115,27 +115,27 @@ impl fmt::Debug for Variable {
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for DotenvProblem {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "line {}: {}", self.line, self.message)
     }
 }
 
-impl std::error::Error for Fault {}
+impl std::error::Error for DotenvProblem {}
 
 /// Why a statement is skipped.
-type Message = &'static str;
+type SkipReason = &'static str;
 
 /// A name and its value, before references are resolved.
 type Binding<'a> = (&'a str, Option<String>);
 
 /// The unread text. Its only line end is LF.
-struct Reader<'a> {
+struct DotenvReader<'a> {
     rest: &'a str,
     line: usize,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> DotenvReader<'a> {
     fn take(&mut self, length: usize) -> &'a str {
         let (taken, rest) = self.rest.split_at(length);
         self.line += taken.bytes().filter(|&byte| byte == b'\n').count();
@@ -151,7 +151,7 @@ impl<'a> Reader<'a> {
     /// Reads one statement; a comment is `None`. On a failure the reader
     /// stands where the grammar stopped, and the rest of that line is lost:
     /// the last line of a quoted value that was closed, else its first.
-    fn read_statement(&mut self) -> Result<Option<Binding<'a>>, Message> {
+    fn read_statement(&mut self) -> Result<Option<Binding<'a>>, SkipReason> {
         self.skip_export();
         if self.rest.starts_with('#') {
             self.skip_comment();
@@ -188,7 +188,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn read_name(&mut self) -> Result<&'a str, Message> {
+    fn read_name(&mut self) -> Result<&'a str, SkipReason> {
         if let Some(inside) = self.rest.strip_prefix('\'') {
             return match inside.find('\'') {
                 None => Err("no closing quote after the name"),
@@ -204,7 +204,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads from the `=` to the value's end.
-    fn read_value(&mut self) -> Result<String, Message> {
+    fn read_value(&mut self) -> Result<String, SkipReason> {
         self.take(1);
         let blanks = self.take_while(is_blank);
         match self.rest.chars().next() {
@@ -215,7 +215,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn read_quoted(&mut self, quote: char) -> Result<String, Message> {
+    fn read_quoted(&mut self, quote: char) -> Result<String, SkipReason> {
         let mut escaped = false;
         let inside = &self.rest[1..];
         let end = inside.find(|c| {
@@ -243,7 +243,7 @@ struct Scope<'a> {
 }
 
 impl Scope<'_> {
-    fn define(&mut self, name: &str, value: Option<String>, line: usize) -> Result<(), Message> {
+    fn define(&mut self, name: &str, value: Option<String>, line: usize) -> Result<(), SkipReason> {
         let value = value.map(|value| self.expand(&value)).transpose()?;
         let name = name.to_owned();
         if let Some(&position) = self.positions.get(&name) {
@@ -256,7 +256,7 @@ impl Scope<'_> {
     }
 
     /// Replaces the references, once: what they bring in is not read again.
-    fn expand(&mut self, mut rest: &str) -> Result<String, Message> {
+    fn expand(&mut self, mut rest: &str) -> Result<String, SkipReason> {
         let mut expanded = String::with_capacity(rest.len());
         while let Some(reference) = find_reference(rest) {
             expanded.push_str(&rest[..reference.start]);
@@ -540,7 +540,7 @@ mod tests {
             (b"\xff\xfeA\0", 1, "the file is saved as UTF-16, not as UTF-8"),
         ] {
             let refused = parse_bytes(bytes, &environment);
-            assert_eq!(refused, Err(Fault { line, message }), "for {bytes:?}");
+            assert_eq!(refused, Err(DotenvProblem { line, message }), "for {bytes:?}");
         }
         assert_eq!(parse_bytes(b"", &environment), Ok(Dotenv::default()));
     }

@@ -9,7 +9,7 @@ use std::fmt;
 /// What went wrong, as far as a program needs to tell it apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Kind {
+pub enum ErrorKind {
     /// The command line was wrong; in a program of its own, the use of the crate.
     Usage,
     /// A setting is missing or invalid.
@@ -34,21 +34,21 @@ pub enum Kind {
     Io,
 }
 
-impl Kind {
+impl ErrorKind {
     /// The word for it in JSON output.
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Usage => "usage",
-            Kind::Config => "config",
-            Kind::Auth => "auth",
-            Kind::Temporary => "temporary",
-            Kind::Endpoint => "endpoint",
-            Kind::Protocol => "protocol",
-            Kind::Context => "context",
-            Kind::Limit => "limit",
-            Kind::Truncated => "truncated",
-            Kind::Interrupted(_) => "interrupted",
-            Kind::Io => "io",
+            ErrorKind::Usage => "usage",
+            ErrorKind::Config => "config",
+            ErrorKind::Auth => "auth",
+            ErrorKind::Temporary => "temporary",
+            ErrorKind::Endpoint => "endpoint",
+            ErrorKind::Protocol => "protocol",
+            ErrorKind::Context => "context",
+            ErrorKind::Limit => "limit",
+            ErrorKind::Truncated => "truncated",
+            ErrorKind::Interrupted(_) => "interrupted",
+            ErrorKind::Io => "io",
         }
     }
 
@@ -56,14 +56,14 @@ impl Kind {
     /// those of `sysexits.h`.
     pub fn exit_status(self) -> u8 {
         match self {
-            Kind::Usage => 2,
-            Kind::Limit => 3,
-            Kind::Truncated => 4,
-            Kind::Temporary => 75,
-            Kind::Auth => 77,
-            Kind::Config => 78,
-            Kind::Interrupted(signal) => u8::try_from(128 + signal).unwrap_or(u8::MAX),
-            Kind::Endpoint | Kind::Protocol | Kind::Context | Kind::Io => 1,
+            ErrorKind::Usage => 2,
+            ErrorKind::Limit => 3,
+            ErrorKind::Truncated => 4,
+            ErrorKind::Temporary => 75,
+            ErrorKind::Auth => 77,
+            ErrorKind::Config => 78,
+            ErrorKind::Interrupted(signal) => u8::try_from(128 + signal).unwrap_or(u8::MAX),
+            ErrorKind::Endpoint | ErrorKind::Protocol | ErrorKind::Context | ErrorKind::Io => 1,
         }
     }
 }
@@ -72,7 +72,7 @@ impl Kind {
 /// where there is a remedy.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Error {
-    kind: Kind,
+    kind: ErrorKind,
     message: String,
     hint: Option<String>,
 }
@@ -82,7 +82,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
     /// An error whose text reads `failed to <verb> <noun>: <cause>`.
-    pub fn new(kind: Kind, message: impl Into<String>) -> Error {
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Error {
         Error { kind, message: message.into(), hint: None }
     }
 
@@ -93,7 +93,7 @@ impl Error {
             libc::SIGHUP => "hung up",
             _ => "interrupted",
         };
-        Error::new(Kind::Interrupted(signal), what)
+        Error::new(ErrorKind::Interrupted(signal), what)
     }
 
     /// The same with a remedy, shown on a line of its own.
@@ -104,7 +104,7 @@ impl Error {
     }
 
     /// What kind of failure this is.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> ErrorKind {
         self.kind
     }
 
@@ -145,19 +145,19 @@ mod tests {
     #[test]
     fn every_kind_has_its_own_word_and_the_documented_status() {
         let table = [
-            (Kind::Usage, "usage", 2),
-            (Kind::Config, "config", 78),
-            (Kind::Auth, "auth", 77),
-            (Kind::Temporary, "temporary", 75),
-            (Kind::Endpoint, "endpoint", 1),
-            (Kind::Protocol, "protocol", 1),
-            (Kind::Context, "context", 1),
-            (Kind::Limit, "limit", 3),
-            (Kind::Truncated, "truncated", 4),
-            (Kind::Interrupted(libc::SIGINT), "interrupted", 130),
-            (Kind::Interrupted(libc::SIGTERM), "interrupted", 143),
-            (Kind::Interrupted(libc::SIGHUP), "interrupted", 129),
-            (Kind::Io, "io", 1),
+            (ErrorKind::Usage, "usage", 2),
+            (ErrorKind::Config, "config", 78),
+            (ErrorKind::Auth, "auth", 77),
+            (ErrorKind::Temporary, "temporary", 75),
+            (ErrorKind::Endpoint, "endpoint", 1),
+            (ErrorKind::Protocol, "protocol", 1),
+            (ErrorKind::Context, "context", 1),
+            (ErrorKind::Limit, "limit", 3),
+            (ErrorKind::Truncated, "truncated", 4),
+            (ErrorKind::Interrupted(libc::SIGINT), "interrupted", 130),
+            (ErrorKind::Interrupted(libc::SIGTERM), "interrupted", 143),
+            (ErrorKind::Interrupted(libc::SIGHUP), "interrupted", 129),
+            (ErrorKind::Io, "io", 1),
         ];
         for (kind, name, status) in table {
             assert_eq!((kind.name(), kind.exit_status()), (name, status));
@@ -166,8 +166,8 @@ mod tests {
 
     #[test]
     fn a_hint_stands_on_a_line_of_its_own() {
-        let error =
-            Error::new(Kind::Config, "failed to read `x`: no such file").with_hint("create it");
+        let error = Error::new(ErrorKind::Config, "failed to read `x`: no such file")
+            .with_hint("create it");
         assert_eq!(format!("{error}"), "failed to read `x`: no such file\nhint: create it");
         assert_eq!(format!("{error:?}"), format!("{error}"));
     }

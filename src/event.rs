@@ -84,7 +84,7 @@ pub enum Event<'a> {
 
 /// What turns cost, added up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct RunStats {
     /// Requests that brought a reply.
     pub steps: u32,
     /// Tools that ran.
@@ -94,4 +94,4 @@ pub struct Tally {
 }
 
 /// Whoever listens.
-pub type Listener<'l> = dyn FnMut(Event<'_>) + 'l;
+pub type EventSink<'l> = dyn FnMut(Event<'_>) + 'l;

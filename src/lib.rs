@@ -9,11 +9,10 @@
 //! # One answer
 //!
 //! ```
-//! use skills_runner::agent::{self, Bounds};
-//! use skills_runner::event::Tally;
-//! use skills_runner::instructions::{self, Parts};
-//! use skills_runner::model::http::HttpModel;
-//! use skills_runner::{Config, Conversation, Needs, Patience, Settings, Skills, Tools, Workbench};
+//! use skills_runner::{
+//!     Cancellation, Config, ConfigNeeds, Conversation, HttpModel, PromptParts, RunStats, Settings,
+//!     Skills, ToolContext, Tools, TurnLimits, run_turn, system_prompt,
+//! };
 //!
 //! # use std::io::{Read, Write};
 //! # /// Answers one request as an endpoint would.
@@ -38,7 +37,7 @@
 //! # }
 //! # fn main() -> skills_runner::Result<()> {
 //! # let address = endpoint();
-//! let settings = Settings::of([
+//! let settings = Settings::from_pairs([
 //!     ("LLM_API_BASE_URL", address.as_str()), // such as http://localhost:11434/v1
 //!     ("LLM_MODEL_NAME", "qwen3"),
 //!     ("SKILLS_FOLDER_PATH", "skills"),
@@ -46,44 +45,43 @@
 //!     ("PATH", "/usr/local/bin:/usr/bin:/bin"),
 //! ]);
 //! let folder = env!("CARGO_MANIFEST_DIR").as_ref(); // where the user works
-//! let config = Config::resolve(&settings, folder, Needs::Endpoint)?;
-//! let patience = Patience::endless();
-//! let model = HttpModel::new(config.endpoint()?, true, patience.clone());
+//! let config = Config::resolve(&settings, folder, ConfigNeeds::Endpoint)?;
+//! let cancellation = Cancellation::never();
+//! let model = HttpModel::new(config.endpoint()?, true, cancellation.clone());
 //!
-//! let skills = Skills::of(&config);
+//! let skills = Skills::from_config(&config);
 //! let catalogue = skills.catalogue();
-//! let tools = Tools::offered(Workbench::new(&config, &skills, &patience), &catalogue);
-//! let parts = Parts::new(&catalogue, &tools, folder);
+//! let tools = Tools::offered(ToolContext::new(&config, &skills, &cancellation), &catalogue);
+//! let parts = PromptParts::new(&catalogue, &tools, folder);
 //!
-//! let mut conversation = Conversation::new(&instructions::build(&parts));
-//! conversation.ask("Which region sells most?");
-//! let bounds = Bounds { window: config.context_window, ..Bounds::default() };
-//! let mut tally = Tally::default();
-//! agent::turn(
-//!     &mut conversation, &model, &tools, &bounds, &mut tally, &mut |_| {},
+//! let mut conversation = Conversation::new(&system_prompt(&parts));
+//! conversation.add_question("Which region sells most?");
+//! let limits = TurnLimits { window: config.context_window, ..TurnLimits::default() };
+//! let mut stats = RunStats::default();
+//! run_turn(
+//!     &mut conversation, &model, &tools, &limits, &mut stats, &mut |_| {},
 //! )?;
-//! assert_eq!(conversation.answered(), "The north.");
-//! assert_eq!(tally.steps, 1);
+//! assert_eq!(conversation.answer_text(), "The north.");
+//! assert_eq!(stats.steps, 1);
 //! # Ok(())
 //! # }
 //! ```
 //!
 //! A program that wants its own environment to count says
-//! `Settings::of(std::env::vars_os())`.
+//! `Settings::from_pairs(std::env::vars_os())`.
 //! The same conversation goes on with another `ask` and another `turn`.
 //!
 //! # A model of your own
 //!
-//! A model is whoever answers a [`Request`](model::Request): another protocol,
+//! A model is whoever answers a [`ModelRequest`]: another protocol,
 //! a cache, a test.
 //!
 //! ```
-//! use skills_runner::agent::{self, Bounds};
-//! use skills_runner::event::{Listener, Tally};
-//! use skills_runner::message::{Assistant, Message};
-//! use skills_runner::model::{Finish, Reply, Request};
-//! use skills_runner::{Conversation, Event, Model, Result};
-//! # use skills_runner::{Config, Needs, Patience, Settings, Skills, Tools, Workbench};
+//! use skills_runner::{
+//!     AssistantMessage, Conversation, Event, EventSink, FinishReason, Message, Model, ModelReply,
+//!     ModelRequest, Result, RunStats, TurnLimits, run_turn,
+//! };
+//! # use skills_runner::{Cancellation, Config, ConfigNeeds, Settings, Skills, ToolContext, Tools};
 //!
 //! /// Says again what was asked, in capitals.
 //! struct Parrot;
@@ -93,15 +91,15 @@
 //!         "parrot"
 //!     }
 //!
-//!     fn complete(&self, request: &Request<'_>, listener: &mut Listener<'_>) -> Result<Reply> {
+//!     fn complete(&self, request: &ModelRequest<'_>, sink: &mut EventSink<'_>) -> Result<ModelReply> {
 //!         let text = match request.messages.last() {
 //!             Some(Message::User(said)) => said.text.to_uppercase(),
 //!             _ => String::new(),
 //!         };
-//!         listener(Event::Text(&text));
-//!         Ok(Reply {
-//!             message: Assistant { content: text, ..Assistant::default() },
-//!             finish: Finish::Complete,
+//!         sink(Event::Text(&text));
+//!         Ok(ModelReply {
+//!             message: AssistantMessage { content: text, ..AssistantMessage::default() },
+//!             finish: FinishReason::Complete,
 //!             cause: None,
 //!             usage: None,
 //!         })
@@ -109,20 +107,20 @@
 //! }
 //!
 //! # fn main() -> Result<()> {
-//! # let settings = Settings::of([("SKILLS_FOLDER_PATH", "skills")]);
+//! # let settings = Settings::from_pairs([("SKILLS_FOLDER_PATH", "skills")]);
 //! # let here = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
-//! # let config = Config::resolve(&settings, here, Needs::Skills)?;
-//! # let (skills, patience) = (Skills::of(&config), Patience::endless());
-//! # let tools = Tools::new(Workbench::new(&config, &skills, &patience));
-//! # let (bounds, mut tally) = (Bounds::default(), Tally::default());
+//! # let config = Config::resolve(&settings, here, ConfigNeeds::Skills)?;
+//! # let (skills, cancellation) = (Skills::from_config(&config), Cancellation::never());
+//! # let tools = Tools::new(ToolContext::new(&config, &skills, &cancellation));
+//! # let (limits, mut stats) = (TurnLimits::default(), RunStats::default());
 //! let mut conversation = Conversation::new("Be brief.");
-//! conversation.ask("hello");
-//! agent::turn(
-//!     &mut conversation, &Parrot, &tools, &bounds, &mut tally, &mut |_| {},
+//! conversation.add_question("hello");
+//! run_turn(
+//!     &mut conversation, &Parrot, &tools, &limits, &mut stats, &mut |_| {},
 //! )?;
-//! assert_eq!(conversation.answered(), "HELLO");
+//! assert_eq!(conversation.answer_text(), "HELLO");
 //! assert_eq!(conversation.messages().len(), 3);
-//! assert_eq!(tally.steps, 1);
+//! assert_eq!(stats.steps, 1);
 //! # Ok(())
 //! # }
 //! ```
@@ -130,20 +128,16 @@
 //! # A tool of your own
 //!
 //! Arguments are checked against the schema before the tool runs, and what is
-//! wrong goes back to the model. [`ScriptedModel`](model::scripted) plays the
+//! wrong goes back to the model. [`ScriptedModel`] plays the
 //! model here.
 //!
 //! ```
 //! use serde_json::{Value, json};
-//! use skills_runner::tool::ToolResult;
-//! use skills_runner::tools::Arguments;
-//! use skills_runner::{Tool, Tools, Workbench};
-//! # use skills_runner::agent::{self, Bounds};
-//! # use skills_runner::event::Tally;
-//! # use skills_runner::message::{Assistant, Message};
-//! # use skills_runner::model::scripted::{ScriptedModel, Step};
-//! # use skills_runner::tool::ToolCall;
-//! # use skills_runner::{Config, Conversation, Needs, Patience, Settings, Skills};
+//! use skills_runner::{Arguments, Tool, ToolContext, ToolResult, Tools};
+//! # use skills_runner::{
+//! #     AssistantMessage, Cancellation, Config, ConfigNeeds, Conversation, Message, RunStats,
+//! #     ScriptedModel, ScriptedStep, Settings, Skills, ToolCall, TurnLimits, run_turn,
+//! # };
 //!
 //! struct Stock {
 //!     pieces: u64,
@@ -166,19 +160,19 @@
 //!         })
 //!     }
 //!
-//!     fn run(&self, arguments: &Arguments, _bench: &Workbench<'_>) -> ToolResult {
+//!     fn run(&self, arguments: &Arguments, _context: &ToolContext<'_>) -> ToolResult {
 //!         let pieces = json!({"article": arguments["article"], "pieces": self.pieces});
 //!         ToolResult::success(pieces.to_string(), "counted")
 //!     }
 //! }
 //!
-//! # fn stock(article: &str) -> Assistant {
+//! # fn stock(article: &str) -> AssistantMessage {
 //! #     let call = ToolCall {
 //! #         name: "stock".into(),
 //! #         arguments: json!({"article": article}).to_string(),
 //! #         ..ToolCall::default()
 //! #     };
-//! #     Assistant { calls: vec![call], ..Assistant::default() }
+//! #     AssistantMessage { calls: vec![call], ..AssistantMessage::default() }
 //! # }
 //! # fn last(messages: &[Message]) -> String {
 //! #     match messages.last() {
@@ -186,30 +180,30 @@
 //! #         _ => String::new(),
 //! #     }
 //! # }
-//! # static STEPS: &[Step] = &[
+//! # static STEPS: &[ScriptedStep] = &[
 //! #     |_| stock("sofa"),
 //! #     |messages| {
 //! #         assert!(last(messages).contains("`article` must be one of"), "{messages:?}");
 //! #         stock("chair")
 //! #     },
-//! #     |messages| Assistant { content: last(messages), ..Assistant::default() },
+//! #     |messages| AssistantMessage { content: last(messages), ..AssistantMessage::default() },
 //! # ];
 //! # fn main() -> skills_runner::Result<()> {
-//! # let config = Config::resolve(&Settings::default(), "/".as_ref(), Needs::Skills)?;
-//! # let (skills, patience) = (Skills::new(Vec::new()), Patience::endless());
-//! # let bench = Workbench::new(&config, &skills, &patience);
+//! # let config = Config::resolve(&Settings::default(), "/".as_ref(), ConfigNeeds::Skills)?;
+//! # let (skills, cancellation) = (Skills::new(Vec::new()), Cancellation::never());
+//! # let context = ToolContext::new(&config, &skills, &cancellation);
 //! # let model = ScriptedModel::new("scripted", STEPS);
-//! # let (bounds, mut tally) = (Bounds::default(), Tally::default());
-//! // `Tools::offered(bench, &catalogue)` where the model is to have skills as well.
-//! let tools = Tools::new(bench).with(Box::new(Stock { pieces: 7 }))?;
+//! # let (limits, mut stats) = (TurnLimits::default(), RunStats::default());
+//! // `Tools::offered(context, &catalogue)` where the model is to have skills as well.
+//! let tools = Tools::new(context).with(Box::new(Stock { pieces: 7 }))?;
 //! let mut conversation = Conversation::new("You sell furniture.");
-//! conversation.ask("Are there chairs?");
-//! agent::turn(
-//!     &mut conversation, &model, &tools, &bounds, &mut tally, &mut |_| {},
+//! conversation.add_question("Are there chairs?");
+//! run_turn(
+//!     &mut conversation, &model, &tools, &limits, &mut stats, &mut |_| {},
 //! )?;
 //! // The model asked for a sofa first, was told what there is, and asked again.
-//! assert_eq!(conversation.answered(), r#"{"article":"chair","pieces":7}"#);
-//! assert_eq!(tally.tool_calls, 2);
+//! assert_eq!(conversation.answer_text(), r#"{"article":"chair","pieces":7}"#);
+//! assert_eq!(stats.tool_calls, 2);
 //! # Ok(())
 //! # }
 //! ```
@@ -218,111 +212,123 @@
 //!
 //! ```
 //! use skills_runner::Event;
-//! # use skills_runner::agent::{self, Bounds};
-//! # use skills_runner::event::Tally;
-//! # use skills_runner::instructions::{self, Parts};
-//! # use skills_runner::message::Assistant;
-//! # use skills_runner::model::scripted::{ScriptedModel, Step};
-//! # use skills_runner::tool::ToolCall;
-//! # use skills_runner::{Config, Conversation, Needs, Patience, Settings, Skills, Tools, Workbench};
-//! # static STEPS: &[Step] = &[
-//! #     |_| Assistant {
+//! # use skills_runner::{
+//! #     AssistantMessage, Cancellation, Config, ConfigNeeds, Conversation, PromptParts, RunStats,
+//! #     ScriptedModel, ScriptedStep, Settings, Skills, ToolCall, ToolContext, Tools, TurnLimits,
+//! #     run_turn, system_prompt,
+//! # };
+//! # static STEPS: &[ScriptedStep] = &[
+//! #     |_| AssistantMessage {
 //! #         content: "I look.".into(),
 //! #         calls: vec![ToolCall {
 //! #             name: "get_skill".into(),
 //! #             arguments: r#"{"skill_name": "calculator"}"#.into(),
 //! #             ..ToolCall::default()
 //! #         }],
-//! #         ..Assistant::default()
+//! #         ..AssistantMessage::default()
 //! #     },
-//! #     |_| Assistant { content: "I can calculate.".into(), ..Assistant::default() },
+//! #     |_| AssistantMessage { content: "I can calculate.".into(), ..AssistantMessage::default() },
 //! # ];
 //! # fn main() -> skills_runner::Result<()> {
-//! # let settings = Settings::of([("SKILLS_FOLDER_PATH", "skills")]);
+//! # let settings = Settings::from_pairs([("SKILLS_FOLDER_PATH", "skills")]);
 //! # let here = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
-//! # let config = Config::resolve(&settings, here, Needs::Skills)?;
-//! # let (skills, patience) = (Skills::of(&config), Patience::endless());
+//! # let config = Config::resolve(&settings, here, ConfigNeeds::Skills)?;
+//! # let (skills, cancellation) = (Skills::from_config(&config), Cancellation::never());
 //! # let catalogue = skills.catalogue();
-//! # let tools = Tools::offered(Workbench::new(&config, &skills, &patience), &catalogue);
-//! # let instructions = instructions::build(&Parts::new(&catalogue, &tools, here));
+//! # let tools = Tools::offered(ToolContext::new(&config, &skills, &cancellation), &catalogue);
+//! # let instructions = system_prompt(&PromptParts::new(&catalogue, &tools, here));
 //! # assert!(instructions.contains("\n- calculator: "), "{instructions}");
 //! # let mut conversation = Conversation::new(&instructions);
 //! # let model = ScriptedModel::new("scripted", STEPS);
-//! # let (bounds, mut tally) = (Bounds::default(), Tally::default());
+//! # let (limits, mut stats) = (TurnLimits::default(), RunStats::default());
 //!
-//! let mut told = Vec::new();
-//! let mut listener = |event: Event<'_>| match event {
-//!     Event::Text(piece) => told.push(piece.to_string()),
-//!     Event::ToolCall { call, summary } => told.push(format!("{} {summary}", call.name)),
-//!     Event::ToolResult { result, .. } => told.push(format!("ok: {}", result.ok)),
+//! let mut shown = Vec::new();
+//! let mut sink = |event: Event<'_>| match event {
+//!     Event::Text(piece) => shown.push(piece.to_string()),
+//!     Event::ToolCall { call, summary } => shown.push(format!("{} {summary}", call.name)),
+//!     Event::ToolResult { result, .. } => shown.push(format!("ok: {}", result.ok)),
 //!     _ => {}
 //! };
-//! conversation.ask("What can you do?");
-//! agent::turn(
-//!     &mut conversation, &model, &tools, &bounds, &mut tally, &mut listener,
+//! conversation.add_question("What can you do?");
+//! run_turn(
+//!     &mut conversation, &model, &tools, &limits, &mut stats, &mut sink,
 //! )?;
-//! assert_eq!(told, ["I look.", "get_skill calculator", "ok: true", "I can calculate."]);
+//! assert_eq!(shown, ["I look.", "get_skill calculator", "ok: true", "I can calculate."]);
 //! # Ok(())
 //! # }
 //! ```
 //!
 //! # The map
 //!
-//! `main.rs` hands over arguments, environment and working directory to [`cli`]
+//! `main.rs` hands over arguments, environment and working directory to `cli`
 //! and takes an exit status back. Layers, top to bottom; a module imports only
 //! from its own layer and those below it:
 //!
 //! | layer | modules |
 //! |---|---|
-//! | 5 front ends | [`cli`] |
-//! | 4 conversation | [`agent`], [`context`], [`conversation`], [`instructions`], [`session`] |
-//! | 3 doing | [`model`], [`tools`] |
-//! | 2 knowing | [`config`], [`settings`], [`dotenv`], [`memory`], [`skills`] |
-//! | 1 world | [`world`]: processes, files, network, signals, input, output |
-//! | 0 words | [`address`], [`error`], [`event`], [`limits`], [`media`], [`message`], [`secret`], [`text`], [`tool`] |
+//! | 5 front ends | `cli` |
+//! | 4 conversation | `agent`, `context`, `conversation`, `instructions`, `session` |
+//! | 3 doing | `model`, `tools` |
+//! | 2 knowing | `config`, `settings`, `dotenv`, `memory`, `skills` |
+//! | 1 world | `world`: processes, files, network, signals, input, output |
+//! | 0 words | `address`, `error`, `event`, `limits`, `media`, `message`, `secret`, `text`, `tool` |
 //!
 //! Nothing but the front ends and `world::output` prints, nothing but
 //! `main.rs` reads the environment, and nothing exits.
 
-pub mod address;
-pub mod agent;
+mod address;
+mod agent;
 mod bounded;
-pub mod cli;
-pub mod config;
-pub mod context;
-pub mod conversation;
+mod cli;
+mod config;
+mod context;
+mod conversation;
 mod digest;
-pub mod dotenv;
-pub mod error;
-pub mod event;
-pub mod instructions;
-pub mod limits;
-#[cfg(not(fuzzing))]
+mod dotenv;
+mod error;
+mod event;
+mod instructions;
+#[doc(hidden)]
+pub mod internals;
+mod limits;
 mod mcp;
-// `fuzz/` feeds its reader of messages; it is not public otherwise.
-#[cfg(fuzzing)]
-pub mod mcp;
-pub mod media;
-pub mod memory;
-pub mod message;
-pub mod model;
+mod media;
+mod memory;
+mod message;
+mod model;
 mod order;
 mod percent;
-pub mod secret;
-pub mod session;
-pub mod settings;
-pub mod skills;
-pub mod text;
-pub mod tool;
-pub mod tools;
-pub mod world;
+mod secret;
+mod session;
+mod settings;
+mod skills;
+mod text;
+mod tool;
+mod tools;
+mod world;
 
-pub use config::{Config, Needs};
+pub use agent::{TurnLimits, TurnOutcome, run_turn};
+pub use config::{Config, ConfigNeeds, Endpoint};
 pub use conversation::Conversation;
-pub use error::{Error, Result};
-pub use event::Event;
-pub use model::Model;
-pub use settings::Settings;
-pub use skills::Skills;
-pub use tools::{Tool, Tools, Workbench};
-pub use world::patience::Patience;
+pub use error::{Error, ErrorKind, Result};
+pub use event::{Event, EventSink, RunStats};
+pub use instructions::{PromptParts, SystemPromptOverride, system_prompt};
+pub use message::{AssistantMessage, Image, Message, UserMessage};
+pub use model::http::HttpModel;
+pub use model::scripted::{ScriptedModel, ScriptedStep};
+pub use model::{FinishReason, Model, ModelReply, ModelRequest};
+pub use settings::{EnvFile, Settings};
+pub use skills::{Catalogue, Problem, Severity, Skill, SkillSummary, Skills};
+pub use tool::{Effects, ToolCall, ToolDefinition, ToolResult, Usage};
+pub use tools::{Arguments, Tool, ToolContext, Tools};
+pub use world::cancellation::{Cancellation, StopReason};
+pub use world::signal::Interrupt;
+
+/// The program itself: what `main.rs` calls, in the order in which it does.
+pub mod program {
+    pub use crate::cli::{ExitOutcome, Invocation, Startup, parse, run};
+    pub use crate::settings::is_secret;
+    pub use crate::world::hardening::{fill_streams, forget, hide_memory};
+    pub use crate::world::process::become_subreaper;
+    pub use crate::world::signal::{Signal, end_by, survive_file_limit};
+}

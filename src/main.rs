@@ -3,43 +3,43 @@
 use std::env;
 use std::process::ExitCode;
 
-use skills_runner::cli::{Ending, Request, Start, parse, run};
-use skills_runner::settings;
-use skills_runner::world::{harden, process, signal};
+use skills_runner::Interrupt;
+use skills_runner::program::{self, ExitOutcome, Invocation, Startup};
 
-/// Where programs are looked for without a `PATH`, as shells do.
-const SEARCHED: &str = "/usr/local/bin:/usr/bin:/bin";
+/// The search path of a process that has no `PATH`, as shells set it.
+const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 skills_runner::fill_streams_before_main!();
 
 fn main() -> ExitCode {
-    signal::survive_file_limit();
-    let request = parse(env::args_os().skip(1).collect());
-    // Half of what help and version cost would be what they have no need of.
-    let start = match request {
-        Ok(Request::Run(_)) | Err(_) => start(),
-        Ok(_) => Start::default(),
+    program::survive_file_limit();
+    let invocation = program::parse(env::args_os().skip(1).collect());
+    // Help and version need no preparation, which would take half of their time.
+    let startup = match invocation {
+        Ok(Invocation::Run(_)) | Err(_) => prepare(),
+        Ok(_) => Startup::default(),
     };
-    match run(request, &start) {
-        Ending::Status(status) => ExitCode::from(status),
-        Ending::Signal(signal) => signal::end_by(signal),
+    match program::run(invocation, &startup) {
+        ExitOutcome::Status(status) => ExitCode::from(status),
+        ExitOutcome::Signal(signal) => program::end_by(signal),
     }
 }
 
-fn start() -> Start {
-    harden::hide_memory();
-    process::become_subreaper();
+/// Protects the process and collects what it was started with.
+fn prepare() -> Startup {
+    program::hide_memory();
+    program::become_subreaper();
     let mut environment: Vec<_> = env::vars_os().collect();
     if env::var_os("PATH").is_none() {
-        environment.push(("PATH".into(), SEARCHED.into()));
+        environment.push(("PATH".into(), DEFAULT_PATH.into()));
     }
-    harden::forget(&|name, _| settings::is_secret(name));
-    Start {
+    program::forget(&|name, _| program::is_secret(name));
+    Startup {
         environment,
-        forget: harden::forget,
+        forget: program::forget,
         program: || env::current_exe().ok(),
-        // A working directory that has been deleted still has a meaning as `.`.
+        // A deleted working directory can still be used as `.`.
         folder: env::current_dir().unwrap_or_else(|_| ".".into()),
-        interrupt: signal::Interrupt::install().unwrap_or(signal::Interrupt::never()),
+        interrupt: Interrupt::install().unwrap_or(Interrupt::never()),
     }
 }

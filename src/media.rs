@@ -8,7 +8,7 @@ use crate::message::Image;
 
 /// A picture of a kind that models take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Picture {
+pub(crate) struct Picture {
     /// Its type, as in `image/png`.
     pub mime: &'static str,
     /// In pixels.
@@ -20,7 +20,7 @@ pub struct Picture {
 impl Picture {
     /// What these bytes show; `None` where they are no PNG, JPEG, GIF or WebP,
     /// or have no size as such.
-    pub fn of(bytes: &[u8]) -> Option<Picture> {
+    pub(crate) fn of(bytes: &[u8]) -> Option<Picture> {
         let (mime, size) = match bytes {
             [b'\x89', b'P', b'N', b'G', ..] => ("image/png", png_size(bytes)),
             [b'\xff', b'\xd8', b'\xff', ..] => ("image/jpeg", jpeg_size(bytes)),
@@ -33,13 +33,13 @@ impl Picture {
     }
 
     /// Type, bytes and size, for a person and for the model.
-    pub fn shown(&self, bytes: usize) -> String {
+    pub(crate) fn shown(&self, bytes: usize) -> String {
         let Picture { mime, width, height } = self;
         format!("{mime}, {bytes} bytes, {width}x{height}")
     }
 
     /// The same for a model: `bytes` as a `data:` address.
-    pub fn image(&self, bytes: &[u8]) -> Image {
+    pub(crate) fn image(&self, bytes: &[u8]) -> Image {
         let mut url = format!("data:{};base64,", self.mime);
         url.reserve_exact(bytes.len().div_ceil(3) * 4);
         BASE64_STANDARD.encode_string(bytes, &mut url);
@@ -48,7 +48,7 @@ impl Picture {
 }
 
 /// Whether a file that begins so wants to be a picture of one of these kinds.
-pub fn begins_as_picture(beginning: &[u8]) -> bool {
+pub(crate) fn begins_as_picture(beginning: &[u8]) -> bool {
     let is_webp = beginning.starts_with(b"RIFF") && at(beginning, 8) == Some(*b"WEBP");
     is_webp || [PNG, JPEG, GIF].iter().any(|signature| beginning.starts_with(signature))
 }
@@ -115,7 +115,7 @@ fn webp_size(bytes: &[u8]) -> Option<(u32, u32)> {
 }
 
 /// What a file is whose beginning is no text.
-pub fn binary_kind(beginning: &[u8]) -> Option<&'static str> {
+pub(crate) fn binary_kind(beginning: &[u8]) -> Option<&'static str> {
     const SIGNATURES: [(&[u8], &str); 14] = [
         (PNG, "PNG image"),
         (JPEG, "JPEG image"),

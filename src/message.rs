@@ -10,7 +10,7 @@ use crate::tool::ToolCall;
 
 /// What the model said: text, calls, or both.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Assistant {
+pub struct AssistantMessage {
     /// The text; empty when the model only called tools.
     pub content: String,
     /// The calls, in the order in which the model made them.
@@ -51,7 +51,7 @@ impl Image {
 
 /// What the person said.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct User {
+pub struct UserMessage {
     /// The text.
     pub text: String,
     /// The pictures that go with it, behind the text.
@@ -61,7 +61,7 @@ pub struct User {
     pub is_document: bool,
 }
 
-impl User {
+impl UserMessage {
     /// The text as records tell it, with a word for each picture.
     pub fn told(&self) -> String {
         let mut told = self.text.clone();
@@ -72,9 +72,9 @@ impl User {
     }
 }
 
-impl<T: Into<String>> From<T> for User {
-    fn from(text: T) -> User {
-        User { text: text.into(), ..User::default() }
+impl<T: Into<String>> From<T> for UserMessage {
+    fn from(text: T) -> UserMessage {
+        UserMessage { text: text.into(), ..UserMessage::default() }
     }
 }
 
@@ -84,9 +84,9 @@ pub enum Message {
     /// Instructions; the first message, and only that.
     System(String),
     /// What the person said.
-    User(User),
+    User(UserMessage),
     /// What the model said.
-    Assistant(Assistant),
+    Assistant(AssistantMessage),
     /// What a tool answered.
     Tool {
         /// The id of the call it answers.
@@ -105,12 +105,15 @@ pub enum Message {
 impl Message {
     /// A person's message of text alone.
     pub fn user(text: impl Into<String>) -> Message {
-        Message::User(User::from(text))
+        Message::User(UserMessage::from(text))
     }
 
     /// An assistant's message of text alone.
     pub fn assistant(content: impl Into<String>) -> Message {
-        Message::Assistant(Assistant { content: content.into(), ..Assistant::default() })
+        Message::Assistant(AssistantMessage {
+            content: content.into(),
+            ..AssistantMessage::default()
+        })
     }
 
     /// The pictures that it holds.

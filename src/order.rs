@@ -8,17 +8,17 @@
 use std::cmp::Ordering;
 
 /// Sorts in ascending order; equal items keep their order.
-pub fn sort<T: Ord>(items: &mut [T]) {
+pub(crate) fn sort<T: Ord>(items: &mut [T]) {
     sort_by(items, &T::cmp);
 }
 
 /// Sorts by a key; items with equal keys keep their order.
-pub fn sort_by_key<T, K: Ord>(items: &mut [T], key: impl Fn(&T) -> K) {
+pub(crate) fn sort_by_key<T, K: Ord>(items: &mut [T], key: impl Fn(&T) -> K) {
     sort_by(items, &|one, other| key(one).cmp(&key(other)));
 }
 
 /// Sorts by a comparison; equal items keep their order.
-pub fn sort_by<T>(items: &mut [T], compare: &dyn Fn(&T, &T) -> Ordering) {
+pub(crate) fn sort_by<T>(items: &mut [T], compare: &dyn Fn(&T, &T) -> Ordering) {
     let mut places = places(items.len(), &|one, other| compare(&items[one], &items[other]));
     for index in 0..items.len() {
         while places[index] != index {

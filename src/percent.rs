@@ -2,7 +2,7 @@
 
 /// The bytes as text, each encoded but for the unreserved characters and those
 /// that are `kept`.
-pub fn encoded(bytes: &[u8], kept: &[u8]) -> String {
+pub(crate) fn encoded(bytes: &[u8], kept: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for &byte in bytes {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) || kept.contains(&byte) {
@@ -16,7 +16,7 @@ pub fn encoded(bytes: &[u8], kept: &[u8]) -> String {
 
 /// What the text stands for, decoded once. A `%` that begins no code stands for
 /// itself: [`is_whole`] tells whether there is one.
-pub fn decoded(text: &str) -> Vec<u8> {
+pub(crate) fn decoded(text: &str) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((&first, behind)) = rest.split_first() {
@@ -28,7 +28,7 @@ pub fn decoded(text: &str) -> Vec<u8> {
 }
 
 /// Whether every `%` begins a code.
-pub fn is_whole(text: &str) -> bool {
+pub(crate) fn is_whole(text: &str) -> bool {
     let mut behind = text.split('%').skip(1);
     behind.all(|behind| code(behind.as_bytes()).is_some())
 }

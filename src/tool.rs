@@ -147,7 +147,7 @@ impl std::ops::AddAssign for Usage {
 }
 
 /// Whole milliseconds, as every output gives durations.
-pub fn milliseconds(duration: Duration) -> u64 {
+pub(crate) fn milliseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 

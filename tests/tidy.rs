@@ -16,7 +16,7 @@ const LAYERS: [&[&str]; 6] = [
     &["config", "dotenv", "memory", "settings", "skills"],
     &["model", "tools"],
     &["agent", "context", "conversation", "instructions", "session"],
-    &["cli", "mcp"],
+    &["cli", "mcp", "internals"],
 ];
 
 /// What stands in one place only: the text, the files where it may, and why.
@@ -250,7 +250,7 @@ fn settings_are_named_in_the_readme_and_the_example() {
         named.sort_unstable();
         named.dedup();
         let mut known: Vec<&str> =
-            skills_runner::settings::SETTINGS.iter().map(|row| row.name).collect();
+            skills_runner::internals::settings::SETTINGS.iter().map(|row| row.name).collect();
         known.sort_unstable();
         assert_eq!(named, known, "{name} names exactly the settings of the table");
     }

@@ -11,7 +11,7 @@ use crate::report::Line;
 use crate::rows::ROWS;
 
 /// What was measured before.
-pub struct Baseline {
+pub(crate) struct Baseline {
     file: Map<String, Value>,
 }
 
@@ -21,7 +21,7 @@ fn path() -> PathBuf {
 
 impl Baseline {
     /// That of the checkout; an empty one where there is none.
-    pub fn read() -> Result<Baseline, String> {
+    pub(crate) fn read() -> Result<Baseline, String> {
         let Ok(text) = fs::read_to_string(path()) else {
             return Ok(Baseline { file: Map::new() });
         };
@@ -32,12 +32,12 @@ impl Baseline {
     }
 
     /// What and where it was.
-    pub fn about(&self) -> Value {
+    pub(crate) fn about(&self) -> Value {
         self.file.get("about").cloned().unwrap_or_default()
     }
 
     /// Of what it is, in a sentence.
-    pub fn title(&self) -> String {
+    pub(crate) fn title(&self) -> String {
         let about = self.about();
         match (about["commit"].as_str(), about["machine"].as_str()) {
             (Some(commit), Some(machine)) => {
@@ -50,12 +50,12 @@ impl Baseline {
     }
 
     /// What this was.
-    pub fn value(&self, line: &Line) -> Option<f64> {
+    pub(crate) fn value(&self, line: &Line) -> Option<f64> {
         self.file.get("values")?.get(line.key())?.as_f64()
     }
 
     /// How this has changed.
-    pub fn change(&self, line: &Line) -> Option<String> {
+    pub(crate) fn change(&self, line: &Line) -> Option<String> {
         let (now, before) = (line.lasting()?, self.value(line)?);
         let percent = (now / before - 1.0) * 100.0;
         if percent.abs() < 0.5 {
@@ -67,7 +67,7 @@ impl Baseline {
     /// Fails where what is about to be measured could not be saved: of a checkout that is no
     /// commit, nobody knows later what it was; and some rows alone would stand beside figures
     /// of another day, or beside none.
-    pub fn may_take(&self, is_choice: bool, about: &Value) -> Result<(), String> {
+    pub(crate) fn may_take(&self, is_choice: bool, about: &Value) -> Result<(), String> {
         let commit = about["commit"].as_str().unwrap_or_default();
         if commit.ends_with("-dirty") || !machine::is_ours(commit) {
             return Err("the checkout is no commit: commit first, then --save".into());
@@ -89,7 +89,12 @@ impl Baseline {
     }
 
     /// Writes the lines: a choice over what the file has of them, else only these.
-    pub fn save(mut self, is_choice: bool, lines: &[Line], about: Value) -> Result<(), String> {
+    pub(crate) fn save(
+        mut self,
+        is_choice: bool,
+        lines: &[Line],
+        about: Value,
+    ) -> Result<(), String> {
         let lacking = lines.iter().find(|line| line.is_lacking());
         if let Some(line) = lacking {
             let name = line.key();

@@ -6,7 +6,7 @@ use crate::server::{Server, Tally};
 
 /// One contender's run in one turn.
 #[derive(Clone, Copy)]
-pub struct Run {
+pub(crate) struct Run {
     /// What it took.
     pub cost: Cost,
     /// What it asked of the server.
@@ -14,26 +14,26 @@ pub struct Run {
 }
 
 /// All turns; in each, the contenders' runs in their order.
-pub struct Block {
+pub(crate) struct Block {
     turns: Vec<Vec<Run>>,
 }
 
 /// What of a run is looked at.
-pub type Measure = fn(&Run) -> f64;
+pub(crate) type Measure = fn(&Run) -> f64;
 
 /// From start to end, in milliseconds.
-pub fn wall(run: &Run) -> f64 {
+pub(crate) fn wall(run: &Run) -> f64 {
     run.cost.wall
 }
 
 /// User and system time, in milliseconds.
-pub fn cpu(run: &Run) -> f64 {
+pub(crate) fn cpu(run: &Run) -> f64 {
     run.cost.cpu
 }
 
 impl Block {
     /// So many turns, after some that are not counted: they fill the caches.
-    pub fn run(
+    pub(crate) fn run(
         contenders: &[Contender],
         turns: usize,
         server: &mut Server,
@@ -56,28 +56,28 @@ impl Block {
     }
 
     /// The median of what this makes of a turn.
-    pub fn median(&self, of: impl Fn(&[Run]) -> f64) -> f64 {
+    pub(crate) fn median(&self, of: impl Fn(&[Run]) -> f64) -> f64 {
         median(self.turns.iter().map(|runs| of(runs)).collect())
     }
 
     /// The largest of what this counts in a turn.
-    pub fn most(&self, of: impl Fn(&[Run]) -> u64) -> u64 {
+    pub(crate) fn most(&self, of: impl Fn(&[Run]) -> u64) -> u64 {
         self.turns.iter().map(|runs| of(runs)).max().unwrap_or(0)
     }
 
     /// The median of one contender.
-    pub fn typical(&self, contender: usize, measure: Measure) -> f64 {
+    pub(crate) fn typical(&self, contender: usize, measure: Measure) -> f64 {
         self.median(|runs| measure(&runs[contender]))
     }
 
     /// The median of the first contender's share of another in the same turn.
-    pub fn ratio(&self, other: usize, measure: Measure) -> f64 {
+    pub(crate) fn ratio(&self, other: usize, measure: Measure) -> f64 {
         self.median(|runs| measure(&runs[0]) / measure(&runs[other]))
     }
 }
 
 /// The middle one, or the mean of the two.
-pub fn median(mut values: Vec<f64>) -> f64 {
+pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     let half = values.len() / 2;
     match values.len() {

@@ -12,7 +12,7 @@ use crate::deadline::{self, Deadline};
 
 /// A program with its arguments and its whole environment, to be run again and again.
 #[derive(Clone)]
-pub struct Contender {
+pub(crate) struct Contender {
     /// How it is called in the table.
     pub name: &'static str,
     program: PathBuf,
@@ -23,7 +23,7 @@ pub struct Contender {
 
 /// What one run took, in milliseconds.
 #[derive(Clone, Copy)]
-pub struct Cost {
+pub(crate) struct Cost {
     /// From before it was started until its end was known.
     pub wall: f64,
     /// User and system time, its own and that of the children it waited for.
@@ -32,7 +32,7 @@ pub struct Cost {
 
 impl Contender {
     /// Nothing of the benchmark's environment reaches it.
-    pub fn new(name: &'static str, program: &Path, folder: &Path) -> Contender {
+    pub(crate) fn new(name: &'static str, program: &Path, folder: &Path) -> Contender {
         Contender {
             name,
             program: program.into(),
@@ -43,19 +43,19 @@ impl Contender {
     }
 
     /// Where it starts.
-    pub fn in_folder(mut self, folder: impl Into<PathBuf>) -> Contender {
+    pub(crate) fn in_folder(mut self, folder: impl Into<PathBuf>) -> Contender {
         self.folder = folder.into();
         self
     }
 
     /// Adds arguments.
-    pub fn args(mut self, args: impl IntoIterator<Item = impl Into<OsString>>) -> Contender {
+    pub(crate) fn args(mut self, args: impl IntoIterator<Item = impl Into<OsString>>) -> Contender {
         self.args.extend(args.into_iter().map(Into::into));
         self
     }
 
     /// Adds a variable.
-    pub fn env(mut self, name: &str, value: impl Into<OsString>) -> Contender {
+    pub(crate) fn env(mut self, name: &str, value: impl Into<OsString>) -> Contender {
         self.environment.push((name.into(), value.into()));
         self
     }
@@ -75,7 +75,7 @@ impl Contender {
     }
 
     /// What it prints, to see that it does what it is measured for.
-    pub fn output(&self) -> Result<Vec<u8>, String> {
+    pub(crate) fn output(&self) -> Result<Vec<u8>, String> {
         let mut command = self.command();
         let output = deadline::output(command.stdout(Stdio::piped()).stderr(Stdio::piped()));
         let output = output.map_err(|error| format!("failed to run {}: {error}", self.name))?;
@@ -87,7 +87,7 @@ impl Contender {
     }
 
     /// Fails unless it prints exactly this.
-    pub fn demand(self, expected: &[u8]) -> Result<Contender, String> {
+    pub(crate) fn demand(self, expected: &[u8]) -> Result<Contender, String> {
         let stdout = self.output()?;
         if stdout != expected {
             let shown = String::from_utf8_lossy(&stdout[..stdout.len().min(200)]).into_owned();
@@ -102,7 +102,7 @@ impl Contender {
     }
 
     /// Runs it once. Its deadline costs two calls of the system within what is measured.
-    pub fn run(&self) -> Result<Cost, String> {
+    pub(crate) fn run(&self) -> Result<Cost, String> {
         let failed = |error| format!("failed to run {}: {error}", self.name);
         let mut command = self.command();
         let began = Instant::now();
@@ -127,7 +127,7 @@ impl Contender {
     /// least what the parent held when it forked, and the parent is larger than the smallest
     /// contenders. So the kernel is asked in the moment before the process's memory goes,
     /// at which a tracer may stop it.
-    pub fn peak(&self) -> Result<f64, String> {
+    pub(crate) fn peak(&self) -> Result<f64, String> {
         let failed = |error: io::Error| format!("failed to trace {}: {error}", self.name);
         let mut command = self.command();
         // SAFETY: between fork and exec only this call is made, which is safe there.

@@ -14,11 +14,11 @@ static WATCHED: AtomicI32 = AtomicI32::new(0);
 static RANG: AtomicBool = AtomicBool::new(false);
 
 /// Watches one child, until it is dropped. There is one at a time.
-pub struct Deadline;
+pub(crate) struct Deadline;
 
 impl Deadline {
     /// From now on.
-    pub fn of(pid: i32) -> Deadline {
+    pub(crate) fn of(pid: i32) -> Deadline {
         RANG.store(false, Ordering::SeqCst);
         WATCHED.store(pid, Ordering::SeqCst);
         let ring: extern "C" fn(i32) = ring;
@@ -31,7 +31,7 @@ impl Deadline {
     }
 
     /// The result, unless it was killed for its time; for after it was waited for.
-    pub fn kept<T>(self, result: io::Result<T>) -> io::Result<T> {
+    pub(crate) fn kept<T>(self, result: io::Result<T>) -> io::Result<T> {
         drop(self);
         if RANG.load(Ordering::SeqCst) {
             let cause = format!("it did not end within {SECONDS} s and was killed");
@@ -59,7 +59,7 @@ extern "C" fn ring(_: i32) {
 }
 
 /// [`Command::output`] with that deadline.
-pub fn output(command: &mut Command) -> io::Result<Output> {
+pub(crate) fn output(command: &mut Command) -> io::Result<Output> {
     let child = command.spawn()?;
     let deadline = Deadline::of(i32::try_from(child.id()).map_err(io::Error::other)?);
     let output = child.wait_with_output();

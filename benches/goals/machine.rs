@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::deadline;
 
 /// Cores, kernel, the binary's version and the checkout's commit. No name of the machine, no path.
-pub fn about(binary: &Path) -> Value {
+pub(crate) fn about(binary: &Path) -> Value {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let processors = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
@@ -41,7 +41,7 @@ fn commit() -> String {
 }
 
 /// Whether this is a commit of the checkout's repository, on the way to what is checked out.
-pub fn is_ours(commit: &str) -> bool {
+pub(crate) fn is_ours(commit: &str) -> bool {
     let status =
         git().args(["merge-base", "--is-ancestor", commit, "HEAD"]).stderr(Stdio::null()).status();
     status.is_ok_and(|status| status.success())
@@ -54,7 +54,7 @@ fn git() -> Command {
 }
 
 /// The lines for people.
-pub fn tell(about: &Value) {
+pub(crate) fn tell(about: &Value) {
     let word = |name: &str| about[name].as_str().unwrap_or_default();
     println!("machine   {}", word("machine"));
     println!(

@@ -7,18 +7,18 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 /// Tool calls in the run of many rounds.
-pub const ROUNDS: usize = 20;
+pub(crate) const ROUNDS: usize = 20;
 /// Tokens of the stream whose every token is a write of its own.
-pub const STREAMED_TOKENS: usize = 10_000;
+pub(crate) const STREAMED_TOKENS: usize = 10_000;
 /// What passes between two of them: so little that the clients work all the time, and so
 /// much that a client that keeps up gets each by itself, as it does from a model.
-pub const TOKEN_INTERVAL: Duration = Duration::from_micros(8);
+pub(crate) const TOKEN_INTERVAL: Duration = Duration::from_micros(8);
 /// Tokens of the stream that arrives as fast as it can be read.
-pub const BURST_TOKENS: usize = 100_000;
+pub(crate) const BURST_TOKENS: usize = 100_000;
 /// The skill that the calls use.
-pub const SKILL: &str = "skill-00001";
+pub(crate) const SKILL: &str = "skill-00001";
 /// A file that the calls read.
-pub const READ_FILE: &str = "notes.md";
+pub(crate) const READ_FILE: &str = "notes.md";
 
 const WORDS: [&str; 12] = [
     "The",
@@ -36,7 +36,7 @@ const WORDS: [&str; 12] = [
 ];
 
 /// One streamed reply.
-pub struct Reply {
+pub(crate) struct Reply {
     /// What is written at once, one after the other, head and chunks included.
     pub writes: Vec<Vec<u8>>,
     /// How they follow each other.
@@ -49,7 +49,7 @@ pub struct Reply {
 
 /// How a stream comes.
 #[derive(Clone, Copy, PartialEq)]
-pub enum Pace {
+pub(crate) enum Pace {
     /// In one write: a short reply, or a buffer on the way that was full.
     AtOnce,
     /// One write an event, [`TOKEN_INTERVAL`] apart.
@@ -58,12 +58,12 @@ pub enum Pace {
 
 impl Reply {
     /// The short answer.
-    pub fn short() -> Reply {
+    pub(crate) fn short() -> Reply {
         Reply::words(3, Pace::AtOnce)
     }
 
     /// An answer of so many tokens.
-    pub fn words(tokens: usize, pace: Pace) -> Reply {
+    pub(crate) fn words(tokens: usize, pace: Pace) -> Reply {
         let words = WORDS.iter().cycle().take(tokens);
         let deltas = words.clone().map(|word| json!({"content": word}));
         let mut reply = Reply::of(deltas, "stop", pace);
@@ -72,7 +72,7 @@ impl Reply {
     }
 
     /// A call of the cheapest tool; each is another one, as no model repeats itself for ever.
-    pub fn reading_call(round: usize) -> Reply {
+    pub(crate) fn reading_call(round: usize) -> Reply {
         let arguments = json!({
             "skill_name": SKILL, "file_path": READ_FILE, "offset": round + 1, "limit": 1,
         });
@@ -80,7 +80,7 @@ impl Reply {
     }
 
     /// A call that runs a script.
-    pub fn script_call(round: usize) -> Reply {
+    pub(crate) fn script_call(round: usize) -> Reply {
         let arguments = json!({"skill_name": SKILL, "script": format!("print({round})")});
         Reply::call("run_python_script", &arguments, round)
     }

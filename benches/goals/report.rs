@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 use crate::baseline::Baseline;
 
 /// In bytes.
-pub const KIBIBYTE: f64 = 1024.0;
+pub(crate) const KIBIBYTE: f64 = 1024.0;
 /// In bytes.
-pub const MEBIBYTE: f64 = 1024.0 * KIBIBYTE;
+pub(crate) const MEBIBYTE: f64 = 1024.0 * KIBIBYTE;
 
 /// What a figure counts.
 #[derive(Clone, Copy, PartialEq)]
-pub enum Unit {
+pub(crate) enum Unit {
     /// Milliseconds.
     Milliseconds,
     /// Bytes, told in units of 1024 × 1024.
@@ -27,7 +27,7 @@ pub enum Unit {
 }
 
 /// One figure, and what it is to be.
-pub struct Line {
+pub(crate) struct Line {
     /// The word that chooses it.
     pub group: &'static str,
     /// What was done, and what of it was measured.
@@ -48,7 +48,7 @@ pub struct Line {
 
 /// Whether a goal is reached.
 #[derive(Clone, PartialEq)]
-pub enum Verdict {
+pub(crate) enum Verdict {
     /// All that was asked of it.
     Reached,
     /// Not all.
@@ -61,7 +61,7 @@ pub enum Verdict {
 
 impl Line {
     /// A figure without a goal, or why it could not be taken here.
-    pub fn new(
+    pub(crate) fn new(
         group: &'static str,
         name: &'static str,
         unit: Unit,
@@ -82,44 +82,44 @@ impl Line {
     }
 
     /// There is nothing to compare it with, for this reason.
-    pub fn alone(mut self, why: &str) -> Line {
+    pub(crate) fn alone(mut self, why: &str) -> Line {
         self.lacking = Some(why.into());
         self
     }
 
     /// What lasts of it is how it compares, or nothing.
-    pub fn by_ratio(mut self) -> Line {
+    pub(crate) fn by_ratio(mut self) -> Line {
         self.is_only_a_ratio = true;
         self
     }
 
     /// Compares it.
-    pub fn against(mut self, name: &'static str, value: f64, ratio: f64) -> Line {
+    pub(crate) fn against(mut self, name: &'static str, value: f64, ratio: f64) -> Line {
         self.other = Some((name, value));
         self.ratio = Some(ratio);
         self
     }
 
     /// The goal of the figure itself.
-    pub fn at_most(mut self, most: f64) -> Line {
+    pub(crate) fn at_most(mut self, most: f64) -> Line {
         self.most = Some(most);
         self
     }
 
     /// The goal of the ratio.
-    pub fn at_most_ratio(mut self, most: f64) -> Line {
+    pub(crate) fn at_most_ratio(mut self, most: f64) -> Line {
         self.most_ratio = Some(most);
         self
     }
 
     /// How the baseline knows it.
-    pub fn key(&self) -> String {
+    pub(crate) fn key(&self) -> String {
         format!("{}: {}", self.group, self.name)
     }
 
     /// What can be compared with another day and another machine: a ratio, or something
     /// counted; never a time.
-    pub fn lasting(&self) -> Option<f64> {
+    pub(crate) fn lasting(&self) -> Option<f64> {
         match self.unit {
             _ if self.ratio.is_some() => self.ratio,
             Unit::Milliseconds | Unit::Works => None,
@@ -129,17 +129,17 @@ impl Line {
     }
 
     /// Whether a baseline would lack it: whether the binary works is not in one at all.
-    pub fn is_lacking(&self) -> bool {
+    pub(crate) fn is_lacking(&self) -> bool {
         self.unit != Unit::Works && self.lacking.is_some()
     }
 
     /// Whether it is to be anything.
-    pub fn has_goal(&self) -> bool {
+    pub(crate) fn has_goal(&self) -> bool {
         self.most.or(self.most_ratio).is_some() || self.unit == Unit::Works
     }
 
     /// Whether the goal is reached.
-    pub fn verdict(&self) -> Verdict {
+    pub(crate) fn verdict(&self) -> Verdict {
         let misses = |value: Option<f64>, most: Option<f64>| matches!((value, most), (Some(value), Some(most)) if value > most);
         if misses(self.ours, self.most)
             || misses(self.ratio, self.most_ratio)
@@ -249,7 +249,7 @@ fn thousands(value: f64) -> String {
 const TITLES: [&str; 7] = ["what", "goal", "ours", "other", "ratio", "verdict", "since baseline"];
 
 /// The table, which reads well as it is and is a table of Markdown besides.
-pub fn table(lines: &[Line], baseline: &Baseline) -> String {
+pub(crate) fn table(lines: &[Line], baseline: &Baseline) -> String {
     let rows: Vec<[String; 7]> = lines.iter().map(|line| line.cells(baseline)).collect();
     let width = |column: usize| {
         let cells = rows.iter().map(|row| row[column].chars().count());
@@ -273,7 +273,7 @@ pub fn table(lines: &[Line], baseline: &Baseline) -> String {
 }
 
 /// The same for programs: whole figures, times in milliseconds, sizes in bytes.
-pub fn json(lines: &[Line], baseline: &Baseline, about: &Value) -> Value {
+pub(crate) fn json(lines: &[Line], baseline: &Baseline, about: &Value) -> Value {
     let rows: Vec<Value> = lines.iter().map(|line| line.json(baseline)).collect();
     json!({"about": about, "baseline": baseline.about(), "rows": rows})
 }

@@ -18,7 +18,7 @@ use crate::replies::{BURST_TOKENS, Pace, ROUNDS, Reply, STREAMED_TOKENS, TOKEN_I
 
 /// What was asked of the server since it was last asked for this.
 #[derive(Clone, Copy, Default)]
-pub struct Tally {
+pub(crate) struct Tally {
     /// Connections that were accepted.
     pub connections: u64,
     /// Requests that were read whole.
@@ -30,7 +30,7 @@ pub struct Tally {
 }
 
 /// The server's process, as the benchmark holds it; gone when it is dropped.
-pub struct Server {
+pub(crate) struct Server {
     child: Child,
     commands: ChildStdin,
     answers: BufReader<ChildStdout>,
@@ -42,7 +42,7 @@ pub struct Server {
 
 impl Server {
     /// Starts it: this very program, in another part.
-    pub fn start() -> io::Result<Server> {
+    pub(crate) fn start() -> io::Result<Server> {
         let mut child = Command::new(std::env::current_exe()?)
             .arg("--serve")
             .stdin(Stdio::piped())
@@ -64,7 +64,7 @@ impl Server {
     }
 
     /// What was asked of it since the last call.
-    pub fn tally(&mut self) -> io::Result<Tally> {
+    pub(crate) fn tally(&mut self) -> io::Result<Tally> {
         self.commands.write_all(b"tally\n")?;
         let numbers = self.numbers()?;
         Ok(Tally {
@@ -97,7 +97,7 @@ impl Drop for Server {
 }
 
 /// A file of the test suite's certificates, for `localhost` and 127.0.0.1.
-pub fn certificate_file(name: &str) -> PathBuf {
+pub(crate) fn certificate_file(name: &str) -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     root.join("tests/data/tls").join(name)
 }
@@ -123,7 +123,7 @@ struct Endpoint {
 
 /// The server's part: tells its ports, then a tally for every line, until the end of
 /// its standard input.
-pub fn serve() -> io::Result<()> {
+pub(crate) fn serve() -> io::Result<()> {
     let endpoint = Arc::new(Endpoint {
         short: Reply::short(),
         streamed: Reply::words(STREAMED_TOKENS, Pace::ByToken),

@@ -11,7 +11,7 @@ use crate::server::{Server, certificate_file};
 
 /// How often: full, or once and quickly to see that all of it works.
 #[derive(Clone, Copy, PartialEq)]
-pub enum Effort {
+pub(crate) enum Effort {
     /// As many turns as a steady median needs.
     Full,
     /// Two turns of everything.
@@ -19,7 +19,7 @@ pub enum Effort {
 }
 
 /// Everything that the rows use.
-pub struct World {
+pub(crate) struct World {
     /// A copy of the program that is measured.
     pub binary: PathBuf,
     /// Answers everybody.
@@ -34,7 +34,7 @@ pub struct World {
 
 impl World {
     /// Makes the folder, and the program that does nothing; starts the server.
-    pub fn new(binary: &Path, effort: Effort) -> Result<World, String> {
+    pub(crate) fn new(binary: &Path, effort: Effort) -> Result<World, String> {
         let root = Path::new(env!("CARGO_TARGET_TMPDIR"));
         remove_what_is_left(root);
         let folder = root.join(format!("goals-{}", std::process::id()));
@@ -58,7 +58,7 @@ impl World {
     }
 
     /// The number of turns where so many make a steady median.
-    pub fn turns(&self, full: usize) -> usize {
+    pub(crate) fn turns(&self, full: usize) -> usize {
         match self.effort {
             Effort::Full => full,
             Effort::Quick => 2,
@@ -66,12 +66,12 @@ impl World {
     }
 
     /// Where the contenders run: an empty folder.
-    pub fn home(&self) -> PathBuf {
+    pub(crate) fn home(&self) -> PathBuf {
         self.folder.join("home")
     }
 
     /// A new, empty folder.
-    pub fn new_folder(&self, name: &str) -> Result<PathBuf, String> {
+    pub(crate) fn new_folder(&self, name: &str) -> Result<PathBuf, String> {
         let folder = self.folder.join(name);
         let made = fs::create_dir_all(&folder);
         made.map_err(|error| format!("failed to make a folder: {error}"))?;
@@ -79,7 +79,7 @@ impl World {
     }
 
     /// A folder of so many skills, each with a document of 4 KB; one has a file to read.
-    pub fn skills(&self, count: usize) -> Result<PathBuf, String> {
+    pub(crate) fn skills(&self, count: usize) -> Result<PathBuf, String> {
         let root = self.folder.join(format!("skills-{count}"));
         if root.exists() {
             return Ok(root);
@@ -99,12 +99,12 @@ impl World {
     /// The program as a script calls it: no standard input, no lines about tools, no `.env`.
     /// It has an empty home, an endpoint, a key and this many skills; and `PATH`, as without
     /// a Python it would offer fewer tools.
-    pub fn ours(&self, scenario: &str, skills: usize) -> Result<Contender, String> {
+    pub(crate) fn ours(&self, scenario: &str, skills: usize) -> Result<Contender, String> {
         self.ours_at(&format!("http://127.0.0.1:{}", self.server.http_port), scenario, skills)
     }
 
     /// The same over https; the certificate's issuer is named in a file.
-    pub fn ours_by_tls(&self, skills: usize) -> Result<Contender, String> {
+    pub(crate) fn ours_by_tls(&self, skills: usize) -> Result<Contender, String> {
         let address = format!("https://127.0.0.1:{}", self.server.https_port);
         let ours = self.ours_at(&address, "short", skills)?;
         Ok(ours.env("SSL_CERT_FILE", certificate_file("ca.pem")))
@@ -121,7 +121,7 @@ impl World {
     }
 
     /// The program with nothing but its home and `PATH`.
-    pub fn bare(&self, binary: &Path) -> Contender {
+    pub(crate) fn bare(&self, binary: &Path) -> Contender {
         Contender::new("ours", binary, &self.home())
             .env("HOME", self.home())
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
@@ -129,19 +129,19 @@ impl World {
 
     /// curl with the smallest request that gets the same reply, without its own
     /// configuration. `-N`: it writes what it has, as we do on a terminal.
-    pub fn curl(&self, scenario: &str) -> Result<Contender, String> {
+    pub(crate) fn curl(&self, scenario: &str) -> Result<Contender, String> {
         self.curl_at(&format!("http://127.0.0.1:{}/{scenario}", self.server.http_port))
     }
 
     /// The same over https. It reads one certificate, not the system's bundle, which alone
     /// would take it several milliseconds.
-    pub fn curl_by_tls(&self) -> Result<Contender, String> {
+    pub(crate) fn curl_by_tls(&self) -> Result<Contender, String> {
         let curl = self.curl_at(&format!("https://127.0.0.1:{}/short", self.server.https_port))?;
         Ok(curl.args(["--cacert"]).args([certificate_file("ca.pem")]))
     }
 
     /// What curl's own start costs: it loads its libraries and prints.
-    pub fn curl_version(&self) -> Result<Contender, String> {
+    pub(crate) fn curl_version(&self) -> Result<Contender, String> {
         let curl = Contender::new("curl", self.curl_program()?, &self.home());
         Ok(curl.env("HOME", self.home()).args(["-q", "--version"]))
     }
@@ -161,12 +161,12 @@ impl World {
     }
 
     /// What it costs to run any program at all.
-    pub fn no_op(&self) -> Contender {
+    pub(crate) fn no_op(&self) -> Contender {
         Contender::new("no-op", &self.no_op, &self.home())
     }
 
     /// What it costs to read the first 4 KB of every document: this program, in another part.
-    pub fn reader(&self, skills: &Path) -> Result<Contender, String> {
+    pub(crate) fn reader(&self, skills: &Path) -> Result<Contender, String> {
         let this = std::env::current_exe().map_err(|error| error.to_string())?;
         let reader = Contender::new("read 4 KB", &this, &self.home());
         Ok(reader.args(["--read"]).args([skills]))
@@ -201,7 +201,7 @@ fn document(number: usize) -> String {
 }
 
 /// Reads the first 4 KB of every document in the folder.
-pub fn read_all(folder: &Path) -> std::io::Result<()> {
+pub(crate) fn read_all(folder: &Path) -> std::io::Result<()> {
     use std::io::Read;
     let mut buffer = vec![0; 4 << 10];
     let mut total = 0;
@@ -214,7 +214,7 @@ pub fn read_all(folder: &Path) -> std::io::Result<()> {
 }
 
 /// The program of this name that a shell would run.
-pub fn on_path(name: &str) -> Option<PathBuf> {
+pub(crate) fn on_path(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     let mut places = std::env::split_paths(&path).map(|folder| folder.join(name));
     places.find(|place| place.is_file())

@@ -4,7 +4,7 @@ use std::io::{self, Read};
 
 /// One block (its length in four bytes, little-endian, and as many bytes), or
 /// nothing at the clean end of the input.
-pub fn read_block(input: &mut impl Read) -> io::Result<Option<Vec<u8>>> {
+pub(crate) fn read_block(input: &mut impl Read) -> io::Result<Option<Vec<u8>>> {
     let mut length = [0; 4];
     if input.read(&mut length[..1])? == 0 {
         return Ok(None);

@@ -2,8 +2,8 @@
 //! fitting is judged here, apart from the code that accepts.
 
 use serde_json::{Map, Value};
-use skills_runner::tool::parse_arguments;
-use skills_runner::tools::{
+use skills_runner::internals::tool::parse_arguments;
+use skills_runner::internals::tools::{
     TABLE, advise_names, check_arguments, describe_schema, validate_schema,
 };
 

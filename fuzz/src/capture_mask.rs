@@ -2,10 +2,10 @@
 //! secret shows, neither whole nor in part where something is left out. The
 //! same for the text of a model as it streams by.
 
-use skills_runner::limits;
-use skills_runner::secret::{Cut, MASK, Secret, Secrets};
-use skills_runner::world::capture::{Caps, Capture};
-use skills_runner::world::output::Veil;
+use skills_runner::internals::limits;
+use skills_runner::internals::secret::{CutEdges, MASK, Secret, Secrets};
+use skills_runner::internals::world::StreamRedactor;
+use skills_runner::internals::world::{Capture, CaptureLimits};
 
 use crate::cuts::{self, Numbers};
 
@@ -24,9 +24,9 @@ pub fn check(data: &[u8]) {
     let mut secrets = Secrets::default();
     secrets.extend(values.iter().filter_map(|value| Secret::new(value.as_str())));
     let mut numbers = Numbers::of(data);
-    let caps = Caps { head_bytes: numbers.below(40), tail_bytes: numbers.below(40) };
+    let caps = CaptureLimits { head_bytes: numbers.below(40), tail_bytes: numbers.below(40) };
     check_capture(output, caps, &secrets, &values);
-    check_capture(output, Caps::halves(1 << 16), &secrets, &values);
+    check_capture(output, CaptureLimits::halves(1 << 16), &secrets, &values);
     let text = String::from_utf8_lossy(output);
     check_stream(&text, &secrets, &values);
     // The same where a secret stands in it in another way.
@@ -35,7 +35,7 @@ pub fn check(data: &[u8]) {
     if let Some(written) = written.get(numbers.below(written.len())) {
         let at = text.floor_char_boundary(numbers.below(text.len() + 1));
         let text = format!("{}{written}{}", &text[..at], &text[at..]);
-        check_capture(text.as_bytes(), Caps::halves(1 << 16), &secrets, &values);
+        check_capture(text.as_bytes(), CaptureLimits::halves(1 << 16), &secrets, &values);
         check_stream(&text, &secrets, &values);
     }
 }
@@ -83,7 +83,7 @@ fn sought<'v>(values: &'v [String], stands: &str) -> impl Iterator<Item = &'v St
     values.iter().filter(is_kept).filter(move |value| !is_mark(value))
 }
 
-fn check_capture(output: &[u8], caps: Caps, secrets: &Secrets, values: &[String]) {
+fn check_capture(output: &[u8], caps: CaptureLimits, secrets: &Secrets, values: &[String]) {
     let mut due = None;
     for pieces in cuts::ways(output) {
         let mut capture = Capture::new(caps);
@@ -147,9 +147,9 @@ fn assert_hidden(text: &str, values: &[String], stands: &str) {
 fn check_stream(text: &str, secrets: &Secrets, values: &[String]) {
     assert_hidden(&secrets.mask(text), values, "");
     assert_hidden(&secrets.mask_shortened(text), values, "");
-    assert_hidden(&secrets.mask_cut(text, Cut { before: true, behind: true }), values, "");
+    assert_hidden(&secrets.mask_cut(text, CutEdges { before: true, behind: true }), values, "");
     for pieces in cuts::text_ways(text) {
-        let mut veil = Veil::default();
+        let mut veil = StreamRedactor::default();
         let mut shown = String::new();
         for piece in &pieces {
             shown.push_str(&veil.add(piece, secrets));

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use skills_runner::dotenv::{Dotenv, Variable, parse, parse_bytes};
-use skills_runner::limits;
+use skills_runner::internals::dotenv::{Dotenv, Variable, parse, parse_bytes};
+use skills_runner::internals::limits;
 
 use crate::memory::bounded;
 

@@ -1,7 +1,7 @@
 //! The file of facts: whatever a person has written, a change touches the lines
 //! of one fact and the line `modified:`, and what was added is read again.
 
-use skills_runner::memory::facts::{Change, Facts, New, content};
+use skills_runner::internals::memory::{FactChange, Facts, NewFact, content};
 
 /// See the module. The first line is the new fact, the rest the file.
 pub fn check(data: &[u8]) {
@@ -34,7 +34,7 @@ pub fn check(data: &[u8]) {
 }
 
 fn add(facts: &Facts, new: &str, file: &[u8]) {
-    let fact = New {
+    let fact = NewFact {
         content: new,
         important: false,
         source: "fuzz -->",
@@ -46,23 +46,23 @@ fn add(facts: &Facts, new: &str, file: &[u8]) {
         return;
     };
     let after = read(bytes.clone());
-    if change == Change::Known {
+    if change == FactChange::Known {
         assert_eq!(bytes, file);
         return;
     }
     let (gone, come) = difference(file, &bytes);
     let old = match &change {
-        Change::Added => {
+        FactChange::Added => {
             assert_eq!(gone, 0, "a person's line is gone");
             None
         }
-        Change::Replaced(old) => {
+        FactChange::Replaced(old) => {
             // One that has become important goes to another place.
             let stays = gone <= 1 && come <= 1;
             assert!(stays || new.contains('#'), "{gone} lines became {come}");
             Some(&**old)
         }
-        Change::Known => return,
+        FactChange::Known => return,
     };
     // What was there is there, as important as before, and the new one exactly.
     let mut wanted = weighed(facts);
@@ -89,8 +89,8 @@ fn add(facts: &Facts, new: &str, file: &[u8]) {
     };
     assert!(is_meant, "{new:?} became {text:?}, important: {important}");
     // The same again changes nothing.
-    let again = after.with(&New { time: "2026-11-23T09:00:00+01:00", ..fact });
-    assert!(matches!(again, Ok((Change::Known, _))), "{again:?}");
+    let again = after.with(&NewFact { time: "2026-11-23T09:00:00+01:00", ..fact });
+    assert!(matches!(again, Ok((FactChange::Known, _))), "{again:?}");
 }
 
 fn weighed(facts: &Facts) -> Vec<(String, bool)> {

@@ -2,9 +2,11 @@
 //! what is mended says the same, strictly, above the same body.
 
 use serde_json::{Map, Value};
-use skills_runner::skills::check::mended;
-use skills_runner::skills::frontmatter::{self, Frontmatter, first_line_of_text, parse_head};
-use skills_runner::skills::yaml::{self, fence};
+use skills_runner::internals::skills::check::mended;
+use skills_runner::internals::skills::frontmatter::{
+    self, Frontmatter, first_line_of_text, parse_head,
+};
+use skills_runner::internals::skills::yaml::{self, fence};
 
 use crate::cuts::Numbers;
 use crate::memory::bounded;

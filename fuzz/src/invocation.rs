@@ -1,9 +1,9 @@
 //! Documents with arguments: words are a shell's words, values are not looked
 //! at again, and what has no placeholder stays as it is.
 
-use skills_runner::limits;
-use skills_runner::skills::frontmatter;
-use skills_runner::skills::invocation::{is_for_users, render, words};
+use skills_runner::internals::limits;
+use skills_runner::internals::skills::frontmatter;
+use skills_runner::internals::skills::invocation::{is_for_users, render, words};
 
 /// Stands in no document and in no argument.
 const ARGUMENT: &str = "\u{e000}";

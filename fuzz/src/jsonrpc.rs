@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 use serde_json::value::RawValue;
-use skills_runner::limits;
-use skills_runner::mcp::{Era, Fault, Id, Incoming, Meta, Reply, Request, read};
-use skills_runner::world::lines::{Lines, Piece};
+use skills_runner::internals::limits;
+use skills_runner::internals::mcp::{
+    Era, Id, IncomingMessage, RequestMeta, RpcError, RpcRequest, RpcResult, read,
+};
+use skills_runner::internals::world::{LineBuffer, LinePiece};
 
 use crate::cuts::{self, Numbers};
 use crate::memory::bounded;
@@ -38,12 +40,12 @@ fn check_lines(data: &[u8], most: usize) {
         due.pop();
     }
     for pieces in cuts::ways(data) {
-        let mut lines = Lines::default();
+        let mut lines = LineBuffer::default();
         let mut found = due.iter();
-        let mut compare = |piece: Piece<'_>| {
+        let mut compare = |piece: LinePiece<'_>| {
             let piece = match piece {
-                Piece::Whole(line) => Some(line),
-                Piece::TooLong => None,
+                LinePiece::Whole(line) => Some(line),
+                LinePiece::TooLong => None,
             };
             assert_eq!(found.next(), Some(&piece), "cut into {}", pieces.len());
         };
@@ -65,17 +67,17 @@ fn check_lines(data: &[u8], most: usize) {
     }
 }
 
-fn check_line(line: &[u8], incoming: &Incoming<'_>) {
+fn check_line(line: &[u8], incoming: &IncomingMessage<'_>) {
     let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii();
     if line.is_empty() {
-        assert!(matches!(incoming, Incoming::Empty));
+        assert!(matches!(incoming, IncomingMessage::Empty));
         return;
     }
     let text = std::str::from_utf8(line).ok();
     let members = text.and_then(|text| serde_json::from_str::<Members>(text).ok());
     match (members, incoming) {
         (Some(members), _) => check_message(&members, incoming),
-        (None, Incoming::Refused(id, fault)) => {
+        (None, IncomingMessage::Refused(id, fault)) => {
             assert_eq!(fault.code, -32600);
             if let Some(id) = id {
                 check_answer(fault, id);
@@ -109,11 +111,11 @@ fn is_id(json: &RawValue) -> bool {
 }
 
 /// What its members make of a message.
-fn check_message(members: &Members, incoming: &Incoming<'_>) {
+fn check_message(members: &Members, incoming: &IncomingMessage<'_>) {
     let member = |name: &str| members.get(name).map(|json| &**json);
     let has = |name: &str| members.contains_key(name);
     if (has("result") || has("error")) && !has("method") {
-        assert!(matches!(incoming, Incoming::Response), "{incoming:?}");
+        assert!(matches!(incoming, IncomingMessage::Response), "{incoming:?}");
         return;
     }
     let id = member("id").filter(|json| is_id(json));
@@ -122,21 +124,21 @@ fn check_message(members: &Members, incoming: &Incoming<'_>) {
     let params = member("params").filter(|params| params.get() != "null");
     let is_object = params.is_none_or(|params| params.get().starts_with('{'));
     let (due_id, code) = match (&method, incoming) {
-        (Some(method), Incoming::Notification { method: it, params: given }) => {
+        (Some(method), IncomingMessage::Notification { method: it, params: given }) => {
             assert_eq!(it, method);
             assert!(!has("id"), "nobody answers {method}");
             let given = given.map(RawValue::get);
             assert_eq!(given, params.filter(|_| is_object).map(RawValue::get));
             return;
         }
-        (Some(method), Incoming::Request(request)) => {
+        (Some(method), IncomingMessage::Request(request)) => {
             assert!(is_object && request.method == **method, "{request:?}");
             assert_eq!(request.params.map(RawValue::get), params.map(RawValue::get));
             check_id(&request.id, id);
             check_request(request);
             return;
         }
-        (_, Incoming::Refused(given, fault)) => {
+        (_, IncomingMessage::Refused(given, fault)) => {
             if let (Some(given), false) = (given, has("result") || has("error")) {
                 check_id(given, id);
                 check_answer(fault, given);
@@ -171,13 +173,13 @@ fn string_of(json: &str) -> Option<String> {
 }
 
 /// One line, and its own reader takes it for an answer.
-fn check_answer(fault: &Fault, id: &Id) {
+fn check_answer(fault: &RpcError, id: &Id) {
     check_frame(&fault.answer(id), id, "error");
 }
 
 fn check_frame(line: &str, id: &Id, part: &str) -> Members {
     assert!(!line.contains('\n'));
-    assert!(matches!(read(line.as_bytes()), Incoming::Response), "{line}");
+    assert!(matches!(read(line.as_bytes()), IncomingMessage::Response), "{line}");
     let members: Members = serde_json::from_str(line).expect("an answer is JSON");
     assert_eq!(members["id"].get(), id.to_string());
     assert_eq!(members.keys().map(String::as_str).collect::<Vec<_>>(), {
@@ -189,11 +191,11 @@ fn check_frame(line: &str, id: &Id, part: &str) -> Members {
 }
 
 /// What it says of itself is believed only where it says so.
-fn check_request(request: &Request<'_>) {
+fn check_request(request: &RpcRequest<'_>) {
     let params = request.params.map(RawValue::get).unwrap_or("{}");
     let params: Option<Value> = serde_json::from_str(params).ok();
     for is_initialized in [false, true] {
-        let era = Meta::of(request).and_then(|meta| meta.era(is_initialized));
+        let era = RequestMeta::of(request).and_then(|meta| meta.era(is_initialized));
         match era {
             Err(fault) => {
                 assert!(matches!(fault.code, -32602 | -32022), "{fault:?}");
@@ -209,9 +211,9 @@ fn check_request(request: &Request<'_>) {
         }
     }
     for era in [Era::Legacy, Era::Modern] {
-        for reply in [Reply::of(&()), Reply::of(&Value::from("x")).kept(1)] {
+        for reply in [RpcResult::of(&()), RpcResult::of(&Value::from("x")).kept(1)] {
             let body = if reply.body == "null" { "{}" } else { r#"{"a":"x"}"# };
-            let reply = Reply { body: body.into(), ..reply };
+            let reply = RpcResult { body: body.into(), ..reply };
             let members = check_frame(&era.answer(&request.id, &reply), &request.id, "result");
             let result: Value = serde_json::from_str(members["result"].get()).expect("it is JSON");
             assert_eq!(result["resultType"] == "complete", era == Era::Modern);

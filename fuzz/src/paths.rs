@@ -13,8 +13,8 @@ use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use skills_runner::world::confined::{
-    Mechanism, Node, OpenFile, Refusal, Root, WalkLimits, read_whole,
+use skills_runner::internals::world::{
+    Mechanism, OpenError, OpenFile, PathTarget, Root, WalkLimits, read_whole,
 };
 
 /// What only files outside hold.
@@ -78,7 +78,7 @@ pub fn check(data: &[u8]) {
     };
     let (beneath, walked) = (trap.open(&trap.beneath, &path), trap.open(&trap.walked, &path));
     match (&beneath, &walked) {
-        (_, Err(Refusal::Link)) => {}
+        (_, Err(OpenError::Link)) => {}
         (Ok(one), Ok(other)) => assert_eq!(one, other, "two things at {path:?}"),
         (Err(one), Err(other)) => assert_eq!(one.to_string(), other.to_string(), "{path:?}"),
         _ => panic!("{path:?}: {beneath:?} by the kernel's way, {walked:?} name by name"),
@@ -194,10 +194,10 @@ fn collect(folder: &Path, inside: &mut BTreeSet<Identity>) -> io::Result<()> {
 
 impl Trap {
     /// Opens a path, and fails if it led outside.
-    fn open(&self, root: &Root, path: &OsStr) -> Result<Identity, Refusal> {
+    fn open(&self, root: &Root, path: &OsStr) -> Result<Identity, OpenError> {
         match root.node(path)? {
-            Node::File(open) => Ok(self.judge_file(&open, path)),
-            Node::Folder(folder) => Ok(self.judge_folder(&folder, path)),
+            PathTarget::File(open) => Ok(self.judge_file(&open, path)),
+            PathTarget::Folder(folder) => Ok(self.judge_folder(&folder, path)),
         }
     }
 

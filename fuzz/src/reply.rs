@@ -4,12 +4,13 @@
 use std::fmt::Write as _;
 
 use serde::de::IgnoredAny;
-use skills_runner::event::Event;
-use skills_runner::limits;
-use skills_runner::model::{
-    Assembler, Fault, Finish, Piece, Reply, Splitter, ThinkFilter, is_call,
+use skills_runner::Event;
+use skills_runner::internals::limits;
+use skills_runner::internals::model::{
+    InvalidResponse, ReplyAssembler, SseSplitter, ThinkFilter, ThinkPiece, is_call,
 };
-use skills_runner::tool::{ToolCall, ToolDefinition};
+use skills_runner::{FinishReason, ModelReply};
+use skills_runner::{ToolCall, ToolDefinition};
 
 use crate::cuts::{self, Numbers};
 use crate::memory::bounded;
@@ -23,7 +24,7 @@ struct Outcome {
     thought: String,
     is_finished: bool,
     is_done: bool,
-    reply: Result<Reply, Fault>,
+    reply: Result<ModelReply, InvalidResponse>,
 }
 
 /// See the module.
@@ -88,10 +89,10 @@ fn assemble(pieces: &[&[u8]]) -> Outcome {
         Event::Reasoning(text) => thought.push_str(text),
         _ => {}
     };
-    let mut assembler = Assembler::after(3);
-    let mut splitter = Splitter::default();
+    let mut assembler = ReplyAssembler::after(3);
+    let mut splitter = SseSplitter::default();
     let mut take = |data: &[u8]| assembler.take(data, &mut listener);
-    let mut result: Result<(), Fault> =
+    let mut result: Result<(), InvalidResponse> =
         pieces.iter().try_for_each(|piece| splitter.feed(piece, &mut take));
     if result.is_ok() {
         result = splitter.finish(&mut take);
@@ -115,11 +116,11 @@ fn shown(outcome: &Outcome) -> String {
 fn judge(outcome: &Outcome) {
     let Ok(reply) = &outcome.reply else { return };
     let (message, is_proven) = (&reply.message, outcome.is_finished || outcome.is_done);
-    assert!(is_proven || reply.finish == Finish::Cut, "nothing says that it is whole");
+    assert!(is_proven || reply.finish == FinishReason::Cut, "nothing says that it is whole");
     assert!(message.content.len() <= limits::MESSAGE_BYTES);
     assert!(outcome.told.ends_with(&message.content), "what was told is what was said");
     assert!(
-        message.calls.is_empty() || reply.finish == Finish::Complete,
+        message.calls.is_empty() || reply.finish == FinishReason::Complete,
         "calls of a reply that is not whole"
     );
     assert!(message.calls.len() <= limits::CALLS_ANSWERED);
@@ -158,9 +159,9 @@ fn check_thoughts(text: &str) {
     for pieces in cuts::text_ways(text) {
         let (mut said, mut thought) = (String::new(), String::new());
         let mut filter = ThinkFilter::default();
-        let mut take = |piece: Piece<'_>| match piece {
-            Piece::Said(text) => said.push_str(text),
-            Piece::Thought(text) => thought.push_str(text),
+        let mut take = |piece: ThinkPiece<'_>| match piece {
+            ThinkPiece::Said(text) => said.push_str(text),
+            ThinkPiece::Thought(text) => thought.push_str(text),
         };
         for piece in &pieces {
             filter.feed(piece, &mut take);

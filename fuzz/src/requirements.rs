@@ -3,8 +3,8 @@
 
 use std::borrow::Cow;
 
-use skills_runner::skills::packages::{known_part, normalized, package_of, project};
-use skills_runner::skills::{decoded, ends_line, is_continued, lines};
+use skills_runner::internals::skills::packages::{known_part, normalized, package_of, project};
+use skills_runner::internals::skills::{decoded, ends_line, is_continued, lines};
 
 /// See the module.
 pub fn check(data: &[u8]) {

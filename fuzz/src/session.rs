@@ -1,10 +1,11 @@
 //! Sessions: whatever a file holds, what is read of it is a conversation that
 //! endpoints take, and its torn end is known to the byte.
 
-use skills_runner::conversation::{Change, Conversation, Past, repaired};
-use skills_runner::message::Message;
-use skills_runner::secret::Secrets;
-use skills_runner::session::{line, restore};
+use skills_runner::Conversation;
+use skills_runner::Message;
+use skills_runner::internals::conversation::{ConversationChange, SavedConversation, repaired};
+use skills_runner::internals::secret::Secrets;
+use skills_runner::internals::session::{line, restore};
 use std::time::SystemTime;
 
 /// See the module.
@@ -22,7 +23,7 @@ pub fn check(data: &[u8]) {
     // What goes on from there is read again as it is.
     let now = SystemTime::now();
     let header = data.split(|byte| *byte == b'\n').next().unwrap_or_default();
-    let kept = line(Change::Replaced(&restored.messages), now, &Secrets::default());
+    let kept = line(ConversationChange::Replaced(&restored.messages), now, &Secrets::default());
     let file = [header, b"\n", kept.as_bytes()].concat();
     let Ok(Some(same)) = restore(&file) else {
         panic!("what was written cannot be read");
@@ -31,7 +32,7 @@ pub fn check(data: &[u8]) {
     assert_eq!(same.messages, restored.messages);
     let mut conversation = Conversation::resumed(
         "s",
-        Past {
+        SavedConversation {
             id: restored.header.id,
             messages: restored.messages,
             summarized: 0,
@@ -40,7 +41,7 @@ pub fn check(data: &[u8]) {
         },
     );
     conversation.abandon_calls("gone");
-    conversation.ask("next");
+    conversation.add_question("next");
     check_invariant(conversation.said());
     assert!(conversation.awaits_answer());
 }

@@ -3,8 +3,8 @@
 
 use std::sync::Once;
 
-use skills_runner::limits;
-use skills_runner::model::{Splitter, TooLarge};
+use skills_runner::internals::limits;
+use skills_runner::internals::model::{EventTooLarge, SseSplitter};
 
 use crate::cuts;
 use crate::memory::bounded;
@@ -21,8 +21,8 @@ pub fn check(data: &[u8]) {
     }
 }
 
-fn split<'p>(pieces: impl Iterator<Item = &'p [u8]>) -> Result<Vec<Vec<u8>>, TooLarge> {
-    let mut splitter = Splitter::default();
+fn split<'p>(pieces: impl Iterator<Item = &'p [u8]>) -> Result<Vec<Vec<u8>>, EventTooLarge> {
+    let mut splitter = SseSplitter::default();
     let mut found = Vec::new();
     let mut collect = |data: &[u8]| {
         found.push(data.to_vec());
@@ -72,8 +72,8 @@ fn check_endless() {
         let mut largest = 0;
         // A growing vector holds its old self while it moves.
         let is_refused = bounded(4 * most, || {
-            let mut splitter = Splitter::default();
-            let mut note = |data: &[u8]| -> Result<(), TooLarge> {
+            let mut splitter = SseSplitter::default();
+            let mut note = |data: &[u8]| -> Result<(), EventTooLarge> {
                 largest = largest.max(data.len());
                 Ok(())
             };

@@ -7,7 +7,7 @@ use lexopt::Arg;
 
 use crate::cli::generate::{Generator, KINDS};
 use crate::cli::table::{Action, COMMANDS, Command, OPTIONS, OptionRow};
-pub use crate::cli::values::usage;
+pub(crate) use crate::cli::values::usage;
 use crate::cli::values::{filled, max_steps, one_of, seconds, text_value, whole_seconds};
 use crate::error::{Error, Result};
 use crate::limits;
@@ -31,7 +31,7 @@ pub enum EnvFiles {
 /// A command line, taken apart.
 #[derive(Debug)]
 #[allow(clippy::struct_excessive_bools, reason = "independent switches, as they were typed")]
-pub struct Typed {
+pub struct CommandLine {
     /// What is to be done.
     pub command: Command,
     /// The words that are no options: the prompt, or a command's own words.
@@ -78,9 +78,9 @@ pub struct Typed {
 
 /// Help, version and what is generated leave before anything else can fail.
 #[derive(Debug)]
-pub enum Request {
+pub enum Invocation {
     /// Do it.
-    Run(Box<Typed>),
+    Run(Box<CommandLine>),
     /// Show the help.
     Help,
     /// Show the version.
@@ -90,9 +90,9 @@ pub enum Request {
 }
 
 /// Takes the arguments apart; the program's name is not among them.
-pub fn parse(arguments: Vec<OsString>) -> Result<Request> {
+pub fn parse(arguments: Vec<OsString>) -> Result<Invocation> {
     let mut parser = lexopt::Parser::from_args(arguments);
-    let mut typed = Typed {
+    let mut typed = CommandLine {
         command: Command::Ask,
         words: Vec::new(),
         settings: Vec::new(),
@@ -143,19 +143,19 @@ pub fn parse(arguments: Vec<OsString>) -> Result<Request> {
             None => OsString::new(),
         };
         match row.action {
-            Action::Help => return Ok(Request::Help),
-            Action::Version => return Ok(Request::Version),
+            Action::Help => return Ok(Invocation::Help),
+            Action::Version => return Ok(Invocation::Version),
             Action::Generate => {
-                return one_of(row.long, value, &KINDS).map(Request::Generate);
+                return one_of(row.long, value, &KINDS).map(Invocation::Generate);
             }
             _ => apply(&mut typed, row, value)?,
         }
     }
-    Ok(Request::Run(Box::new(typed)))
+    Ok(Invocation::Run(Box::new(typed)))
 }
 
 /// The first word may be a command.
-fn take_word(typed: &mut Typed, word: OsString) {
+fn take_word(typed: &mut CommandLine, word: OsString) {
     let is_first = typed.command == Command::Ask && typed.words.is_empty();
     match COMMANDS.iter().find(|row| is_first && word == row.name) {
         Some(row) => typed.command = row.which,
@@ -163,7 +163,7 @@ fn take_word(typed: &mut Typed, word: OsString) {
     }
 }
 
-fn apply(typed: &mut Typed, row: &OptionRow, value: OsString) -> Result<()> {
+fn apply(typed: &mut CommandLine, row: &OptionRow, value: OsString) -> Result<()> {
     match row.action {
         Action::Set(name) => {
             if name == settings::SCRIPT_TIMEOUT_SECONDS {
@@ -220,11 +220,11 @@ fn unknown_option(name: &str) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::Kind;
+    use crate::error::ErrorKind;
 
-    fn typed(arguments: &[&str]) -> Typed {
+    fn typed(arguments: &[&str]) -> CommandLine {
         match parse(arguments.iter().map(OsString::from).collect()).unwrap() {
-            Request::Run(typed) => *typed,
+            Invocation::Run(typed) => *typed,
             other => panic!("{other:?}"),
         }
     }
@@ -281,7 +281,7 @@ mod tests {
         ];
         for (arguments, expected) in table {
             let error = parse(arguments.iter().map(OsString::from).collect()).unwrap_err();
-            assert_eq!(error.kind(), Kind::Usage);
+            assert_eq!(error.kind(), ErrorKind::Usage);
             assert!(error.to_string().contains(expected), "{arguments:?}: {error}");
         }
     }

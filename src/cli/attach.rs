@@ -4,16 +4,16 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
 use crate::cli::setup::Run;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
 use crate::media::{self, Picture};
-use crate::message::{Image, User};
+use crate::message::{Image, UserMessage};
 use crate::text::{cut, one_line, one_name};
 use crate::world::files;
 
 /// Attached, until a question takes it along.
 #[derive(Debug, Default)]
-pub struct Attachments {
+pub(super) struct Attachments {
     list: Vec<Attachment>,
 }
 
@@ -23,11 +23,11 @@ struct Attachment {
     /// As it was given, fit to be shown.
     name: String,
     what: String,
-    part: Part,
+    part: AttachmentContent,
 }
 
 #[derive(Debug)]
-enum Part {
+enum AttachmentContent {
     Text(String),
     Image(Image),
 }
@@ -37,13 +37,13 @@ const KINDS: &str = "only images (PNG, JPEG, GIF, WebP) and UTF-8 text can be at
 
 impl Attachments {
     /// Everything that was given with `--attach`, or all that is wrong with it.
-    pub fn typed(run: &Run) -> Result<Attachments> {
+    pub(super) fn typed(run: &Run) -> Result<Attachments> {
         let mut attachments = Attachments::default();
         let mut faults = Vec::new();
         for given in &run.typed.attach {
             match attachments.add(given, run) {
                 Ok(_) => {}
-                Err(error) if error.kind() == Kind::Usage => faults.push(error),
+                Err(error) if error.kind() == ErrorKind::Usage => faults.push(error),
                 Err(error) => return Err(error),
             }
         }
@@ -52,19 +52,20 @@ impl Attachments {
             1 => Err(faults.remove(0)),
             _ => {
                 let messages: Vec<&str> = faults.iter().map(Error::message).collect();
-                Err(Error::new(Kind::Usage, messages.join("; ")))
+                Err(Error::new(ErrorKind::Usage, messages.join("; ")))
             }
         }
     }
 
     /// Adds a file or the address of a picture, and says what it is.
-    pub fn add(&mut self, given: &OsStr, run: &Run) -> Result<String> {
+    pub(super) fn add(&mut self, given: &OsStr, run: &Run) -> Result<String> {
         let name = one_line(&one_name(&given.to_string_lossy()), limits::HINT_BYTES);
-        let failure =
-            |cause: &str| Error::new(Kind::Usage, format!("failed to attach `{name}`: {cause}"));
+        let failure = |cause: &str| {
+            Error::new(ErrorKind::Usage, format!("failed to attach `{name}`: {cause}"))
+        };
         let (what, part) = match url(given).map_err(failure)? {
             Some(image) if run.config.vision => {
-                ("the endpoint fetches it".into(), Part::Image(image))
+                ("the endpoint fetches it".into(), AttachmentContent::Image(image))
             }
             Some(_) => return Err(failure(NO_VISION)),
             None if given.is_empty() => return Err(failure("the name is empty")),
@@ -77,16 +78,16 @@ impl Attachments {
                     return Err(failure("it is a folder: name the files in it"));
                 }
                 let most = limits::ATTACHED_BYTES;
-                let bytes = files::read_given(&path, most, &run.patience)
+                let bytes = files::read_given(&path, most, &run.cancellation)
                     .map_err(|error| files::unread(&error, failure))?;
                 read(bytes, given, run.config.vision).map_err(|cause| failure(&cause))?
             }
         };
         // Once more is not twice: a file may have changed meanwhile.
         self.list.retain(|other| other.given != given);
-        let length = |part: &Part| match part {
-            Part::Text(text) => text.len(),
-            Part::Image(image) => image.url.len(),
+        let length = |part: &AttachmentContent| match part {
+            AttachmentContent::Text(text) => text.len(),
+            AttachmentContent::Image(image) => image.url.len(),
         };
         let others = self.list.iter().map(|other| length(&other.part));
         if others.sum::<usize>() + length(&part) > limits::ATTACHED_BYTES {
@@ -99,22 +100,22 @@ impl Attachments {
     }
 
     /// What is attached, one line each.
-    pub fn lines(&self) -> impl Iterator<Item = String> {
+    pub(super) fn lines(&self) -> impl Iterator<Item = String> {
         let list = self.list.iter();
         list.map(|Attachment { name, what, .. }| format!("{name} ({what})"))
     }
 
     /// Whether there is nothing.
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
     /// A question takes along all that is attached.
-    pub fn go_with(&mut self, mut said: User) -> User {
+    pub(super) fn go_with(&mut self, mut said: UserMessage) -> UserMessage {
         for Attachment { name, part, .. } in std::mem::take(&mut self.list) {
             match part {
-                Part::Image(image) => said.images.push(image),
-                Part::Text(text) => {
+                AttachmentContent::Image(image) => said.images.push(image),
+                AttachmentContent::Text(text) => {
                     let name = name.replace('&', "&amp;").replace('"', "&quot;");
                     let name = name.replace('<', "&lt;").replace('>', "&gt;");
                     let end = if text.ends_with('\n') { "" } else { "\n" };
@@ -152,7 +153,7 @@ fn read(
     bytes: Vec<u8>,
     given: &OsStr,
     shows_pictures: bool,
-) -> std::result::Result<(String, Part), String> {
+) -> std::result::Result<(String, AttachmentContent), String> {
     let length = bytes.len();
     if length == 0 {
         return Err("it is empty".into());
@@ -169,7 +170,9 @@ fn read(
                     "the image is larger than {most} MiB: make it smaller, or give an address of it"
                 ))
             }
-            Some(picture) => Ok((picture.shown(length), Part::Image(picture.image(&bytes)))),
+            Some(picture) => {
+                Ok((picture.shown(length), AttachmentContent::Image(picture.image(&bytes))))
+            }
         };
     }
     if beginning.starts_with(b"\xff\xfe") || beginning.starts_with(b"\xfe\xff") {
@@ -195,5 +198,5 @@ fn read(
             one_name(&one_line(&beginning, limits::QUOTED_BYTES))
         ));
     }
-    Ok((format!("text, {length} bytes"), Part::Text(text)))
+    Ok((format!("text, {length} bytes"), AttachmentContent::Text(text)))
 }

@@ -9,13 +9,13 @@ use std::io;
 
 use serde_json::{Value, json};
 
-use crate::cli::ask;
+use crate::cli::one_shot;
 use crate::cli::setup::Run;
 use crate::conversation::Conversation;
-use crate::error::{Error, Kind, Result};
-use crate::message::{Assistant, Message};
+use crate::error::{Error, ErrorKind, Result};
+use crate::message::{AssistantMessage, Message};
 use crate::model::Model as _;
-use crate::model::scripted::{ScriptedModel, Step};
+use crate::model::scripted::{ScriptedModel, ScriptedStep};
 use crate::skills::Skills;
 use crate::tool::ToolCall;
 use crate::world::output::Output;
@@ -46,7 +46,7 @@ static FILES: &[(&str, &[u8])] = embedded![
     "text-analyzer/scripts/analyze.py",
 ];
 
-static STEPS: &[Step] = &[
+static STEPS: &[ScriptedStep] = &[
     |_| calls("I look at what skills there are.", &[("list_skills", json!({}))]),
     |_| {
         let documents = SKILLS.map(|name| (GET, json!({"skill_name": name})));
@@ -93,7 +93,7 @@ fn bundled(skill: &str, file: &str, args: &[&str]) -> Value {
 }
 
 /// Plays the demo, with the skills in the binary or those of a folder that was typed.
-pub fn run(mut run: Run, output: &mut Output) -> Result<u8> {
+pub(super) fn run(mut run: Run, output: &mut Output) -> Result<u8> {
     let model = ScriptedModel::new("scripted", STEPS);
     output.name_model(model.name());
     // It lives until the demo is over.
@@ -103,42 +103,42 @@ pub fn run(mut run: Run, output: &mut Output) -> Result<u8> {
     };
     if let Some(folder) = &unpacked {
         run.config.skills_folders = vec![folder.path().to_path_buf()];
-        run.skills = Skills::of(&run.config).named_by_path();
+        run.skills = Skills::from_config(&run.config).named_by_path();
     }
     if let Some(name) = lacks(&run.skills) {
         let folders = run.skills.folders().iter().map(|folder| folder.display().to_string());
         let folders = folders.collect::<Vec<_>>().join(", ");
         let message = format!("failed to find the example skill `{name}` in {folders}");
         let hint = "leave --skills out: the skills of the demo are in the program";
-        return Err(Error::new(Kind::Config, message).with_hint(hint));
+        return Err(Error::new(ErrorKind::Config, message).with_hint(hint));
     }
     output.note(
         "demo: the model's replies are scripted; the skills, the tools and their results are real",
     );
     output.note(&format!("the question: {QUESTION}"));
-    output.ask(QUESTION);
+    output.begin_question(QUESTION);
     let (instructions, tools) = run.equip(output);
     let mut conversation = Conversation::new(&instructions);
-    conversation.ask(QUESTION);
-    ask::answer(&mut conversation, &model, &tools, &run, output)?;
+    conversation.add_question(QUESTION);
+    one_shot::answer(&mut conversation, &model, &tools, &run, output)?;
     if results(conversation.messages()).any(|result| result.is_err()) {
-        let error = Error::new(Kind::Io, "failed to run the scripts of the demo");
+        let error = Error::new(ErrorKind::Io, "failed to run the scripts of the demo");
         return Err(error.with_hint("`skills-runner doctor` says what is missing"));
     }
     output.note("next: set LLM_API_BASE_URL, LLM_MODEL_NAME and LLM_API_KEY, and ask a real model");
     Ok(0)
 }
 
-fn calls(content: &str, calls: &[(&str, Value)]) -> Assistant {
+fn calls(content: &str, calls: &[(&str, Value)]) -> AssistantMessage {
     let call = |(name, arguments): &(&str, Value)| ToolCall {
         name: (*name).into(),
         arguments: arguments.to_string(),
         ..ToolCall::default()
     };
-    Assistant {
+    AssistantMessage {
         content: content.into(),
         calls: calls.iter().map(call).collect(),
-        ..Assistant::default()
+        ..AssistantMessage::default()
     }
 }
 
@@ -164,7 +164,7 @@ fn unpack(run: &Run) -> Result<Scratch> {
     };
     write().map_err(|error: io::Error| {
         let message = format!("failed to write the skills of the demo: {error}");
-        Error::new(Kind::Io, message).with_hint("TMPDIR names a folder for temporary files")
+        Error::new(ErrorKind::Io, message).with_hint("TMPDIR names a folder for temporary files")
     })
 }
 
@@ -177,13 +177,13 @@ fn results(messages: &[Message]) -> impl Iterator<Item = std::result::Result<Str
 }
 
 /// The answer, made from what the scripts printed.
-fn summary(messages: &[Message]) -> Assistant {
+fn summary(messages: &[Message]) -> AssistantMessage {
     let printed: std::result::Result<Vec<String>, &str> = results(messages).collect();
     let content = match printed {
         Ok(printed) => answer(&printed),
         Err(failure) => format!("(scripted reply) There is no answer: a script failed. {failure}"),
     };
-    Assistant { content, ..Assistant::default() }
+    AssistantMessage { content, ..AssistantMessage::default() }
 }
 
 fn answer(printed: &[String]) -> String {

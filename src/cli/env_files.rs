@@ -4,19 +4,19 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use crate::cli::args::{EnvFiles, Typed};
-use crate::cli::setup::Start;
-use crate::dotenv::{self, Fault, Variable};
-use crate::error::{Error, Kind, Result};
+use crate::cli::args::{CommandLine, EnvFiles};
+use crate::cli::setup::Startup;
+use crate::dotenv::{self, DotenvProblem, Variable};
+use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
 use crate::order;
 use crate::settings::{EnvFile, Settings};
+use crate::world::cancellation::Cancellation;
 use crate::world::files;
 use crate::world::output::Output;
-use crate::world::patience::Patience;
 
 /// Flags and environment.
-pub fn without_files(typed: &Typed, start: &Start) -> Settings {
+pub(super) fn without_files(typed: &CommandLine, start: &Startup) -> Settings {
     let mut settings = Settings::new(start.environment.clone());
     for (name, value, flag) in &typed.settings {
         settings.set_flag(name, value.clone(), flag);
@@ -25,7 +25,11 @@ pub fn without_files(typed: &Typed, start: &Start) -> Settings {
 }
 
 /// Flags, environment and environment files, in the order in which they win.
-pub fn settings(typed: &Typed, start: &Start, patience: &Patience) -> Result<Settings> {
+pub(super) fn settings(
+    typed: &CommandLine,
+    start: &Startup,
+    cancellation: &Cancellation,
+) -> Result<Settings> {
     let mut settings = without_files(typed, start);
     let look_up = |name: &str| {
         let value = start.environment.iter().find(|(key, _)| key == name)?.1.to_str()?;
@@ -35,10 +39,10 @@ pub fn settings(typed: &Typed, start: &Start, patience: &Patience) -> Result<Set
         EnvFiles::Off => {}
         EnvFiles::Only(path) => {
             let place = settings.path(path, &start.folder);
-            let file = read_env_file(&place, path, Some(patience), true, &look_up)?;
+            let file = read_env_file(&place, path, Some(cancellation), true, &look_up)?;
             let missing = || {
                 Error::new(
-                    Kind::Config,
+                    ErrorKind::Config,
                     format!("failed to read {}: there is no such file", shown(path)),
                 )
             };
@@ -63,7 +67,7 @@ pub fn settings(typed: &Typed, start: &Start, patience: &Patience) -> Result<Set
 }
 
 /// Tells the lines of environment files that were skipped.
-pub fn report_faults(settings: &Settings, output: &mut Output) {
+pub(super) fn report_faults(settings: &Settings, output: &mut Output) {
     for file in settings.files() {
         let (path, faults) = (file.path.display(), &file.contents.faults);
         for fault in faults.iter().take(limits::NAMES) {
@@ -80,12 +84,13 @@ pub fn report_faults(settings: &Settings, output: &mut Output) {
 fn read_env_file(
     path: &Path,
     name: &OsStr,
-    given: Option<&Patience>,
+    given: Option<&Cancellation>,
     trusted: bool,
     look_up: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Option<EnvFile>> {
     let failure = |cause: &str| {
-        let error = Error::new(Kind::Config, format!("failed to read {}: {cause}", shown(name)));
+        let error =
+            Error::new(ErrorKind::Config, format!("failed to read {}: {cause}", shown(name)));
         match given {
             Some(_) => error,
             None => error.with_hint("--no-env-file reads none, --env-file FILE another"),
@@ -102,7 +107,7 @@ fn read_env_file(
     }
     let bytes = match given {
         None => files::read_whole(path, limits::ENV_FILE_BYTES).map_err(|cause| failure(&cause)),
-        Some(patience) => files::read_given(path, limits::ENV_FILE_BYTES, patience)
+        Some(cancellation) => files::read_given(path, limits::ENV_FILE_BYTES, cancellation)
             .map_err(|error| files::unread(&error, failure)),
     }?;
     let mut contents = dotenv::parse_bytes(&bytes, look_up)
@@ -110,8 +115,10 @@ fn read_env_file(
     if given.is_some() {
         // Most likely a key alone, which must not go unnoticed nor be shown.
         let bare = contents.variables.iter().filter(|v| v.value.is_none());
-        let bare =
-            bare.map(|variable| Fault { line: variable.line, message: "no `=` after the name" });
+        let bare = bare.map(|variable| DotenvProblem {
+            line: variable.line,
+            message: "no `=` after the name",
+        });
         contents.faults.extend(bare);
         order::sort_by_key(&mut contents.faults, |fault| fault.line);
     }

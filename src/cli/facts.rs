@@ -3,53 +3,53 @@
 use serde::Serialize;
 use serde_json::json;
 
-use crate::cli::args::{Typed, usage};
-use crate::cli::setup::{Run, Start};
+use crate::cli::args::{CommandLine, usage};
+use crate::cli::setup::{Run, Startup};
 use crate::cli::values;
-use crate::config::Needs;
-use crate::error::{Error, Kind, Result};
+use crate::config::ConfigNeeds;
+use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
-use crate::memory::facts::{Change, Fact, IMPORTANT_TAG, has_tag};
-use crate::memory::{Added, Memory};
+use crate::memory::facts::{Fact, FactChange, IMPORTANT_TAG, has_tag};
+use crate::memory::{AddedFact, Memory};
 use crate::text;
-use crate::world::input::{Input, ReadError, Whole};
+use crate::world::input::{StdinError, StdinReader, WholeInput};
 use crate::world::output::{Format, Output};
 
 /// Where a fact comes from that no conversation has brought.
 const SOURCE: &str = "command line";
 
 /// What is asked for.
-enum Wish {
+enum FactsAction {
     List,
     Add(String),
     Remove(usize),
 }
 
 /// Does what the first word says; without one the facts are listed.
-pub fn run(mut typed: Typed, start: &Start, output: &mut Output) -> Result<()> {
+pub(super) fn run(mut typed: CommandLine, start: &Startup, output: &mut Output) -> Result<()> {
     let is_json = typed.format != Format::Text;
     let words = values::texts(std::mem::take(&mut typed.words))?;
     let mut wish = wish(&words)?;
-    let run = Run::new(typed, start, Needs::Skills, output)?;
+    let run = Run::new(typed, start, ConfigNeeds::Skills, output)?;
     let Some(memory) = run.memory() else {
         return Err(unset());
     };
-    if let Wish::Add(text) = &mut wish
+    if let FactsAction::Add(text) = &mut wish
         && text == "-"
     {
         *text = read_stdin(&run)?;
     }
     match wish {
-        Wish::List => list(&memory, is_json, output),
-        Wish::Add(text) => {
+        FactsAction::List => list(&memory, is_json, output),
+        FactsAction::Add(text) => {
             let text = run.config.secrets.mask(&text);
             let added = memory.add(&text, false, None, SOURCE)?;
             if is_json {
                 let replaced = match &added.change {
-                    Change::Replaced(old) => Some(&old.content),
+                    FactChange::Replaced(old) => Some(&old.content),
                     _ => None,
                 };
-                let known = added.change == Change::Known;
+                let known = added.change == FactChange::Known;
                 let told = json!({
                     "remembered": added.content, "replaced": replaced, "known": known,
                     "near": added.near,
@@ -60,7 +60,7 @@ pub fn run(mut typed: Typed, start: &Start, output: &mut Output) -> Result<()> {
             }
             Ok(())
         }
-        Wish::Remove(number) => {
+        FactsAction::Remove(number) => {
             let fact = memory.remove(number)?;
             if is_json {
                 output.print(&json!({ "removed": fact.content }).to_string());
@@ -73,25 +73,25 @@ pub fn run(mut typed: Typed, start: &Start, output: &mut Output) -> Result<()> {
 }
 
 /// Why there are no facts.
-pub fn unset() -> Error {
+pub(super) fn unset() -> Error {
     let text = "failed to open the memory: MEMORY_PATH is not set";
-    Error::new(Kind::Config, text).with_hint(
+    Error::new(ErrorKind::Config, text).with_hint(
         "MEMORY_PATH names a Markdown file for it, in the environment or in .env; it is made when the first fact is added",
     )
 }
 
-fn wish(words: &[String]) -> Result<Wish> {
+fn wish(words: &[String]) -> Result<FactsAction> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words.as_slice() {
-        [] | ["list"] => Ok(Wish::List),
+        [] | ["list"] => Ok(FactsAction::List),
         ["list", ..] => {
             Err(usage("facts list takes no words").with_hint("skills-runner facts list"))
         }
-        ["add", text @ ..] if !text.is_empty() => Ok(Wish::Add(text.join(" "))),
+        ["add", text @ ..] if !text.is_empty() => Ok(FactsAction::Add(text.join(" "))),
         ["add"] => Err(usage("facts add needs the fact")
             .with_hint("skills-runner facts add TEXT; `-` reads it from standard input")),
         ["remove", number] => match number.parse() {
-            Ok(number) if number > 0 => Ok(Wish::Remove(number)),
+            Ok(number) if number > 0 => Ok(FactsAction::Remove(number)),
             _ => Err(nameless(number)),
         },
         ["remove", ..] => Err(nameless("")),
@@ -113,7 +113,7 @@ fn nameless(word: &str) -> Error {
 
 /// A fact for programs.
 #[derive(Serialize)]
-struct Listed<'f> {
+struct FactJson<'f> {
     number: usize,
     content: &'f str,
     important: bool,
@@ -127,8 +127,8 @@ fn list(memory: &Memory<'_>, is_json: bool, output: &mut Output) -> Result<()> {
     let facts = memory.read()?;
     if is_json {
         let numbered = facts.all().iter().enumerate();
-        let listed: Vec<Listed<'_>> = numbered
-            .map(|(index, fact)| Listed {
+        let listed: Vec<FactJson<'_>> = numbered
+            .map(|(index, fact)| FactJson {
                 number: index + 1,
                 content: &fact.content,
                 important: fact.important,
@@ -153,7 +153,10 @@ fn list(memory: &Memory<'_>, is_json: bool, output: &mut Output) -> Result<()> {
 }
 
 /// The facts in a line each: number, date, text.
-pub fn lines<'f>(facts: &'f [Fact], separator: &'f str) -> impl Iterator<Item = String> + 'f {
+pub(super) fn lines<'f>(
+    facts: &'f [Fact],
+    separator: &'f str,
+) -> impl Iterator<Item = String> + 'f {
     let width = if separator == "\t" { 0 } else { facts.len().to_string().len() };
     facts.iter().enumerate().map(move |(index, fact)| {
         let date = fact.date().unwrap_or("----------");
@@ -165,12 +168,12 @@ pub fn lines<'f>(facts: &'f [Fact], separator: &'f str) -> impl Iterator<Item = 
 }
 
 /// What became of a new fact, for a person.
-pub fn told(added: &Added) -> Vec<String> {
+pub(super) fn told(added: &AddedFact) -> Vec<String> {
     let content = &added.content;
     let mut lines = match &added.change {
-        Change::Known => vec![format!("known already: {content}")],
-        Change::Added => vec![format!("remembered: {content}")],
-        Change::Replaced(old) => {
+        FactChange::Known => vec![format!("known already: {content}")],
+        FactChange::Added => vec![format!("remembered: {content}")],
+        FactChange::Replaced(old) => {
             vec![format!("remembered: {content}"), format!("in place of: {}", old.content)]
         }
     };
@@ -180,16 +183,17 @@ pub fn told(added: &Added) -> Vec<String> {
 }
 
 fn read_stdin(run: &Run) -> Result<String> {
-    let io_error = |error| Error::new(Kind::Io, format!("failed to read standard input: {error}"));
-    let mut input = Input::open().map_err(io_error)?;
-    match input.read_to_end(limits::NOTE_BYTES, None, &run.patience) {
-        Ok(Whole::Bytes(bytes)) => {
+    let io_error =
+        |error| Error::new(ErrorKind::Io, format!("failed to read standard input: {error}"));
+    let mut input = StdinReader::open().map_err(io_error)?;
+    match input.read_to_end(limits::NOTE_BYTES, None, &run.cancellation) {
+        Ok(WholeInput::Bytes(bytes)) => {
             String::from_utf8(bytes).map_err(|_| usage("the fact is not UTF-8 text"))
         }
-        Ok(Whole::Silent | Whole::TooLarge) => {
+        Ok(WholeInput::Silent | WholeInput::TooLarge) => {
             Err(usage("the fact on standard input is too large"))
         }
-        Err(ReadError::Stop(stop)) => Err(stop.into()),
-        Err(ReadError::Io(error)) => Err(io_error(error)),
+        Err(StdinError::Stop(stop)) => Err(stop.into()),
+        Err(StdinError::Io(error)) => Err(io_error(error)),
     }
 }

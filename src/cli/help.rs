@@ -7,20 +7,20 @@ use crate::limits;
 use crate::settings::{SETTINGS, Setting};
 
 /// The version line.
-pub const VERSION: &str = concat!("skills-runner ", env!("CARGO_PKG_VERSION"), "\n");
+pub(crate) const VERSION: &str = concat!("skills-runner ", env!("CARGO_PKG_VERSION"), "\n");
 
 /// What the program is for.
-pub const SUMMARY: &str = "Give any OpenAI-compatible language model skills.";
+pub(crate) const SUMMARY: &str = "Give any OpenAI-compatible language model skills.";
 
 /// The ways to call it, and what each does.
-pub static USAGES: [(&str, &str); 3] = [
+pub(crate) static USAGES: [(&str, &str); 3] = [
     ("skills-runner [OPTIONS] [PROMPT]...", "one question, one answer"),
     ("command | skills-runner [OPTIONS] [PROMPT]", "standard input is or joins the question"),
     ("skills-runner", "on a terminal: a conversation"),
 ];
 
 /// The exit statuses.
-pub static STATUSES: [(&str, &str); 8] = [
+pub(crate) static STATUSES: [(&str, &str); 8] = [
     ("0", "answered"),
     ("1", "failed"),
     ("2", "wrong usage"),
@@ -32,7 +32,7 @@ pub static STATUSES: [(&str, &str); 8] = [
 ];
 
 /// The whole help.
-pub fn text() -> String {
+pub(crate) fn text() -> String {
     let mut help = format!("{SUMMARY}\n");
     let usages = USAGES.iter().map(|(usage, about)| (usage.to_string(), about.to_string()));
     section(&mut help, "Usage", usages);
@@ -56,7 +56,7 @@ pub fn text() -> String {
 }
 
 /// What a setting does, and its default.
-pub fn meaning(row: &Setting) -> String {
+pub(crate) fn meaning(row: &Setting) -> String {
     match row.default {
         "" => row.about.to_string(),
         default => format!("{} [{default}]", row.about),
@@ -79,7 +79,7 @@ fn section(help: &mut String, title: &str, rows: impl Iterator<Item = (String, S
 }
 
 /// Lines of whole words, each at most `room` characters if its words are.
-pub fn wrap(text: &str, room: usize) -> Vec<&str> {
+pub(crate) fn wrap(text: &str, room: usize) -> Vec<&str> {
     let mut lines = Vec::new();
     let (mut start, mut end, mut width) = (0, 0, 0);
     for word in text.split_inclusive(' ') {

@@ -2,15 +2,14 @@
 
 use std::ffi::OsString;
 
-use crate::cli::args::{Typed, usage};
+use crate::cli::args::{CommandLine, usage};
 use crate::cli::table::Command;
-use crate::config::Needs;
-use crate::error::{Error, Kind, Result};
+use crate::config::ConfigNeeds;
+use crate::error::{Error, ErrorKind, Result};
 use crate::world::output::{Format, Output, Verbosity, print_alone};
 use crate::world::signal::Signal;
 
-pub mod args;
-mod ask;
+pub(crate) mod args;
 mod attach;
 mod chat;
 mod demo;
@@ -18,11 +17,12 @@ mod doctor;
 mod env_files;
 mod facts;
 mod folders;
-pub mod generate;
-pub mod help;
-mod listed;
-mod resume;
-mod serve;
+pub(crate) mod generate;
+pub(crate) mod help;
+mod mcp_server;
+mod model_lookup;
+mod one_shot;
+mod session_handle;
 mod sessions;
 mod setup;
 mod skills;
@@ -30,34 +30,34 @@ mod table;
 mod tool;
 mod values;
 
-pub use args::{Request, parse};
-pub use setup::Start;
+pub use args::{Invocation, parse};
+pub use setup::Startup;
 
 /// How the program is to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
+pub enum ExitOutcome {
     /// With this exit status.
     Status(u8),
     /// By this signal, so that a shell's loop stops too.
     Signal(Signal),
 }
 
-impl From<&Error> for Ending {
-    fn from(error: &Error) -> Ending {
+impl From<&Error> for ExitOutcome {
+    fn from(error: &Error) -> ExitOutcome {
         match error.kind() {
-            Kind::Interrupted(signal) => Ending::Signal(Signal(signal)),
-            kind => Ending::Status(kind.exit_status()),
+            ErrorKind::Interrupted(signal) => ExitOutcome::Signal(Signal(signal)),
+            kind => ExitOutcome::Status(kind.exit_status()),
         }
     }
 }
 
 /// Does what the arguments ask for, and tells what is wrong with them.
-pub fn run(request: Result<Request>, start: &Start) -> Ending {
+pub fn run(request: Result<Invocation>, start: &Startup) -> ExitOutcome {
     let color = setup::wants_color(&start.environment);
     let interrupt = &start.interrupt;
     let output = |format, verbosity| Output::new(format, verbosity, color, interrupt.clone());
     let text = match request {
-        Ok(Request::Run(typed)) => {
+        Ok(Invocation::Run(typed)) => {
             let mut output = output(format(&typed), typed.verbosity);
             let result = dispatch(*typed, start, &mut output);
             // A signal that came too late to stop anything still ends a shell's loop.
@@ -68,18 +68,18 @@ pub fn run(request: Result<Request>, start: &Start) -> Ending {
             return end(result, output);
         }
         Err(error) => Err(error),
-        Ok(Request::Help) => Ok(help::text()),
-        Ok(Request::Generate(write)) => Ok(write()),
-        Ok(Request::Version) => Ok(help::VERSION.to_string()),
+        Ok(Invocation::Help) => Ok(help::text()),
+        Ok(Invocation::Generate(write)) => Ok(write()),
+        Ok(Invocation::Version) => Ok(help::VERSION.to_string()),
     };
     match text.and_then(|text| print_alone(&text)) {
-        Ok(()) => Ending::Status(0),
+        Ok(()) => ExitOutcome::Status(0),
         Err(error) => end(Err(error), output(Format::Text, Verbosity::Normal)),
     }
 }
 
 /// What standard output carries: only answers have formats.
-fn format(typed: &Typed) -> Format {
+fn format(typed: &CommandLine) -> Format {
     match typed.command {
         Command::Ask | Command::Chat if typed.dry_run => Format::Text,
         Command::Ask | Command::Chat | Command::Demo => typed.format,
@@ -93,7 +93,7 @@ fn format(typed: &Typed) -> Format {
 }
 
 /// Tells what went wrong, and makes the result the last thing that is written.
-fn end(result: Result<u8>, mut output: Output) -> Ending {
+fn end(result: Result<u8>, mut output: Output) -> ExitOutcome {
     // An answer that could not be written is a failure of its own, and so is a log.
     let result = match result {
         Err(error) if !is_for_want_of_a_reader(&error, &output) => Err(error),
@@ -105,12 +105,12 @@ fn end(result: Result<u8>, mut output: Output) -> Ending {
     let ending = match result {
         Ok(status) => {
             output.complete(status);
-            Ending::Status(status)
+            ExitOutcome::Status(status)
         }
-        Err(error) if is_for_want_of_a_reader(&error, &output) => Ending::Status(0),
+        Err(error) if is_for_want_of_a_reader(&error, &output) => ExitOutcome::Status(0),
         Err(error) => {
             output.end_turn(Some(&error));
-            Ending::from(&error)
+            ExitOutcome::from(&error)
         }
     };
     match (ending, output.outcome()) {
@@ -118,8 +118,8 @@ fn end(result: Result<u8>, mut output: Output) -> Ending {
         (_, Err(error)) => {
             output.error(&error);
             match ending {
-                Ending::Signal(_) => ending,
-                Ending::Status(_) => Ending::from(&error),
+                ExitOutcome::Signal(_) => ending,
+                ExitOutcome::Status(_) => ExitOutcome::from(&error),
             }
         }
     }
@@ -129,12 +129,12 @@ fn end(result: Result<u8>, mut output: Output) -> Ending {
 /// or failed on the way there: a reader that went away is no failure.
 fn is_for_want_of_a_reader(error: &Error, output: &Output) -> bool {
     match error.kind() {
-        Kind::Interrupted(signal) => Signal(signal) == Signal::PIPE,
+        ErrorKind::Interrupted(signal) => Signal(signal) == Signal::PIPE,
         _ => output.is_unread(),
     }
 }
 
-fn dispatch(typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
+fn dispatch(typed: CommandLine, start: &Startup, output: &mut Output) -> Result<u8> {
     if typed.fix && typed.command != Command::Skills {
         return Err(usage("--fix belongs to `skills check`"));
     }
@@ -147,7 +147,7 @@ fn dispatch(typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
     if !typed.attach.is_empty() && !matches!(typed.command, Command::Ask | Command::Chat) {
         return Err(usage("--attach goes with a question, or with chat"));
     }
-    resume::check(&typed)?;
+    session_handle::check(&typed)?;
     if matches!(
         typed.command,
         Command::Doctor | Command::Facts | Command::Sessions | Command::Skills
@@ -167,16 +167,16 @@ fn dispatch(typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
     if let Err(error) = &result
         && has_object
         && is_json
-        && error.kind() != Kind::Usage
+        && error.kind() != ErrorKind::Usage
     {
         output.print_failure(error);
     }
     result
 }
 
-fn obey(typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
+fn obey(typed: CommandLine, start: &Startup, output: &mut Output) -> Result<u8> {
     match typed.command {
-        Command::Ask if !ask::is_conversation(&typed) => ask::run(typed, start, output),
+        Command::Ask if !one_shot::is_conversation(&typed) => one_shot::run(typed, start, output),
         Command::Ask | Command::Chat => chat::run(typed, start, output),
         Command::Doctor => {
             no_words("doctor", &typed.words)?;
@@ -187,12 +187,12 @@ fn obey(typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
         Command::Skills => skills::run(typed, start, output),
         Command::Mcp => {
             no_words("mcp", &typed.words)?;
-            serve::run(typed, start, output).map(|()| 0)
+            mcp_server::run(typed, start, output).map(|()| 0)
         }
         Command::Tool => tool::run(typed, start, output),
         Command::Demo => {
             no_words("demo", &typed.words)?;
-            let run = setup::Run::new(typed, start, Needs::Skills, output)?;
+            let run = setup::Run::new(typed, start, ConfigNeeds::Skills, output)?;
             demo::run(run, output)
         }
     }

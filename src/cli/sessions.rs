@@ -4,17 +4,17 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use crate::cli::args::{Typed, usage};
-use crate::cli::resume::sessions;
-use crate::cli::setup::{Run, Start};
+use crate::cli::args::{CommandLine, usage};
+use crate::cli::session_handle::sessions;
+use crate::cli::setup::{Run, Startup};
 use crate::cli::values;
-use crate::config::Needs;
-use crate::conversation::meter::Meter;
+use crate::config::ConfigNeeds;
+use crate::conversation::meter::TokenMeter;
 use crate::error::{Error, Result};
 use crate::limits;
 use crate::message::Message;
 use crate::secret::Secrets;
-use crate::session::{Found, Restored, Sessions, age, value};
+use crate::session::{RestoredSession, SessionFile, Sessions, age, value};
 use crate::text::{self, counted, one_line, one_name};
 use crate::world::clock::timestamp;
 use crate::world::output::{Format, Output};
@@ -23,12 +23,12 @@ use crate::world::output::{Format, Output};
 const WORDS: [&str; 3] = ["list", "show", "delete"];
 
 /// Does what the first word says; without one the sessions are listed.
-pub fn run(mut typed: Typed, start: &Start, output: &mut Output) -> Result<()> {
+pub(super) fn run(mut typed: CommandLine, start: &Startup, output: &mut Output) -> Result<()> {
     let is_json = typed.format != Format::Text;
     let words = values::texts(std::mem::take(&mut typed.words))?;
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let open = |output: &mut Output| {
-        let run = Run::new(typed, start, Needs::Skills, output)?;
+        let run = Run::new(typed, start, ConfigNeeds::Skills, output)?;
         sessions(&run.config)
     };
     match words.as_slice() {
@@ -88,7 +88,11 @@ fn list(sessions: &Sessions, is_json: bool, output: &mut Output) -> Result<()> {
 }
 
 /// A session for programs.
-fn object(sessions: &Sessions, found: &Found, read: &Result<Option<Restored>>) -> Value {
+fn object(
+    sessions: &Sessions,
+    found: &SessionFile,
+    read: &Result<Option<RestoredSession>>,
+) -> Value {
     let mut object = json!({
         "name": found.name,
         "last_activity": timestamp(found.changed),
@@ -103,13 +107,13 @@ fn object(sessions: &Sessions, found: &Found, read: &Result<Option<Restored>>) -
     object
 }
 
-fn describe(object: &mut Value, restored: &Restored) {
+fn describe(object: &mut Value, restored: &RestoredSession) {
     object["id"] = restored.header.id.as_str().into();
     object["folder"] = restored.header.folder.as_str().into();
     object["model"] = restored.header.model.as_str().into();
     object["created"] = timestamp(restored.header.created).into();
     object["messages"] = restored.messages.len().into();
-    object["estimate"] = Meter::default().estimate(&restored.messages).into();
+    object["estimate"] = TokenMeter::default().estimate(&restored.messages).into();
     if let Some(fault) = restored.faults.first() {
         object["problem"] = fault.as_str().into();
     }
@@ -142,7 +146,7 @@ fn show(sessions: &Sessions, name: &str, is_json: bool, output: &mut Output) -> 
 }
 
 /// A message for people; what tools were asked and answered in a line each.
-pub fn shown(message: &Message) -> String {
+pub(super) fn shown(message: &Message) -> String {
     let line = |text: &str| one_line(text, limits::LINE_BYTES);
     match message {
         Message::System(text) => format!("system: {text}"),

@@ -7,30 +7,30 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use crate::agent::Bounds;
-use crate::cli::args::{Typed, usage};
+use crate::agent::TurnLimits;
+use crate::cli::args::{CommandLine, usage};
 use crate::cli::env_files::{report_faults, settings, without_files};
 use crate::cli::table::Command;
-use crate::config::{Config, Needs};
+use crate::config::{Config, ConfigNeeds};
 use crate::error::Result;
-use crate::instructions::{self, Given, Parts};
+use crate::instructions::{self, PromptParts, SystemPromptOverride};
 use crate::limits;
 use crate::memory::Memory;
-use crate::secret::Names;
+use crate::secret::HiddenValues;
 use crate::settings::{SKILLS_FOLDER_PATH, Settings};
 use crate::skills::python::Interpreter;
 use crate::skills::{Catalogue, Problem, Skills};
 use crate::text::{self, quoted};
-use crate::tools::{Consent, Tools, Workbench};
+use crate::tools::{Consent, ToolContext, Tools};
+use crate::world::cancellation::Cancellation;
 use crate::world::files;
-use crate::world::harden::IsSecret;
-use crate::world::output::{Circumstances, Output};
-use crate::world::patience::Patience;
+use crate::world::hardening::IsSecret;
+use crate::world::output::{Output, RunEnvironment};
 use crate::world::random;
 use crate::world::signal::Interrupt;
 
 /// What the program was started with.
-pub struct Start {
+pub struct Startup {
     /// The process environment.
     pub environment: Vec<(OsString, OsString)>,
     /// The working directory, absolute.
@@ -38,7 +38,7 @@ pub struct Start {
     /// Signals that ask to stop.
     pub interrupt: Interrupt,
     /// Takes credentials out of the environment of the process itself:
-    /// [`harden::forget`](crate::world::harden::forget). Nothing, where that
+    /// [`hardening::forget`](crate::world::hardening::forget). Nothing, where that
     /// environment belongs to somebody else.
     pub forget: fn(IsSecret<'_>),
     /// The program's own file, if it can be told.
@@ -46,9 +46,9 @@ pub struct Start {
 }
 
 /// In the root folder, with no environment and no signals: for what needs none.
-impl Default for Start {
-    fn default() -> Start {
-        Start {
+impl Default for Startup {
+    fn default() -> Startup {
+        Startup {
             environment: Vec::new(),
             folder: "/".into(),
             interrupt: Interrupt::never(),
@@ -58,10 +58,10 @@ impl Default for Start {
     }
 }
 
-impl fmt::Debug for Start {
+impl fmt::Debug for Startup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Start")
-            .field("environment", &Names(&self.environment))
+            .field("environment", &HiddenValues(&self.environment))
             .field("folder", &self.folder)
             .finish_non_exhaustive()
     }
@@ -69,9 +69,9 @@ impl fmt::Debug for Start {
 
 /// A configured run: everything that commands share.
 #[derive(Debug)]
-pub struct Run {
+pub(super) struct Run {
     /// What was typed.
-    pub typed: Typed,
+    pub typed: CommandLine,
     /// What it means, with the settings.
     pub config: Config,
     /// The skills.
@@ -83,17 +83,17 @@ pub struct Run {
     /// What `~` means.
     pub home: PathBuf,
     /// What stands in the place of the built-in instructions.
-    pub given: Given,
+    pub given: SystemPromptOverride,
     /// What the run's conversation is called where something of it is kept: its
     /// session's name, or else its id.
     pub source: String,
     /// Signals and the deadline.
-    pub patience: Patience,
+    pub cancellation: Cancellation,
 }
 
 /// A run as far as it is configured, and what is wrong with that.
 #[derive(Debug)]
-pub struct Examined {
+pub(super) struct ExaminedRun {
     /// The run; it has an endpoint to ask only if there is no problem.
     pub run: Run,
     /// Every problem, in the words that commands fail with.
@@ -103,24 +103,29 @@ pub struct Examined {
 }
 
 /// Tells a log, and whoever reads records, that the run begins.
-pub fn start_log(catalogue: &Catalogue, output: &mut Output) {
+pub(super) fn start_log(catalogue: &Catalogue, output: &mut Output) {
     let names = catalogue.usable().map(|skill| skill.name.as_str());
     output.start(&names.collect::<Vec<_>>());
 }
 
 impl Run {
     /// Reads the settings and makes sense of them.
-    pub fn new(typed: Typed, start: &Start, needs: Needs, output: &mut Output) -> Result<Run> {
-        let patience = patience(&typed, start);
-        let settings = settings(&typed, start, &patience)?;
+    pub(super) fn new(
+        typed: CommandLine,
+        start: &Startup,
+        needs: ConfigNeeds,
+        output: &mut Output,
+    ) -> Result<Run> {
+        let cancellation = cancellation(&typed, start);
+        let settings = settings(&typed, start, &cancellation)?;
         report_faults(&settings, output);
         let config = Config::resolve(&settings, &start.folder, needs)?;
         output.hide(config.secrets.clone());
         for warning in &config.warnings {
             output.warn(warning);
         }
-        let mut run = Run::of(typed, start, config, &settings, patience);
-        output.end_at(run.patience.deadline);
+        let mut run = Run::of(typed, start, config, &settings, cancellation);
+        output.end_at(run.cancellation.deadline);
         // Before a question is waited for.
         if matches!(run.typed.command, Command::Ask | Command::Chat) {
             run.given = run.read_given()?;
@@ -138,9 +143,9 @@ impl Run {
     }
 
     /// The same with everything that is wrong beside it, and nothing said.
-    pub fn examine(typed: Typed, start: &Start, output: &mut Output) -> Examined {
-        let patience = patience(&typed, start);
-        let (settings, unread) = match settings(&typed, start, &patience) {
+    pub(super) fn examine(typed: CommandLine, start: &Startup, output: &mut Output) -> ExaminedRun {
+        let cancellation = cancellation(&typed, start);
+        let (settings, unread) = match settings(&typed, start, &cancellation) {
             Ok(settings) => (settings, None),
             Err(error) => {
                 // An unreadable file hides what else is wrong: the rest is read without it.
@@ -148,19 +153,19 @@ impl Run {
                 (rest, Some(error.message().to_string()))
             }
         };
-        let (config, problems) = Config::examine(&settings, &start.folder, Needs::Endpoint);
+        let (config, problems) = Config::examine(&settings, &start.folder, ConfigNeeds::Endpoint);
         output.hide(config.secrets.clone());
-        let run = Run::of(typed, start, config, &settings, patience);
-        output.end_at(run.patience.deadline);
-        Examined { run, problems: unread.into_iter().chain(problems).collect(), settings }
+        let run = Run::of(typed, start, config, &settings, cancellation);
+        output.end_at(run.cancellation.deadline);
+        ExaminedRun { run, problems: unread.into_iter().chain(problems).collect(), settings }
     }
 
     fn of(
-        typed: Typed,
-        start: &Start,
+        typed: CommandLine,
+        start: &Startup,
         mut config: Config,
         settings: &Settings,
-        patience: Patience,
+        cancellation: Cancellation,
     ) -> Run {
         if !typed.skills.is_empty() {
             config.skills_folders =
@@ -176,7 +181,7 @@ impl Run {
         config.skills_folders = folders.map(|folder| folder.components().collect()).collect();
         let names_folders =
             !typed.skills.is_empty() || settings.value(SKILLS_FOLDER_PATH).is_some();
-        let mut skills = Skills::of(&config);
+        let mut skills = Skills::from_config(&config);
         if !names_folders && let Some(program) = (start.program)() {
             skills = skills.with_installed(&program);
         }
@@ -191,39 +196,39 @@ impl Run {
             names_folders,
             home: settings.path("~".as_ref(), &folder),
             folder,
-            given: Given::Nothing,
+            given: SystemPromptOverride::Nothing,
             // Without random bytes a conversation has no name.
             source: random::uuid().unwrap_or_default(),
-            patience,
+            cancellation,
         }
     }
 
     /// What a log tells of it.
-    fn circumstances(&self) -> Circumstances {
+    fn circumstances(&self) -> RunEnvironment {
         let text = |path: &PathBuf| path.to_string_lossy().into_owned();
         let endpoint = self.config.endpoint.as_ref();
-        Circumstances {
+        RunEnvironment {
             folder: text(&self.folder),
             sandbox: self.config.scripts.sandbox.is_some(),
             confirm: self.typed.confirm,
             endpoint: endpoint.map(|endpoint| endpoint.address.to_string()),
             skills_folders: self.skills.folders().iter().map(text).collect(),
-            ..Circumstances::of_process()
+            ..RunEnvironment::of_process()
         }
     }
 
     /// What tools work with.
-    pub fn bench(&self) -> Workbench<'_> {
-        Workbench {
+    pub(super) fn tool_context(&self) -> ToolContext<'_> {
+        ToolContext {
             scripts: self.typed.scripts.then_some(&self.config.scripts),
             consent: self.typed.confirm.then(Rc::<Consent>::default),
             source: &self.source,
-            ..Workbench::new(&self.config, &self.skills, &self.patience)
+            ..ToolContext::new(&self.config, &self.skills, &self.cancellation)
         }
     }
 
     /// Begins to serve: what is wrong with the skills is told, and a log that it starts.
-    pub fn begin_serving(&self, output: &mut Output) {
+    pub(super) fn begin_serving(&self, output: &mut Output) {
         let catalogue = self.skills.catalogue();
         let is_usable = catalogue.usable().next().is_some();
         if !is_usable {
@@ -239,10 +244,10 @@ impl Run {
     /// The instructions of a conversation and the tools that go with them.
     /// Without a usable skill no tool is offered, and a line says why. From
     /// here on wrong usage cannot be found any more: the start is told.
-    pub fn equip(&self, output: &mut Output) -> (String, Tools<'_>) {
+    pub(super) fn equip(&self, output: &mut Output) -> (String, Tools<'_>) {
         let catalogue = self.skills.catalogue();
         let is_usable = catalogue.usable().next().is_some();
-        let tools = Tools::offered(self.bench(), &catalogue);
+        let tools = Tools::offered(self.tool_context(), &catalogue);
         if !is_usable {
             let which = match tools.definitions() {
                 [] => "tools",
@@ -264,37 +269,39 @@ impl Run {
             ));
         }
         start_log(&catalogue, output);
-        if let Given::Template(text) = &self.given
+        if let SystemPromptOverride::Template(text) = &self.given
             && let Some(word) = instructions::unknown(text)
         {
             output.warn(&format!(
                 "the instructions hold {word}, which is no placeholder and stays as it is"
             ));
         }
-        let parts = Parts {
+        let parts = PromptParts {
             given: self.given.clone(),
             facts: self.facts(output),
-            ..Parts::new(&catalogue, &tools, &self.folder)
+            ..PromptParts::new(&catalogue, &tools, &self.folder)
         };
-        (instructions::build(&parts), tools)
+        (instructions::system_prompt(&parts), tools)
     }
 
     /// What stands in the place of the built-in instructions; what was typed wins.
-    fn read_given(&self) -> Result<Given> {
+    fn read_given(&self) -> Result<SystemPromptOverride> {
         if let Some(value) = &self.typed.system {
-            return self.system_text(value).map(Given::Text);
+            return self.system_text(value).map(SystemPromptOverride::Text);
         }
         match &self.config.prompt_file {
-            Some(path) => instructions::read(path, &self.patience).map(Given::Template),
-            None => Ok(Given::Nothing),
+            Some(path) => {
+                instructions::read(path, &self.cancellation).map(SystemPromptOverride::Template)
+            }
+            None => Ok(SystemPromptOverride::Nothing),
         }
     }
 
     /// The memory, where one is set.
-    pub fn memory(&self) -> Option<Memory<'_>> {
+    pub(super) fn memory(&self) -> Option<Memory<'_>> {
         let path = self.config.storage.facts.as_deref()?;
-        let patience = &self.patience;
-        Some(Memory { path, patience })
+        let cancellation = &self.cancellation;
+        Some(Memory { path, cancellation })
     }
 
     /// What the model is told of the facts. Without them a conversation goes on.
@@ -310,7 +317,7 @@ impl Run {
     }
 
     /// A command of `skills` for the folders that were typed, to be typed next.
-    pub fn skills_command(&self, word: &str) -> String {
+    pub(super) fn skills_command(&self, word: &str) -> String {
         skills_command(word, &self.typed.skills)
     }
 
@@ -361,11 +368,11 @@ impl Run {
     }
 
     /// What bounds a turn.
-    pub fn bounds(&self) -> Bounds {
-        Bounds {
+    pub(super) fn bounds(&self) -> TurnLimits {
+        TurnLimits {
             max_steps: self.typed.max_steps,
             window: self.config.context_window,
-            patience: self.patience.clone(),
+            cancellation: self.cancellation.clone(),
         }
     }
 
@@ -376,7 +383,7 @@ impl Run {
         };
         let failure = |cause: &str| usage(format!("no instructions from `{path}`: {cause}"));
         let (place, most) = (self.folder.join(path), limits::INSTRUCTIONS_BYTES);
-        let bytes = files::read_given(&place, most, &self.patience)
+        let bytes = files::read_given(&place, most, &self.cancellation)
             .map_err(|error| files::unread(&error, failure))?;
         String::from_utf8(bytes)
             .map_err(|_| usage(format!("the instructions `{path}` are not UTF-8 text")))
@@ -384,16 +391,16 @@ impl Run {
 }
 
 /// How long the run may go on, from now on.
-fn patience(typed: &Typed, start: &Start) -> Patience {
+fn cancellation(typed: &CommandLine, start: &Startup) -> Cancellation {
     let limit = typed.timeout_seconds.map(Duration::from_secs_f64);
-    Patience {
+    Cancellation {
         interrupt: start.interrupt.clone(),
         deadline: limit.map(|limit| Instant::now() + limit),
     }
 }
 
 /// A command of `skills` for these folders, as a shell takes it.
-pub fn skills_command(word: &str, folders: &[OsString]) -> String {
+pub(super) fn skills_command(word: &str, folders: &[OsString]) -> String {
     let mut command = format!("skills-runner skills {word}");
     for folder in folders {
         command.push_str(" --skills ");
@@ -403,7 +410,7 @@ pub fn skills_command(word: &str, folders: &[OsString]) -> String {
 }
 
 /// Whether colours are wanted, by the environment.
-pub fn wants_color(environment: &[(OsString, OsString)]) -> bool {
+pub(super) fn wants_color(environment: &[(OsString, OsString)]) -> bool {
     let value =
         |name: &str| environment.iter().find(|(key, _)| key == name).map(|(_, value)| value);
     let no_color = value("NO_COLOR").is_some_and(|value| !value.is_empty());
@@ -416,8 +423,8 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::cli::args::{Request, parse};
-    use crate::model::http::{HttpModel, Inquiry};
+    use crate::cli::args::{Invocation, parse};
+    use crate::model::http::{EndpointQuery, HttpModel};
     use crate::world::output::{Format, Verbosity};
     use crate::world::scratch::Scratch;
 
@@ -434,12 +441,12 @@ mod tests {
             ("HTTP_PROXY", "http://canary-5:canary-6@p.test:1"),
             ("OF_SOMEBODY_ELSE", "canary-7"),
         ];
-        let start = Start {
+        let start = Startup {
             environment: variables.map(|(name, value)| (name.into(), value.into())).into(),
             folder: scratch.path().into(),
-            ..Start::default()
+            ..Startup::default()
         };
-        let Ok(Request::Run(typed)) = parse(arguments.into()) else {
+        let Ok(Invocation::Run(typed)) = parse(arguments.into()) else {
             panic!("it is a question");
         };
         let mut output = Output::new(Format::Text, Verbosity::Quiet, false, Interrupt::never());
@@ -447,10 +454,10 @@ mod tests {
         assert_eq!(examined.problems, [""; 0]);
         let run = &examined.run;
         let endpoint = run.config.endpoint.clone().unwrap();
-        let inquiry = Inquiry::new(endpoint.clone(), Patience::endless());
-        let model = HttpModel::new(endpoint, true, Patience::endless());
+        let inquiry = EndpointQuery::new(endpoint.clone(), Cancellation::never());
+        let model = HttpModel::new(endpoint, true, Cancellation::never());
         let shown =
-            format!("{start:?}{examined:#?}{:?}{inquiry:?}{model:?}{output:?}", run.bench());
+            format!("{start:?}{examined:#?}{:?}{inquiry:?}{model:?}{output:?}", run.tool_context());
         assert!(shown.contains("OF_SOMEBODY_ELSE") && shown.contains("h.test"));
         let found = shown.match_indices("canary").map(|(at, _)| &shown[at - 30..at + 8]);
         assert_eq!(found.collect::<Vec<_>>(), [""; 0]);

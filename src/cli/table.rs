@@ -6,7 +6,7 @@ use crate::world::output::Verbosity;
 
 /// A row of the table of commands.
 #[derive(Debug)]
-pub struct CommandRow {
+pub(super) struct CommandRow {
     /// The word.
     pub name: &'static str,
     /// Its words, as the help shows them.
@@ -41,7 +41,7 @@ pub enum Command {
 }
 
 /// Every command.
-pub static COMMANDS: &[CommandRow] = &[
+pub(super) static COMMANDS: &[CommandRow] = &[
     CommandRow {
         name: "chat",
         usage: "chat [PROMPT]...",
@@ -142,7 +142,7 @@ pub static COMMANDS: &[CommandRow] = &[
 
 /// A row of the table of options.
 #[derive(Debug)]
-pub struct OptionRow {
+pub(super) struct OptionRow {
     /// The letter, if it has one.
     pub short: Option<char>,
     /// The long name.
@@ -157,7 +157,7 @@ pub struct OptionRow {
 
 /// What the parser does with an option.
 #[derive(Clone, Copy, Debug)]
-pub enum Action {
+pub(super) enum Action {
     /// Sets a row of the table of settings.
     Set(&'static str),
     System,
@@ -197,7 +197,7 @@ const fn option(
 }
 
 /// Every option.
-pub static OPTIONS: &[OptionRow] = &[
+pub(super) static OPTIONS: &[OptionRow] = &[
     option(
         Some('m'),
         "--model",

@@ -2,21 +2,21 @@
 
 use std::ffi::OsString;
 
-use crate::cli::args::{Typed, usage};
-use crate::cli::setup::{Run, Start, start_log};
-use crate::config::Needs;
-use crate::error::{Error, Kind, Result};
-use crate::event::{Event, Tally};
+use crate::cli::args::{CommandLine, usage};
+use crate::cli::setup::{Run, Startup, start_log};
+use crate::config::ConfigNeeds;
+use crate::error::{Error, ErrorKind, Result};
+use crate::event::{Event, RunStats};
 use crate::limits;
 use crate::tool::{ToolCall, ToolResult, parse_arguments};
 use crate::tools::{self, TABLE, Tools};
-use crate::world::input::{Input, ReadError, Whole};
+use crate::world::cancellation::StopReason;
+use crate::world::input::{StdinError, StdinReader, WholeInput};
 use crate::world::output::Output;
-use crate::world::patience::Stop;
 
 /// Runs the tool and prints its result: status 0 for a result, 1 for a failed
 /// one, which is printed all the same.
-pub fn run(typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
+pub(super) fn run(typed: CommandLine, start: &Startup, output: &mut Output) -> Result<u8> {
     let (name, json) = match typed.words.as_slice() {
         [] => {
             let names: Vec<&str> = TABLE.iter().map(|tool| tool.name()).collect();
@@ -39,7 +39,7 @@ pub fn run(typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
     if tools::find(&name).is_none() {
         return Err(usage(tools::unknown(&name)));
     }
-    let run = Run::with_skills(typed, start, Needs::Skills, output)?;
+    let run = Run::with_skills(typed, start, ConfigNeeds::Skills, output)?;
     let arguments = arguments(json, &run)?;
     parse_arguments(&arguments)
         .map_err(|fault| usage(format!("the JSON of {name} is broken: {fault}")))?;
@@ -56,23 +56,23 @@ fn recorded(
     call: &ToolCall,
     run: &Run,
     output: &mut Output,
-) -> Result<(ToolResult, std::result::Result<(), Stop>)> {
+) -> Result<(ToolResult, std::result::Result<(), StopReason>)> {
     if run.typed.log.is_some() {
         start_log(&run.skills.catalogue(), output);
     }
-    let tools = Tools::by_hand(run.bench());
+    let tools = Tools::by_hand(run.tool_context());
     let mut stopped = Ok(());
     let result = tools.call_told(call, &mut |event| {
         if matches!(event, Event::ToolResult { .. }) {
             // A log that takes the result no more does not take it from the person.
-            stopped = run.patience.check();
+            stopped = run.cancellation.check();
         }
         match event {
             Event::Warning(_) => output.show(&event),
             _ => output.record(&event),
         }
     })?;
-    output.spend(Tally { tool_calls: 1, ..Tally::default() });
+    output.spend(RunStats { tool_calls: 1, ..RunStats::default() });
     Ok((result, stopped))
 }
 
@@ -83,16 +83,17 @@ fn arguments(json: Option<OsString>, run: &Run) -> Result<String> {
     if json != "-" {
         return json.into_string().map_err(|_| usage("the JSON is not UTF-8 text"));
     }
-    let io_error = |error| Error::new(Kind::Io, format!("failed to read standard input: {error}"));
-    let mut input = Input::open().map_err(io_error)?;
-    match input.read_to_end(limits::STDIN_BYTES, None, &run.patience) {
-        Ok(Whole::Bytes(bytes)) => {
+    let io_error =
+        |error| Error::new(ErrorKind::Io, format!("failed to read standard input: {error}"));
+    let mut input = StdinReader::open().map_err(io_error)?;
+    match input.read_to_end(limits::STDIN_BYTES, None, &run.cancellation) {
+        Ok(WholeInput::Bytes(bytes)) => {
             String::from_utf8(bytes).map_err(|_| usage("the JSON is not UTF-8 text"))
         }
-        Ok(Whole::Silent | Whole::TooLarge) => {
+        Ok(WholeInput::Silent | WholeInput::TooLarge) => {
             Err(usage("the JSON on standard input is too large"))
         }
-        Err(ReadError::Stop(stop)) => Err(stop.into()),
-        Err(ReadError::Io(error)) => Err(io_error(error)),
+        Err(StdinError::Stop(stop)) => Err(stop.into()),
+        Err(StdinError::Io(error)) => Err(io_error(error)),
     }
 }

@@ -2,12 +2,12 @@
 
 use std::ffi::{OsStr, OsString};
 
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
 use crate::text;
 
 /// What the one of these names that was typed stands for.
-pub fn one_of<T: Copy>(option: &str, value: OsString, choices: &[(&str, T)]) -> Result<T> {
+pub(super) fn one_of<T: Copy>(option: &str, value: OsString, choices: &[(&str, T)]) -> Result<T> {
     let text = text_value(option, value)?;
     if let Some((_, choice)) = choices.iter().find(|(name, _)| *name == text) {
         return Ok(*choice);
@@ -21,7 +21,7 @@ pub fn one_of<T: Copy>(option: &str, value: OsString, choices: &[(&str, T)]) -> 
 }
 
 /// A command's own words.
-pub fn texts(words: Vec<OsString>) -> Result<Vec<String>> {
+pub(super) fn texts(words: Vec<OsString>) -> Result<Vec<String>> {
     let text = |word: OsString| {
         word.into_string()
             .map_err(|word| usage(format!("`{}` is not UTF-8 text", word.to_string_lossy())))
@@ -30,7 +30,7 @@ pub fn texts(words: Vec<OsString>) -> Result<Vec<String>> {
 }
 
 /// A whole number from 1.
-pub fn max_steps(option: &str, value: OsString) -> Result<u32> {
+pub(super) fn max_steps(option: &str, value: OsString) -> Result<u32> {
     let text = text_value(option, value)?;
     match text.parse() {
         Ok(steps) if steps > 0 => Ok(steps),
@@ -40,7 +40,7 @@ pub fn max_steps(option: &str, value: OsString) -> Result<u32> {
 
 /// Seconds, also a part of one.
 #[allow(clippy::cast_precision_loss, reason = "a year in seconds fits exactly")]
-pub fn seconds(option: &str, value: OsString) -> Result<f64> {
+pub(super) fn seconds(option: &str, value: OsString) -> Result<f64> {
     let text = text_value(option, value)?;
     match text.parse::<f64>() {
         Ok(seconds) if seconds > 0.0 && seconds <= limits::MAX_SECONDS as f64 => Ok(seconds),
@@ -49,7 +49,7 @@ pub fn seconds(option: &str, value: OsString) -> Result<f64> {
 }
 
 /// Checked here, because a wrong value of an option is wrong usage.
-pub fn whole_seconds(option: &str, value: &OsStr) -> Result<()> {
+pub(super) fn whole_seconds(option: &str, value: &OsStr) -> Result<()> {
     let number = value.to_str().and_then(|text| text.parse::<u64>().ok());
     if number.is_some_and(|seconds| (1..=limits::MAX_SECONDS).contains(&seconds)) {
         return Ok(());
@@ -59,7 +59,7 @@ pub fn whole_seconds(option: &str, value: &OsStr) -> Result<()> {
 }
 
 /// A folder: an empty value is a variable of a script that was never set.
-pub fn filled(option: &str, value: OsString) -> Result<OsString> {
+pub(super) fn filled(option: &str, value: OsString) -> Result<OsString> {
     if value.is_empty() {
         return Err(usage(format!("{option} takes a folder, not an empty text")));
     }
@@ -67,11 +67,11 @@ pub fn filled(option: &str, value: OsString) -> Result<OsString> {
 }
 
 /// Text.
-pub fn text_value(option: &str, value: OsString) -> Result<String> {
+pub(super) fn text_value(option: &str, value: OsString) -> Result<String> {
     value.into_string().map_err(|_| usage(format!("the value of {option} is not UTF-8 text")))
 }
 
 /// Wrong usage, in the house's form.
-pub fn usage(message: impl Into<String>) -> Error {
-    Error::new(Kind::Usage, format!("failed to read the command line: {}", message.into()))
+pub(crate) fn usage(message: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Usage, format!("failed to read the command line: {}", message.into()))
 }

@@ -8,11 +8,11 @@ use std::path::Path;
 use serde_json::{Map, Value};
 
 use crate::config::trust::Credential;
-use crate::config::{Reader, proxy};
+use crate::config::{ConfigReader, proxy};
 use crate::dotenv::Variable;
 use crate::limits;
 use crate::secret::{Secret, Secrets};
-use crate::settings::{self, NO_KEY, Settings, Source};
+use crate::settings::{self, NO_KEY, Settings, ValueSource};
 use crate::text::quoted;
 use crate::world::files;
 
@@ -31,7 +31,7 @@ const KEY_HEADERS: [&str; 2] = ["authorization", "api-key"];
 /// which may stand in `PATH` and everywhere else: they are not masked.
 const PLAIN_HEADERS: [&str; 4] = ["http-referer", "referer", "user-agent", "x-title"];
 
-impl Reader<'_> {
+impl ConfigReader<'_> {
     /// `is_key_due`: a key that is nowhere is a problem.
     pub(super) fn credentials(&mut self, is_key_due: bool) -> Credentials {
         let mut sources = Vec::new();
@@ -88,7 +88,7 @@ impl Reader<'_> {
     }
 
     /// Whoever named the file, what it holds is the user's.
-    fn key_from_file(&mut self, path: &OsStr, source: Source) -> Option<(Secret, Credential)> {
+    fn key_from_file(&mut self, path: &OsStr, source: ValueSource) -> Option<(Secret, Credential)> {
         let path = self.path(path);
         match read_key(&path) {
             Ok(key) => {

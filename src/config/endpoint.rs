@@ -7,12 +7,12 @@ use serde_json::{Map, Value};
 
 use crate::address::Address;
 use crate::config::network::Network;
-use crate::config::trust::Route;
-use crate::config::{Config, Reader};
-use crate::error::{Error, Kind, Result};
+use crate::config::trust::EndpointRoute;
+use crate::config::{Config, ConfigReader};
+use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
 use crate::secret::{Secret, Secrets};
-use crate::settings::{self, Source};
+use crate::settings::{self, ValueSource};
 
 /// Whom to ask.
 #[derive(Clone, Debug)]
@@ -39,16 +39,16 @@ pub struct Endpoint {
 }
 
 impl Config {
-    /// Whom to ask; [`Kind::Config`] where it was made without
-    /// [`Needs::Endpoint`](crate::config::Needs::Endpoint).
+    /// Whom to ask; [`ErrorKind::Config`] where it was made without
+    /// [`Needs::Endpoint`](crate::config::ConfigNeeds::Endpoint).
     pub fn endpoint(&self) -> Result<Endpoint> {
         let none = "failed to find the endpoint: none is configured";
         let endpoint = self.endpoint.clone();
-        endpoint.ok_or_else(|| Error::new(Kind::Config, none))
+        endpoint.ok_or_else(|| Error::new(ErrorKind::Config, none))
     }
 }
 
-impl Reader<'_> {
+impl ConfigReader<'_> {
     pub(super) fn endpoint(&mut self, secrets: &Secrets) -> Option<Endpoint> {
         let address = self.address();
         let model = self.text(settings::LLM_MODEL_NAME).map(|(model, _)| model);
@@ -65,7 +65,8 @@ impl Reader<'_> {
         let idle_limit = self.seconds(settings::LLM_TIMEOUT_SECONDS, limits::IDLE_SECONDS);
         let (address, source) = address?;
         let (network, mut routes) = self.network(&address);
-        let to_address = Route { way: format!("to {}", address.host()), source, is_told: true };
+        let to_address =
+            EndpointRoute { way: format!("to {}", address.host()), source, is_told: true };
         routes.insert(0, to_address);
         self.check_trust(&address, &routes, &credentials.sources);
         Some(Endpoint {
@@ -81,7 +82,7 @@ impl Reader<'_> {
         })
     }
 
-    fn address(&mut self) -> Option<(Address, Source)> {
+    fn address(&mut self) -> Option<(Address, ValueSource)> {
         let Some((text, source)) = self.text(settings::LLM_API_BASE_URL) else {
             self.missing(
                 settings::LLM_API_BASE_URL,

@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value};
 
-use crate::config::Reader;
+use crate::config::ConfigReader;
 use crate::secret::Secret;
-use crate::settings::{self, Source};
+use crate::settings::{self, ValueSource};
 
 /// Fields that are not added, and how they are set instead.
 const OWN_FIELDS: [(&str, &str); 4] = [
@@ -30,7 +30,7 @@ const OWN_HEADERS: [&str; 12] = [
     "upgrade",
 ];
 
-impl Reader<'_> {
+impl ConfigReader<'_> {
     pub(super) fn extra_body(&mut self) -> Map<String, Value> {
         let Some((fields, source)) = self.object(settings::LLM_EXTRA_BODY) else {
             return Map::new();
@@ -46,7 +46,7 @@ impl Reader<'_> {
 
     /// The headers, names in lower case. What is wrong with one is a problem
     /// that shows its name and never its value.
-    pub(super) fn extra_headers(&mut self) -> Option<(Vec<(String, Secret)>, Source)> {
+    pub(super) fn extra_headers(&mut self) -> Option<(Vec<(String, Secret)>, ValueSource)> {
         let (fields, source) = self.object(settings::LLM_EXTRA_HEADERS)?;
         let mut headers: Vec<(String, Secret)> = Vec::new();
         for (name, value) in fields {
@@ -68,7 +68,7 @@ impl Reader<'_> {
 
     /// The setting as a JSON object; what is wrong with it is told by its
     /// place, without its text.
-    fn object(&mut self, name: &'static str) -> Option<(Map<String, Value>, Source)> {
+    fn object(&mut self, name: &'static str) -> Option<(Map<String, Value>, ValueSource)> {
         let (text, source) = self.text(name)?;
         let fault = match serde_json::from_str(&text) {
             Ok(Value::Object(fields)) => return Some((fields, source)),

@@ -10,10 +10,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
-use crate::secret::{Names, Secrets};
-use crate::settings::{self, Settings, Source};
+use crate::secret::{HiddenValues, Secrets};
+use crate::settings::{self, Settings, ValueSource};
 
 mod credentials;
 mod endpoint;
@@ -28,13 +28,13 @@ mod tests;
 mod trust;
 
 pub use endpoint::Endpoint;
-pub use network::{Network, Proxy, ProxyScheme, RootFile};
-pub use sandbox::Confinement;
-pub use storage::Storage;
+pub(crate) use network::{CertificateFile, Network, Proxy, ProxyScheme};
+pub(crate) use sandbox::Confinement;
+pub(crate) use storage::Storage;
 
 /// Which interpreter runs the scripts of a skill that has no venv.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Python {
+pub enum PythonChoice {
     /// `python3` from the search path.
     Search,
     /// This one.
@@ -45,11 +45,11 @@ pub enum Python {
 
 /// How scripts run.
 #[derive(Clone)]
-pub struct Scripts {
+pub struct ScriptSettings {
     /// Longest run of one script.
     pub limit: Duration,
     /// Interpreter for skills without a venv.
-    pub python: Python,
+    pub python: PythonChoice,
     /// Processes left behind after a normal end live on.
     pub keep_leftovers: bool,
     /// The sandbox that they run in; `None`: they run without one.
@@ -62,12 +62,12 @@ pub struct Scripts {
     pub temporary_folder: PathBuf,
 }
 
-impl fmt::Debug for Scripts {
+impl fmt::Debug for ScriptSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Scripts")
             .field("limit", &self.limit)
             .field("python", &self.python)
-            .field("environment", &Names(&self.environment))
+            .field("environment", &HiddenValues(&self.environment))
             .finish_non_exhaustive()
     }
 }
@@ -88,7 +88,7 @@ pub struct Config {
     /// Where conversations, facts and notes are kept.
     pub storage: Storage,
     /// How scripts run.
-    pub scripts: Scripts,
+    pub scripts: ScriptSettings,
     /// The key and all else that is masked wherever it would show.
     pub secrets: Secrets,
     /// Things the user should know that stop nothing.
@@ -97,7 +97,7 @@ pub struct Config {
 
 /// What a command needs to be configured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Needs {
+pub enum ConfigNeeds {
     /// An endpoint to ask.
     Endpoint,
     /// Only skills and scripts.
@@ -107,22 +107,26 @@ pub enum Needs {
 impl Config {
     /// Makes sense of the settings, or tells everything that is wrong.
     /// `user_folder` is the working directory, absolute.
-    pub fn resolve(settings: &Settings, user_folder: &Path, needs: Needs) -> Result<Config> {
+    pub fn resolve(settings: &Settings, user_folder: &Path, needs: ConfigNeeds) -> Result<Config> {
         let (config, problems) = Config::examine(settings, user_folder, needs);
         if problems.is_empty() { Ok(config) } else { Err(all_at_once(&problems, needs)) }
     }
 
     /// The same with the problems beside it: what could not be read has its
     /// default, and an endpoint must not be asked while there is any problem.
-    pub fn examine(settings: &Settings, user_folder: &Path, needs: Needs) -> (Config, Vec<String>) {
+    pub fn examine(
+        settings: &Settings,
+        user_folder: &Path,
+        needs: ConfigNeeds,
+    ) -> (Config, Vec<String>) {
         let mut reader =
-            Reader { settings, user_folder, problems: Vec::new(), warnings: Vec::new() };
+            ConfigReader { settings, user_folder, problems: Vec::new(), warnings: Vec::new() };
         // What is set is kept from scripts and masked also where no endpoint is needed.
         let (credentials, secrets) = reader.secrets();
         reader.warn_of_open_files();
         let endpoint = match needs {
-            Needs::Endpoint => reader.endpoint(&secrets),
-            Needs::Skills => None,
+            ConfigNeeds::Endpoint => reader.endpoint(&secrets),
+            ConfigNeeds::Skills => None,
         };
         // A stranger's file may name whom to tell as well as what.
         let address = reader.settings.value(settings::LLM_API_BASE_URL);
@@ -130,7 +134,7 @@ impl Config {
             && endpoint.as_ref().is_some_and(|endpoint| !endpoint.address.is_loopback());
         let skills_folders = reader.skills_folders();
         let sandbox = reader.sandbox();
-        let scripts = Scripts {
+        let scripts = ScriptSettings {
             limit: reader.seconds(settings::SCRIPT_TIMEOUT_SECONDS, limits::SCRIPT_SECONDS),
             python: reader.python(),
             keep_leftovers: reader.keeps_leftovers(sandbox.is_some()),
@@ -157,7 +161,7 @@ impl Config {
 }
 
 /// Several problems as one error, a line each.
-fn all_at_once(problems: &[String], needs: Needs) -> Error {
+fn all_at_once(problems: &[String], needs: ConfigNeeds) -> Error {
     let message = match problems {
         [one] => format!("failed to read the configuration: {one}"),
         several => {
@@ -169,10 +173,10 @@ fn all_at_once(problems: &[String], needs: Needs) -> Error {
             text
         }
     };
-    let error = Error::new(Kind::Config, message);
+    let error = Error::new(ErrorKind::Config, message);
     let is_missing = problems.iter().any(|problem| problem.contains("is not set"));
     match needs {
-        Needs::Endpoint if is_missing => {
+        ConfigNeeds::Endpoint if is_missing => {
             error.with_hint("`skills-runner demo` shows the whole loop without any setting")
         }
         _ => error,
@@ -188,14 +192,14 @@ fn script_environment(settings: &Settings, credentials: &Secrets) -> Vec<(OsStri
 }
 
 /// Reads values one by one and collects what is wrong with them.
-struct Reader<'s> {
+struct ConfigReader<'s> {
     settings: &'s Settings,
     user_folder: &'s Path,
     problems: Vec<String>,
     warnings: Vec<String>,
 }
 
-impl Reader<'_> {
+impl ConfigReader<'_> {
     fn skills_folders(&mut self) -> Vec<PathBuf> {
         match self.settings.value(settings::SKILLS_FOLDER_PATH) {
             Some((value, _)) => self.paths(&value),
@@ -221,16 +225,16 @@ impl Reader<'_> {
         keeps && !(is_sandboxed && is_foreign)
     }
 
-    fn python(&mut self) -> Python {
+    fn python(&mut self) -> PythonChoice {
         match self.settings.value(settings::SCRIPT_PYTHON) {
-            None => Python::Search,
-            Some((value, _)) if value == "off" => Python::Off,
+            None => PythonChoice::Search,
+            Some((value, _)) if value == "off" => PythonChoice::Off,
             // A bare name is looked up as a shell would.
             Some((value, _)) if !value.as_bytes().contains(&b'/') => {
                 let found = find_program(&value, self.settings.variable("PATH"));
-                Python::Program(found.unwrap_or_else(|| PathBuf::from(value)))
+                PythonChoice::Program(found.unwrap_or_else(|| PathBuf::from(value)))
             }
-            Some((value, _)) => Python::Program(self.path(&value)),
+            Some((value, _)) => PythonChoice::Program(self.path(&value)),
         }
     }
 
@@ -255,7 +259,7 @@ impl Reader<'_> {
     }
 
     fn seconds(&mut self, name: &'static str, default: u64) -> Duration {
-        let Some((text, Source { origin, .. })) = self.text(name) else {
+        let Some((text, ValueSource { origin, .. })) = self.text(name) else {
             return Duration::from_secs(default);
         };
         match text.parse::<u64>() {
@@ -274,7 +278,7 @@ impl Reader<'_> {
 
     /// A count from 1 on.
     fn number(&mut self, name: &'static str) -> Option<u64> {
-        let (text, Source { origin, .. }) = self.text(name)?;
+        let (text, ValueSource { origin, .. }) = self.text(name)?;
         match text.parse::<u64>() {
             Ok(number) if number > 0 => Some(number),
             _ => {
@@ -287,7 +291,7 @@ impl Reader<'_> {
 
     /// The position of the value among `choices`.
     fn choice(&mut self, name: &'static str, choices: &[&str]) -> Option<usize> {
-        let (text, Source { origin, .. }) = self.text(name)?;
+        let (text, ValueSource { origin, .. }) = self.text(name)?;
         let found = choices.iter().position(|choice| *choice == text);
         let problem = format!("{name}={text} ({origin}) is not {}", choices.join(" or "));
         if found.is_none() && !self.problems.contains(&problem) {
@@ -297,7 +301,7 @@ impl Reader<'_> {
     }
 
     /// A value as trimmed text; what is no UTF-8 is a problem.
-    fn text(&mut self, name: &'static str) -> Option<(String, Source)> {
+    fn text(&mut self, name: &'static str) -> Option<(String, ValueSource)> {
         let (value, source) = self.settings.value(name)?;
         match value.into_string() {
             Ok(text) => {
@@ -325,13 +329,13 @@ impl Reader<'_> {
 }
 
 /// The parts of a list as in `PATH`.
-pub fn parts(list: &OsStr) -> impl Iterator<Item = &OsStr> {
+pub(crate) fn parts(list: &OsStr) -> impl Iterator<Item = &OsStr> {
     let parts = list.as_bytes().split(|&byte| byte == b':');
     parts.map(OsStr::from_bytes)
 }
 
 /// The first executable regular file of that name in the search path.
-pub fn find_program(name: &OsStr, search_path: Option<&OsStr>) -> Option<PathBuf> {
+pub(crate) fn find_program(name: &OsStr, search_path: Option<&OsStr>) -> Option<PathBuf> {
     use std::os::unix::fs::PermissionsExt;
     let is_executable = |path: &PathBuf| {
         path.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)

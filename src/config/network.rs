@@ -9,11 +9,11 @@ use std::fmt;
 use std::path::PathBuf;
 
 use crate::address::Address;
-use crate::config::trust::Route;
-use crate::config::{Reader, no_proxy};
+use crate::config::trust::EndpointRoute;
+use crate::config::{ConfigReader, no_proxy};
 use crate::limits;
 use crate::secret::Secret;
-use crate::settings::{self, Source};
+use crate::settings::{self, ValueSource};
 use crate::world::files;
 
 /// How the endpoint is reached.
@@ -22,7 +22,7 @@ pub struct Network {
     /// The proxy for this endpoint; `None`: connections are direct.
     pub proxy: Option<Proxy>,
     /// What to trust instead of the built-in root certificates.
-    pub roots: Option<RootFile>,
+    pub roots: Option<CertificateFile>,
 }
 
 /// A proxy. It shows itself without its login, also in `Debug`.
@@ -83,7 +83,7 @@ impl fmt::Debug for Proxy {
 
 /// A file of certificates in PEM form.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RootFile {
+pub struct CertificateFile {
     /// The file, as a message shows it.
     pub path: PathBuf,
     /// Its contents.
@@ -93,15 +93,15 @@ pub struct RootFile {
 /// What each certificate of a file begins with.
 const CERTIFICATE: &[u8] = b"-----BEGIN CERTIFICATE-----";
 
-impl Reader<'_> {
+impl ConfigReader<'_> {
     /// The way to this endpoint, and what of it may be a stranger's choice.
-    pub(super) fn network(&mut self, address: &Address) -> (Network, Vec<Route>) {
+    pub(super) fn network(&mut self, address: &Address) -> (Network, Vec<EndpointRoute>) {
         let mut network = Network::default();
         let mut routes = Vec::new();
         if let Some((proxy, source)) = self.proxy(address) {
             let way = format!("through the proxy {proxy}");
             let is_told = true;
-            routes.push(Route { way, source, is_told });
+            routes.push(EndpointRoute { way, source, is_told });
             network.proxy = Some(proxy);
         }
         let is_tls = |proxy: &Proxy| proxy.scheme == ProxyScheme::Https;
@@ -110,14 +110,14 @@ impl Reader<'_> {
         {
             let way = format!("on the word of the certificates `{}`", roots.path.display());
             let is_told = false;
-            routes.push(Route { way, source, is_told });
+            routes.push(EndpointRoute { way, source, is_told });
             network.roots = Some(roots);
         }
         (network, routes)
     }
 
     /// The scheme's own variable comes first, then that for all.
-    fn proxy(&mut self, address: &Address) -> Option<(Proxy, Source)> {
+    fn proxy(&mut self, address: &Address) -> Option<(Proxy, ValueSource)> {
         if address.is_loopback() {
             return None;
         }
@@ -138,12 +138,12 @@ impl Reader<'_> {
     }
 
     /// Whether the certificates are any good is seen where they are used.
-    fn roots(&mut self) -> Option<(RootFile, Source)> {
+    fn roots(&mut self) -> Option<(CertificateFile, ValueSource)> {
         let (value, source) = self.settings.value(settings::SSL_CERT_FILE)?;
         let path = self.path(&value);
         let is_pem = |pem: &[u8]| pem.windows(CERTIFICATE.len()).any(|part| part == CERTIFICATE);
         let cause = match files::read_whole(&path, limits::CERTIFICATES_BYTES) {
-            Ok(pem) if is_pem(&pem) => return Some((RootFile { path, pem }, source)),
+            Ok(pem) if is_pem(&pem) => return Some((CertificateFile { path, pem }, source)),
             Ok(_) => "it holds no certificate in PEM form".into(),
             Err(cause) => cause,
         };

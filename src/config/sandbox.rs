@@ -3,8 +3,8 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use crate::config::Reader;
-use crate::settings::{self, Source};
+use crate::config::ConfigReader;
+use crate::settings::{self, ValueSource};
 
 /// What a sandbox grants and hides beside what every sandbox does.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub struct Confinement {
     pub hidden: Vec<PathBuf>,
 }
 
-impl Reader<'_> {
+impl ConfigReader<'_> {
     /// `None` where scripts run without a sandbox.
     pub(super) fn sandbox(&mut self) -> Option<Confinement> {
         let is_on = self.choice(settings::SCRIPT_SANDBOX, &["off", "on"]) == Some(1);
@@ -33,7 +33,7 @@ impl Reader<'_> {
         };
         let paths = self.paths(&value);
         if let Some(path) = paths.iter().find(|path| self.is_beyond(path, &source)) {
-            let Source { origin, .. } = &source;
+            let ValueSource { origin, .. } = &source;
             self.problems.push(format!(
                 "{name} ({origin}) grants {} to scripts, which is no plain folder in the working folder: {}",
                 path.display(),
@@ -51,7 +51,7 @@ impl Reader<'_> {
         let path = self.path(&value);
         let is_other = source.is_foreign() && path.metadata().is_ok_and(|meta| !meta.is_file());
         if is_other || sends_away && self.is_beyond(&path, &source) {
-            let Source { origin, .. } = &source;
+            let ValueSource { origin, .. } = &source;
             self.problems.push(format!(
                 "{name} ({origin}) sends {} to the endpoint, which is no plain file in the working folder: {}",
                 path.display(),
@@ -69,7 +69,7 @@ impl Reader<'_> {
         };
         let path = self.path(&value);
         if self.is_beyond(&path, &source) {
-            let Source { origin, .. } = &source;
+            let ValueSource { origin, .. } = &source;
             self.warnings.push(format!(
                 "{name} ({origin}) leads to {}, outside of the working folder, and the same file names the endpoint: {}",
                 path.display(),
@@ -81,7 +81,7 @@ impl Reader<'_> {
     /// A stranger's file may name what lies in the working folder, which is the
     /// stranger's as well; but not what programs of the user's go by there, such
     /// as `.git`.
-    fn is_beyond(&self, path: &Path, source: &Source) -> bool {
+    fn is_beyond(&self, path: &Path, source: &ValueSource) -> bool {
         source.is_foreign() && !lies_openly_in(path, self.user_folder)
     }
 

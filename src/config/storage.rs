@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::config::Reader;
+use crate::config::ConfigReader;
 use crate::settings;
 
 /// Folders and files for conversations, facts and notes. None of them has to
@@ -25,9 +25,9 @@ impl Storage {
     }
 }
 
-impl Reader<'_> {
+impl ConfigReader<'_> {
     /// The storage, and a warning where a stranger's file names it and the endpoint
-    /// that is told of it: see [`Reader::prompt_file`] for `sends_away`.
+    /// that is told of it: see [`ConfigReader::prompt_file`] for `sends_away`.
     pub(super) fn checked_storage(&mut self, sends_away: bool) -> Storage {
         if sends_away {
             self.warn_of_beyond(settings::SESSIONS_PATH);

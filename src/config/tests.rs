@@ -17,7 +17,7 @@ const ENDPOINT: &str = "LLM_API_BASE_URL=https://api.example/v1\nLLM_MODEL_NAME=
 fn resolve(lines: &str) -> Result<Config> {
     let variables = lines.lines().filter_map(|line| line.split_once('='));
     let environment = variables.map(|(name, value)| (name.into(), value.into())).collect();
-    Config::resolve(&Settings::new(environment), Path::new("/nowhere"), Needs::Endpoint)
+    Config::resolve(&Settings::new(environment), Path::new("/nowhere"), ConfigNeeds::Endpoint)
 }
 
 /// The same with a `./.env` of a stranger's.
@@ -34,7 +34,7 @@ fn resolve_with_foreign(lines: &str, text: &str) -> Result<Config> {
         dependent: names.filter(is_dependent).collect(),
         contents,
     });
-    Config::resolve(&settings, Path::new("/nowhere"), Needs::Endpoint)
+    Config::resolve(&settings, Path::new("/nowhere"), ConfigNeeds::Endpoint)
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn certificates_are_read_where_there_is_tls() {
     for (lines, is_read) in table {
         let all = format!("{lines}LLM_MODEL_NAME=m\nLLM_API_KEY=k\n");
         let roots = resolve(&all).unwrap().endpoint.unwrap().network.roots;
-        let expected = is_read.then(|| RootFile { path: path.clone(), pem: pem.to_vec() });
+        let expected = is_read.then(|| CertificateFile { path: path.clone(), pem: pem.to_vec() });
         assert_eq!(roots, expected, "{lines}");
     }
 }

@@ -7,16 +7,16 @@
 //! this machine too: anybody who works here may listen.
 
 use crate::address::Address;
-use crate::config::Reader;
-use crate::settings::{self, Source};
+use crate::config::ConfigReader;
+use crate::settings::{self, ValueSource};
 
 /// What decides who learns what is sent: the address, the proxy, the
 /// certificates.
-pub(super) struct Route {
+pub(super) struct EndpointRoute {
     /// How it goes, as `to api.example.com`.
     pub way: String,
     /// Who says so.
-    pub source: Source,
+    pub source: ValueSource,
     /// Whether somebody on the way learns the value itself, as name servers
     /// do the host's name.
     pub is_told: bool,
@@ -25,21 +25,21 @@ pub(super) struct Route {
 /// Something that proves who the user is.
 pub(super) struct Credential {
     /// The variable that holds it, or names its file.
-    pub source: Source,
+    pub source: ValueSource,
     /// Whether it is the user's, whoever named it.
     pub is_own: bool,
 }
 
-impl Reader<'_> {
+impl ConfigReader<'_> {
     /// Refuses what would be sent to strangers, and warns where all can read it.
     pub(super) fn check_trust(
         &mut self,
         address: &Address,
-        routes: &[Route],
+        routes: &[EndpointRoute],
         credentials: &[Credential],
     ) {
         for route in routes.iter().filter(|route| route.source.is_foreign()) {
-            let Route { way, source, .. } = route;
+            let EndpointRoute { way, source, .. } = route;
             for own in credentials.iter().filter(|credential| credential.is_own) {
                 self.problems.push(format!(
                     "{} is not sent {way}, which only {} names: set {} where the key is set, or pass the file \
@@ -66,9 +66,9 @@ impl Reader<'_> {
 
     /// The same for everything else that is sent: a foreign file must not put
     /// the user's variables into a request, nor into the address or the proxy.
-    fn refuse_leaks(&mut self, routes: &[Route]) {
+    fn refuse_leaks(&mut self, routes: &[EndpointRoute]) {
         let foreign = routes.iter().find(|route| route.source.is_foreign());
-        let Some(Route { way, source, .. }) = foreign else {
+        let Some(EndpointRoute { way, source, .. }) = foreign else {
             return;
         };
         let told = routes.iter().filter(|route| route.is_told);

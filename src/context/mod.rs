@@ -8,22 +8,22 @@
 use std::cell::Cell;
 
 use crate::conversation::{Conversation, meter};
-use crate::error::{Error, Kind, Result};
-use crate::event::{Event, Listener, Tally};
+use crate::error::{Error, ErrorKind, Result};
+use crate::event::{Event, EventSink, RunStats};
 use crate::limits;
 use crate::message::Message;
-use crate::model::{Finish, Model, Reply, Request};
+use crate::model::{FinishReason, Model, ModelReply, ModelRequest};
 use crate::text::{cut, grouped};
 use crate::tool::ToolDefinition;
 
-mod blame;
-pub mod plan;
+mod overflow_cause;
+pub(crate) mod plan;
 mod summary;
 
-use plan::Plan;
+use plan::SummaryPlan;
 
 /// Who is asked, and with which tools in every request.
-pub struct Asked<'a> {
+pub(crate) struct ContextManager<'a> {
     /// The model.
     pub model: &'a dyn Model,
     /// The tools that it may call.
@@ -36,7 +36,7 @@ pub struct Asked<'a> {
 
 /// Why older messages are to become a summary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Occasion {
+pub(crate) enum SummaryReason {
     /// The context is nearly full: as many of the latest turns stay as leave
     /// room for a while.
     NearlyFull,
@@ -48,20 +48,20 @@ pub enum Occasion {
     Wished,
 }
 
-impl Occasion {
+impl SummaryReason {
     fn keeps_turns(self) -> bool {
-        matches!(self, Occasion::NearlyFull | Occasion::Refused)
+        matches!(self, SummaryReason::NearlyFull | SummaryReason::Refused)
     }
 
     /// Nothing goes on without a summary.
     fn is_urgent(self) -> bool {
-        matches!(self, Occasion::Refused | Occasion::RefusedAgain)
+        matches!(self, SummaryReason::Refused | SummaryReason::RefusedAgain)
     }
 }
 
 /// What a wish for a summary came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Summary {
+pub(crate) enum SummaryOutcome {
     /// It stands for so many messages.
     Made(usize),
     /// There is nothing older; nothing has changed.
@@ -73,23 +73,23 @@ pub enum Summary {
 }
 
 /// Room that is made before a request is sent.
-struct Room {
+struct FreedRoom {
     /// Tokens before any was made.
     before: u64,
     /// Messages that became a summary.
     summarized: usize,
 }
 
-impl Room {
-    fn of(conversation: &Conversation) -> Room {
-        Room { before: conversation.estimate(), summarized: 0 }
+impl FreedRoom {
+    fn of(conversation: &Conversation) -> FreedRoom {
+        FreedRoom { before: conversation.estimate(), summarized: 0 }
     }
 
     /// Tells of it once, when all of it is made.
-    fn tell(&mut self, conversation: &Conversation, listener: &mut Listener<'_>) {
+    fn tell(&mut self, conversation: &Conversation, sink: &mut EventSink<'_>) {
         let summarized = std::mem::take(&mut self.summarized);
         if summarized > 0 {
-            listener(Event::Context {
+            sink(Event::Context {
                 summarized,
                 before: self.before,
                 after: conversation.estimate(),
@@ -98,50 +98,55 @@ impl Room {
     }
 }
 
-impl<'a> Asked<'a> {
+impl<'a> ContextManager<'a> {
     /// For one turn.
-    pub fn new(model: &'a dyn Model, tools: &'a [ToolDefinition], window: Option<u64>) -> Self {
-        Asked { model, tools, window, has_failed: Cell::new(false) }
+    pub(crate) fn new(
+        model: &'a dyn Model,
+        tools: &'a [ToolDefinition],
+        window: Option<u64>,
+    ) -> Self {
+        ContextManager { model, tools, window, has_failed: Cell::new(false) }
     }
 
     /// One request. What does not fit is made to fit; the same request is never
     /// sent again after a refusal.
-    pub fn ask(
+    pub(crate) fn complete(
         &self,
         conversation: &mut Conversation,
-        tally: &mut Tally,
-        listener: &mut Listener<'_>,
-    ) -> Result<Reply> {
+        stats: &mut RunStats,
+        sink: &mut EventSink<'_>,
+    ) -> Result<ModelReply> {
         conversation.offer(self.tools);
-        let mut room = Room::of(conversation);
-        let reply = self.ask_with(&mut room, conversation, tally, listener);
-        room.tell(conversation, listener);
+        let mut room = FreedRoom::of(conversation);
+        let reply = self.ask_with(&mut room, conversation, stats, sink);
+        room.tell(conversation, sink);
         reply
     }
 
     fn ask_with(
         &self,
-        room: &mut Room,
+        room: &mut FreedRoom,
         conversation: &mut Conversation,
-        tally: &mut Tally,
-        listener: &mut Listener<'_>,
-    ) -> Result<Reply> {
-        self.keep_below(room, conversation, tally, listener)?;
+        stats: &mut RunStats,
+        sink: &mut EventSink<'_>,
+    ) -> Result<ModelReply> {
+        self.keep_below(room, conversation, stats, sink)?;
         let mut steps = STEPS.iter().copied().peekable();
         loop {
-            let error = match self.send(room, conversation, listener) {
-                Err(error) if error.kind() == Kind::Context => error,
+            let error = match self.send(room, conversation, sink) {
+                Err(error) if error.kind() == ErrorKind::Context => error,
                 other => return other,
             };
             let mut is_smaller = false;
             // What was learnt of the window may be wrong: documents are cut only
             // when everything else was tried in vain.
             while !(is_smaller
-                && (self.fits(conversation) || steps.peek() == Some(&Step::ShortenDocuments)))
+                && (self.fits(conversation)
+                    || steps.peek() == Some(&RecoveryStep::ShortenDocuments)))
             {
                 match steps.next() {
                     Some(step) => {
-                        is_smaller |= self.take(step, room, conversation, tally, listener)?;
+                        is_smaller |= self.take(step, room, conversation, stats, sink)?;
                     }
                     None if is_smaller => break,
                     None => return Err(self.blamed(error, conversation)),
@@ -159,32 +164,32 @@ impl<'a> Asked<'a> {
     /// off its beginning and say nothing.
     fn send(
         &self,
-        room: &mut Room,
+        room: &mut FreedRoom,
         conversation: &mut Conversation,
-        listener: &mut Listener<'_>,
-    ) -> Result<Reply> {
+        sink: &mut EventSink<'_>,
+    ) -> Result<ModelReply> {
         let tokens = conversation.estimate();
         // Not by a hair's breadth: it is an estimate.
         let slack = if conversation.meter().is_corrected() { 8 } else { 2 };
         if let Some(window) = self.window.filter(|window| tokens > window + window / slack) {
             let (tokens, window) = (grouped(tokens), grouped(window));
             return Err(Error::new(
-                Kind::Context,
+                ErrorKind::Context,
                 format!(
                     "failed to fit the conversation into the model's context: it has about {tokens} tokens, the window {window}"
                 ),
             ));
         }
-        room.tell(conversation, listener);
+        room.tell(conversation, sink);
         let window = conversation.window(self.window);
-        listener(Event::Estimate { tokens, window });
-        let request = Request { messages: conversation.messages(), tools: self.tools };
-        let reply = self.model.complete(&request, listener);
+        sink(Event::Estimate { tokens, window });
+        let request = ModelRequest { messages: conversation.messages(), tools: self.tools };
+        let reply = self.model.complete(&request, sink);
         if let Err(error) = &reply
-            && error.kind() == Kind::Context
+            && error.kind() == ErrorKind::Context
         {
             conversation.refuse(error.message());
-            *room = Room::of(conversation);
+            *room = FreedRoom::of(conversation);
         }
         reply
     }
@@ -193,10 +198,10 @@ impl<'a> Asked<'a> {
     /// as it is: nobody has refused it yet.
     fn keep_below(
         &self,
-        room: &mut Room,
+        room: &mut FreedRoom,
         conversation: &mut Conversation,
-        tally: &mut Tally,
-        listener: &mut Listener<'_>,
+        stats: &mut RunStats,
+        sink: &mut EventSink<'_>,
     ) -> Result<()> {
         let Some(window) = conversation.window(self.window) else {
             return Ok(());
@@ -205,17 +210,19 @@ impl<'a> Asked<'a> {
         if is_below(conversation) {
             return Ok(());
         }
-        self.take(Step::ShortenLatest, room, conversation, tally, listener)?;
+        self.take(RecoveryStep::ShortenLatest, room, conversation, stats, sink)?;
         if is_below(conversation) || self.has_failed.get() {
             return Ok(());
         }
-        let step = Step::Summarize(Occasion::NearlyFull);
-        match self.take(step, room, conversation, tally, listener) {
-            Err(error) if matches!(error.kind(), Kind::Interrupted(_) | Kind::Limit) => Err(error),
+        let step = RecoveryStep::Summarize(SummaryReason::NearlyFull);
+        match self.take(step, room, conversation, stats, sink) {
+            Err(error) if matches!(error.kind(), ErrorKind::Interrupted(_) | ErrorKind::Limit) => {
+                Err(error)
+            }
             Err(error) => {
                 self.has_failed.set(true);
                 let cause = error.message();
-                listener(Event::Warning(&format!(
+                sink(Event::Warning(&format!(
                     "the conversation could not be summarized, and goes on as it is: {cause}"
                 )));
                 Ok(())
@@ -227,33 +234,37 @@ impl<'a> Asked<'a> {
     /// One way to make room; whether it helped.
     fn take(
         &self,
-        step: Step,
-        room: &mut Room,
+        step: RecoveryStep,
+        room: &mut FreedRoom,
         conversation: &mut Conversation,
-        tally: &mut Tally,
-        listener: &mut Listener<'_>,
+        stats: &mut RunStats,
+        sink: &mut EventSink<'_>,
     ) -> Result<bool> {
         let most = limits::SHORTENED_RESULT_BYTES;
         let (what, count) = match step {
-            Step::Summarize(why) => {
-                let made = self.summarize_older(conversation, why, tally, listener)?;
-                let Summary::Made(count) = made else {
+            RecoveryStep::Summarize(why) => {
+                let made = self.summarize_older(conversation, why, stats, sink)?;
+                let SummaryOutcome::Made(count) = made else {
                     return Ok(false);
                 };
                 room.summarized += count;
                 return Ok(true);
             }
-            Step::ShortenLatest if self.is_full_of_results(conversation) => {
+            RecoveryStep::ShortenLatest if self.is_full_of_results(conversation) => {
                 let turn = conversation.latest_turn();
                 let count = conversation.shorten_results(most, turn);
                 ("results of tools", count)
             }
-            Step::ShortenLatest => return Ok(false),
-            Step::ShortenResults => ("results of tools", conversation.shorten_results(most, 0)),
-            Step::ShortenDocuments => ("documents of skills", conversation.shorten_documents(most)),
+            RecoveryStep::ShortenLatest => return Ok(false),
+            RecoveryStep::ShortenResults => {
+                ("results of tools", conversation.shorten_results(most, 0))
+            }
+            RecoveryStep::ShortenDocuments => {
+                ("documents of skills", conversation.shorten_documents(most))
+            }
         };
         if count > 0 {
-            listener(Event::Warning(&format!(
+            sink(Event::Warning(&format!(
                 "the model's context is full: {what} were shortened ({count})"
             )));
         }
@@ -273,18 +284,18 @@ impl<'a> Asked<'a> {
     }
 
     /// Makes a summary of all but the last turn, because a person wants it.
-    pub fn compact(
+    pub(crate) fn compact(
         &self,
         conversation: &mut Conversation,
-        tally: &mut Tally,
-        listener: &mut Listener<'_>,
-    ) -> Result<Summary> {
+        stats: &mut RunStats,
+        sink: &mut EventSink<'_>,
+    ) -> Result<SummaryOutcome> {
         conversation.offer(self.tools);
-        let mut room = Room::of(conversation);
-        let made = self.summarize_older(conversation, Occasion::Wished, tally, listener)?;
-        if let Summary::Made(count) = made {
+        let mut room = FreedRoom::of(conversation);
+        let made = self.summarize_older(conversation, SummaryReason::Wished, stats, sink)?;
+        if let SummaryOutcome::Made(count) = made {
             room.summarized = count;
-            room.tell(conversation, listener);
+            room.tell(conversation, sink);
         }
         Ok(made)
     }
@@ -292,17 +303,17 @@ impl<'a> Asked<'a> {
     fn summarize_older(
         &self,
         conversation: &mut Conversation,
-        why: Occasion,
-        tally: &mut Tally,
-        listener: &mut Listener<'_>,
-    ) -> Result<Summary> {
+        why: SummaryReason,
+        stats: &mut RunStats,
+        sink: &mut EventSink<'_>,
+    ) -> Result<SummaryOutcome> {
         let window = conversation.window(self.window);
         let window = window.unwrap_or_else(|| conversation.estimate());
         let words = (window / 10).min(limits::SUMMARY_TOKENS);
         let said = conversation.said();
         let room = if why.keeps_turns() { room(conversation, window, words) } else { 0 };
-        let Some(plan) = Plan::of(said, room) else {
-            return Ok(Summary::NothingOlder);
+        let Some(plan) = SummaryPlan::of(said, room) else {
+            return Ok(SummaryOutcome::NothingOlder);
         };
         let most = conversation.meter().bytes(words * 2);
         let most = usize::try_from(most).unwrap_or(usize::MAX);
@@ -313,19 +324,20 @@ impl<'a> Asked<'a> {
         // Not even a word would fit: nobody need be asked.
         let least = meter::bytes(&plan.apply("").0, 0);
         if why.keeps_turns() && saved < window / 20 || least >= meter::bytes(said, 0) {
-            return Ok(Summary::NoShorter);
+            return Ok(SummaryOutcome::NoShorter);
         }
-        let written = self.summarize(&plan.old, why, conversation, tally, listener);
-        let is_lasting = |error: &Error| matches!(error.kind(), Kind::Endpoint | Kind::Protocol);
+        let written = self.summarize(&plan.old, why, conversation, stats, sink);
+        let is_lasting =
+            |error: &Error| matches!(error.kind(), ErrorKind::Endpoint | ErrorKind::Protocol);
         let text = match written {
             Err(error) if why.is_urgent() && is_lasting(&error) => None,
             other => other?,
         };
-        if text.is_none() && why == Occasion::Wished {
-            return Ok(Summary::NotWritten);
+        if text.is_none() && why == SummaryReason::Wished {
+            return Ok(SummaryOutcome::NotWritten);
         }
         let text = text.unwrap_or_else(|| {
-            listener(Event::Warning(
+            sink(Event::Warning(
                 "the model wrote no summary: of older messages only the beginnings are kept",
             ));
             summary::mechanical(&plan.old, most / 2)
@@ -333,11 +345,11 @@ impl<'a> Asked<'a> {
         let text = cut(text.trim(), most);
         let (messages, summarized) = plan.apply(&text);
         if meter::bytes(&messages, 0) >= meter::bytes(said, 0) {
-            return Ok(Summary::NoShorter);
+            return Ok(SummaryOutcome::NoShorter);
         }
         let count = plan.old.len();
         conversation.replace(messages, summarized);
-        Ok(Summary::Made(count))
+        Ok(SummaryOutcome::Made(count))
     }
 
     /// Has the model write the summary; `None` if it did not, or not to its end where
@@ -345,10 +357,10 @@ impl<'a> Asked<'a> {
     fn summarize(
         &self,
         old: &[&Message],
-        why: Occasion,
+        why: SummaryReason,
         conversation: &Conversation,
-        tally: &mut Tally,
-        listener: &mut Listener<'_>,
+        stats: &mut RunStats,
+        sink: &mut EventSink<'_>,
     ) -> Result<Option<String>> {
         let estimate = conversation.estimate();
         let window = conversation.window(self.window).unwrap_or(estimate);
@@ -357,28 +369,28 @@ impl<'a> Asked<'a> {
         let mut most = usize::try_from(bytes).unwrap_or(usize::MAX);
         for _ in 0..limits::SUMMARY_TRIES {
             let prompt = summary::request(old, most, tokens / 2);
-            let request = Request { messages: &[Message::user(prompt)], tools: &[] };
+            let request = ModelRequest { messages: &[Message::user(prompt)], tools: &[] };
             let reply = self.model.complete(&request, &mut |event| match event {
                 Event::Text(_) | Event::Reasoning(_) | Event::MessageEnd { .. } => {}
-                other => listener(other),
+                other => sink(other),
             });
             match reply {
                 Ok(reply) => {
-                    tally.steps += 1;
-                    tally.usage += reply.usage.unwrap_or_default();
+                    stats.steps += 1;
+                    stats.usage += reply.usage.unwrap_or_default();
                     let said = reply.message;
                     let is_none = said.content.trim().is_empty() || !said.calls.is_empty();
                     let is_unfit = match reply.finish {
-                        Finish::Complete => false,
-                        Finish::Length | Finish::Cut => why == Occasion::Wished,
-                        Finish::Filtered | Finish::UnparsedCall => true,
+                        FinishReason::Complete => false,
+                        FinishReason::Length | FinishReason::Cut => why == SummaryReason::Wished,
+                        FinishReason::Filtered | FinishReason::UnparsedCall => true,
                     };
                     if is_none || is_unfit {
                         return Ok(None);
                     }
                     return Ok(Some(said.content));
                 }
-                Err(error) if error.kind() == Kind::Context => most /= 2,
+                Err(error) if error.kind() == ErrorKind::Context => most /= 2,
                 Err(error) => return Err(error),
             }
         }
@@ -388,19 +400,19 @@ impl<'a> Asked<'a> {
 
 /// The ways to make room after a refusal, the mildest first.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Step {
+enum RecoveryStep {
     ShortenLatest,
-    Summarize(Occasion),
+    Summarize(SummaryReason),
     ShortenResults,
     ShortenDocuments,
 }
 
-const STEPS: [Step; 5] = [
-    Step::ShortenLatest,
-    Step::Summarize(Occasion::Refused),
-    Step::Summarize(Occasion::RefusedAgain),
-    Step::ShortenResults,
-    Step::ShortenDocuments,
+const STEPS: [RecoveryStep; 5] = [
+    RecoveryStep::ShortenLatest,
+    RecoveryStep::Summarize(SummaryReason::Refused),
+    RecoveryStep::Summarize(SummaryReason::RefusedAgain),
+    RecoveryStep::ShortenResults,
+    RecoveryStep::ShortenDocuments,
 ];
 
 /// Bytes for the latest turns, so that with what always stays the conversation

@@ -6,11 +6,11 @@
 //! model said with all results of its calls.
 
 use crate::conversation::meter;
-use crate::message::{Assistant, Message};
+use crate::message::{AssistantMessage, Message};
 use crate::tool::ToolCall;
 
 /// In front of a summary.
-pub const INTRODUCTION: &str =
+pub(crate) const INTRODUCTION: &str =
     "[Summary of the conversation so far. What it stands for is not here any more.]\n";
 
 /// What the model is made to say where nothing of a turn is left, so that
@@ -19,7 +19,7 @@ const CONTINUED: &str = "(The conversation continues.)";
 
 /// Where a conversation is divided. Messages are those without the instructions.
 #[derive(Debug)]
-pub struct Plan<'m> {
+pub(crate) struct SummaryPlan<'m> {
     /// What the summary has to stand for.
     pub old: Vec<&'m Message>,
     /// Documents that the model loaded, each with its call.
@@ -30,10 +30,10 @@ pub struct Plan<'m> {
     latest: Vec<&'m Message>,
 }
 
-impl<'m> Plan<'m> {
+impl<'m> SummaryPlan<'m> {
     /// Keeps so many bytes of the latest turns, and always the last question
     /// with the last step. `None`: nothing would go.
-    pub fn of(said: &'m [Message], keep: u64) -> Option<Plan<'m>> {
+    pub(crate) fn of(said: &'m [Message], keep: u64) -> Option<SummaryPlan<'m>> {
         let question = said.iter().rposition(|m| matches!(m, Message::User(_)))?;
         let (start, step) = divide(said, question, keep);
         let latest: Vec<&Message> = match step {
@@ -44,7 +44,8 @@ impl<'m> Plan<'m> {
             Some(step) => said[..question].iter().chain(&said[question + 1..step]).collect(),
             None => said[..start].iter().collect(),
         };
-        let mut plan = Plan { old: Vec::new(), loaded: Vec::new(), invoked: Vec::new(), latest };
+        let mut plan =
+            SummaryPlan { old: Vec::new(), loaded: Vec::new(), invoked: Vec::new(), latest };
         let mut calls = [].iter();
         for (place, message) in before.iter().copied().enumerate() {
             let later = || before[place + 1..].iter().chain(&plan.latest).copied();
@@ -77,11 +78,14 @@ impl<'m> Plan<'m> {
 
     /// The conversation with this summary; how many messages stand for what
     /// was there before.
-    pub fn apply(&self, summary: &str) -> (Vec<Message>, usize) {
+    pub(crate) fn apply(&self, summary: &str) -> (Vec<Message>, usize) {
         let mut messages = vec![Message::user(format!("{INTRODUCTION}{summary}"))];
         for (call, document) in &self.loaded {
             let calls = vec![(*call).clone()];
-            messages.push(Message::Assistant(Assistant { calls, ..Assistant::default() }));
+            messages.push(Message::Assistant(AssistantMessage {
+                calls,
+                ..AssistantMessage::default()
+            }));
             messages.push((*document).clone());
         }
         messages.push(Message::assistant(CONTINUED));
@@ -96,8 +100,8 @@ impl<'m> Plan<'m> {
 }
 
 /// How many messages in front stand for older ones: a summary and the documents
-/// behind it, as [`Plan::apply`] puts them there.
-pub fn summarized(said: &[Message]) -> usize {
+/// behind it, as [`SummaryPlan::apply`] puts them there.
+pub(crate) fn summarized(said: &[Message]) -> usize {
     let is_summary = |message: &Message| matches!(message, Message::User(said) if said.text.starts_with(INTRODUCTION));
     if !said.first().is_some_and(is_summary) {
         return 0;
@@ -147,7 +151,7 @@ fn divide(said: &[Message], question: usize, keep: u64) -> (usize, Option<usize>
 }
 
 /// The skill's document that a result begins with.
-pub fn document(message: &Message) -> Option<&str> {
+pub(crate) fn document(message: &Message) -> Option<&str> {
     match message {
         Message::Tool { content, document_bytes: Some(end), .. } => content.get(..*end),
         _ => None,
@@ -176,13 +180,13 @@ fn is_loading(messages: &[&Message], place: usize) -> bool {
 mod tests {
     use super::*;
     use crate::conversation::Conversation;
-    use crate::message::User;
+    use crate::message::UserMessage;
     use crate::tool::ToolResult;
 
     fn result(conversation: &mut Conversation, name: &str, result: ToolResult) {
-        conversation.answer(Assistant {
+        conversation.add_answer(AssistantMessage {
             calls: vec![ToolCall { id: "same".into(), name: name.into(), ..ToolCall::default() }],
-            ..Assistant::default()
+            ..AssistantMessage::default()
         });
         conversation.add_result(result);
     }
@@ -209,18 +213,21 @@ mod tests {
     #[test]
     fn documents_questions_and_the_last_steps_stay() {
         let mut conversation = Conversation::new("s");
-        conversation.ask("one");
+        conversation.add_question("one");
         result(&mut conversation, "get_skill", document("Base: /a\n\n---\nold"));
         result(&mut conversation, "get_skill", document("Base: /b\n\n---\nb"));
-        conversation.answer(Assistant { content: "a1".into(), ..Assistant::default() });
-        conversation.ask(User { is_document: true, ..User::from("by hand") });
+        conversation
+            .add_answer(AssistantMessage { content: "a1".into(), ..AssistantMessage::default() });
+        conversation
+            .add_question(UserMessage { is_document: true, ..UserMessage::from("by hand") });
         result(&mut conversation, "read", ToolResult::success("long", ""));
         result(&mut conversation, "get_skill", document("Base: /a\n\n---\nnew"));
-        conversation.answer(Assistant { content: "a2".into(), ..Assistant::default() });
-        conversation.ask("three");
+        conversation
+            .add_answer(AssistantMessage { content: "a2".into(), ..AssistantMessage::default() });
+        conversation.add_question("three");
         result(&mut conversation, "read", ToolResult::success("first", ""));
         result(&mut conversation, "read", ToolResult::success("last", ""));
-        let plan = Plan::of(conversation.said(), 0).unwrap();
+        let plan = SummaryPlan::of(conversation.said(), 0).unwrap();
         assert_eq!(
             shape(&plan.old.iter().copied().cloned().collect::<Vec<_>>()),
             ["user one", "a1", "call read", "result long", "a2", "call read", "result first"]
@@ -249,11 +256,11 @@ mod tests {
         // What stays is told no second time, and what is a summary is enough.
         let again = conversation.without_repetition(document("Base: /a\n\n---\nnew"));
         assert!(again.document_bytes.is_none(), "{again:?}");
-        assert!(Plan::of(conversation.said(), 0).is_none());
+        assert!(SummaryPlan::of(conversation.said(), 0).is_none());
         // With room everything of the latest turns stays.
-        assert!(Plan::of(conversation.said(), u64::MAX).is_none());
+        assert!(SummaryPlan::of(conversation.said(), u64::MAX).is_none());
         // Only what was asked since can be taken back.
-        assert_eq!(conversation.undo(), Some(User::from("three")));
+        assert_eq!(conversation.undo(), Some(UserMessage::from("three")));
         assert_eq!(conversation.undo(), None);
         assert_eq!((conversation.said().len(), conversation.summarized()), (8, 8));
         conversation.clear();
@@ -264,15 +271,18 @@ mod tests {
     fn turns_that_fit_stay_whole() {
         let mut conversation = Conversation::new("");
         for number in 1..=4 {
-            conversation.ask(format!("q{number}"));
+            conversation.add_question(format!("q{number}"));
             result(&mut conversation, "read", ToolResult::success("r".repeat(100), ""));
-            conversation.answer(Assistant { content: "a".into(), ..Assistant::default() });
+            conversation.add_answer(AssistantMessage {
+                content: "a".into(),
+                ..AssistantMessage::default()
+            });
         }
         let turn = meter::bytes(&conversation.said()[..4], 0);
         for (keep, old) in [(0, 14), (turn, 12), (turn * 2, 8), (turn * 3 - 1, 8), (turn * 3, 4)] {
-            let plan = Plan::of(conversation.said(), keep).unwrap();
+            let plan = SummaryPlan::of(conversation.said(), keep).unwrap();
             assert_eq!(plan.old.len(), old, "{keep}");
         }
-        assert!(Plan::of(conversation.said(), turn * 4).is_none());
+        assert!(SummaryPlan::of(conversation.said(), turn * 4).is_none());
     }
 }

@@ -9,7 +9,7 @@ use crate::message::Message;
 use crate::text;
 
 /// The request for a summary of so many words, its transcript within so many bytes.
-pub fn request(old: &[&Message], most: usize, words: u64) -> String {
+pub(super) fn request(old: &[&Message], most: usize, words: u64) -> String {
     format!(
         "Summarize the conversation below for the one who goes on with it, in at most {words} words and in its \
          language. Begin with every rule that the person has set for what follows (language, form, what to do always \
@@ -24,7 +24,7 @@ pub fn request(old: &[&Message], most: usize, words: u64) -> String {
 
 /// A summary without a model: how each message begins, the latest ones first
 /// in importance.
-pub fn mechanical(old: &[&Message], most: usize) -> String {
+pub(super) fn mechanical(old: &[&Message], most: usize) -> String {
     let old: Vec<&Message> =
         old.iter().copied().filter(|message| !matches!(message, Message::Tool { .. })).collect();
     transcript(&old, most)

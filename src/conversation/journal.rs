@@ -8,7 +8,7 @@ use crate::message::Message;
 
 /// One change. Messages are counted without the instructions.
 #[derive(Clone, Copy, Debug)]
-pub enum Change<'c> {
+pub enum ConversationChange<'c> {
     /// A message was added at the end.
     Added(&'c Message),
     /// Of the messages only so many are left. Where that is all of them, the request
@@ -25,7 +25,7 @@ pub enum Change<'c> {
 pub trait Journal: fmt::Debug {
     /// Keeps a change. After an error it is not called any more: the
     /// conversation goes on without.
-    fn note(&mut self, change: Change<'_>) -> Result<()>;
+    fn note(&mut self, change: ConversationChange<'_>) -> Result<()>;
 
     /// What a person has to know, once; then what is kept must be told anew.
     fn take_warning(&mut self) -> Option<String> {
@@ -42,7 +42,7 @@ impl Conversation {
     /// Tells the journal of all that has been said, in place of what it knows.
     pub fn note_all(&mut self) {
         let said = &self.messages[self.instructions()..];
-        note_in(&mut self.journal, &mut self.fault, Change::Replaced(said));
+        note_in(&mut self.journal, &mut self.fault, ConversationChange::Replaced(said));
     }
 
     /// From now on every change is told to this journal first.
@@ -67,7 +67,7 @@ impl Conversation {
     /// when the conversation is resumed. A cut that cuts nothing says so.
     pub fn note_failure(&mut self) {
         if matches!(self.messages.last(), Some(Message::User(_))) {
-            self.note(Change::Cut(self.said().len()));
+            self.note(ConversationChange::Cut(self.said().len()));
         }
     }
 }
@@ -76,7 +76,7 @@ impl Conversation {
 pub(super) fn note_in(
     journal: &mut Option<Box<dyn Journal>>,
     fault: &mut Option<Error>,
-    change: Change<'_>,
+    change: ConversationChange<'_>,
 ) {
     if let Some(Err(error)) = journal.as_mut().map(|journal| journal.note(change)) {
         *fault = Some(error);

@@ -18,7 +18,7 @@ const CALL_BYTES: u64 = 60;
 
 /// What is known of the tokens of a conversation.
 #[derive(Clone, Debug, Default)]
-pub struct Meter {
+pub struct TokenMeter {
     /// Tokens to a thousand bytes, as learnt from reports.
     ratio: Option<u64>,
     /// Bytes of the tools' definitions.
@@ -33,7 +33,7 @@ pub struct Meter {
     picture: Option<u64>,
 }
 
-impl Meter {
+impl TokenMeter {
     /// From now on these tools go with every request.
     pub fn offer(&mut self, tools: &[ToolDefinition]) {
         let bytes = |tool: &ToolDefinition| {
@@ -222,7 +222,7 @@ fn told(words: &str) -> (Option<u64>, Option<u64>) {
 }
 
 /// What the messages from this one on are in bytes, as far as they are sent.
-pub fn bytes(messages: &[Message], from: usize) -> u64 {
+pub(crate) fn bytes(messages: &[Message], from: usize) -> u64 {
     let is_user = |message: &Message| matches!(message, Message::User(_));
     let turn = messages.iter().rposition(is_user).unwrap_or(0);
     let measured = messages.iter().enumerate().skip(from);
@@ -236,7 +236,7 @@ fn pictures(messages: &[Message], from: usize) -> u64 {
 }
 
 /// What one message is in bytes; thoughts are sent within their turn only.
-pub fn of_message(message: &Message, is_of_turn: bool) -> u64 {
+pub(crate) fn of_message(message: &Message, is_of_turn: bool) -> u64 {
     let images = |images: &[Image]| images.len() as u64 * limits::IMAGE_AS_BYTES;
     MESSAGE_BYTES
         + match message {
@@ -292,7 +292,7 @@ mod tests {
 
     #[test]
     fn an_estimate_is_what_was_reported_and_what_is_new() {
-        let mut meter = Meter::default();
+        let mut meter = TokenMeter::default();
         let mut messages = vec![said(10_000)];
         assert_eq!(meter.estimate(&messages), 2860);
         messages.push(Message::assistant("y".repeat(976)));
@@ -307,7 +307,7 @@ mod tests {
 
     #[test]
     fn reports_that_cannot_be_change_nothing() {
-        let mut meter = Meter::default();
+        let mut meter = TokenMeter::default();
         let messages = vec![said(10_000), Message::assistant("y".repeat(976))];
         meter.report(&messages, Some(usage(2000, 9_000)));
         assert_eq!(meter.estimate(&messages), 2200, "thoughts are not sent again");
@@ -323,7 +323,8 @@ mod tests {
     fn a_picture_counts_the_same_however_large_its_file_is() {
         let with = |url: String| {
             let images = vec![Image { url }];
-            let said = crate::message::User { images, ..crate::message::User::from("look") };
+            let said =
+                crate::message::UserMessage { images, ..crate::message::UserMessage::from("look") };
             bytes(&[Message::User(said)], 0)
         };
         assert_eq!(with("https://h.test/a.png".into()), with("x".repeat(100_000)));
@@ -332,7 +333,7 @@ mod tests {
 
     #[test]
     fn thoughts_count_within_their_turn() {
-        let mut said = crate::message::Assistant::default();
+        let mut said = crate::message::AssistantMessage::default();
         said.opaque.insert("reasoning".into(), "x".repeat(98).into());
         said.opaque.insert("signature".into(), "y".repeat(8).into());
         let mut messages = vec![Message::user("q"), Message::Assistant(said)];
@@ -369,7 +370,7 @@ mod tests {
         }
         let messages = [said(10_000)];
         let window = |words| {
-            let mut meter = Meter::default();
+            let mut meter = TokenMeter::default();
             meter.refuse(&messages, words);
             (meter.window(None), meter.estimate(&messages))
         };
@@ -393,7 +394,7 @@ mod tests {
             ("limit 2048", Some(2000), Some(2048)),
             ("limit 2048", Some(99_000), Some(2048)),
         ] {
-            let mut meter = Meter::default();
+            let mut meter = TokenMeter::default();
             meter.refuse(&messages[..1], words);
             // No guess undercuts it, nor comes after a guess that is larger.
             meter.refuse(&messages[..1], "again");
@@ -405,8 +406,8 @@ mod tests {
     #[test]
     fn pictures_teach_no_ratio() {
         for cost in [0, 85, 1200, 25_000] {
-            let mut meter = Meter::default();
-            let mut asked = crate::message::User::from("x".repeat(9_976));
+            let mut meter = TokenMeter::default();
+            let mut asked = crate::message::UserMessage::from("x".repeat(9_976));
             asked.images = vec![Image { url: "u".into() }];
             let messages = [Message::User(asked), Message::assistant("y".repeat(976))];
             meter.report(&messages, Some(usage(2800 + cost, 280)));

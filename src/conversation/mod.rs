@@ -7,19 +7,20 @@ use std::time::SystemTime;
 
 use crate::error::Error;
 use crate::limits;
-use crate::message::{Assistant, Message, User};
+use crate::message::{AssistantMessage, Message, UserMessage};
 use crate::tool::{ToolDefinition, ToolResult, Usage};
 use crate::world::random;
 
 mod images;
 mod journal;
-pub mod meter;
+pub(crate) mod meter;
 mod repair;
 
 use journal::note_in;
-use meter::Meter;
+use meter::TokenMeter;
 
-pub use journal::{Change, Journal};
+pub use journal::ConversationChange;
+pub(crate) use journal::Journal;
 pub use repair::repaired;
 
 /// What closes a turn that ended without an answer.
@@ -36,13 +37,13 @@ const NO_FILES: &str = "\n\nThis skill has no other files any more.";
 
 /// A conversation as it was kept.
 #[derive(Clone, Debug)]
-pub struct Past {
+pub struct SavedConversation {
     /// Its id.
     pub id: String,
     /// What was said, [`repaired`], without the instructions.
     pub messages: Vec<Message>,
     /// How many of them, from the first one, stand for older ones:
-    /// [`summarized`](crate::context::plan::summarized).
+    /// `context::plan::summarized`.
     pub summarized: usize,
     /// When it began.
     pub started: SystemTime,
@@ -59,7 +60,7 @@ pub struct Conversation {
     last_activity: SystemTime,
     journal: Option<Box<dyn Journal>>,
     fault: Option<Error>,
-    meter: Meter,
+    meter: TokenMeter,
     /// Messages in front that stand for older ones.
     summarized: usize,
 }
@@ -77,13 +78,13 @@ impl Conversation {
             last_activity: now,
             journal: None,
             fault: None,
-            meter: Meter::default(),
+            meter: TokenMeter::default(),
             summarized: 0,
         }
     }
 
     /// A conversation that was held before.
-    pub fn resumed(instructions: &str, past: Past) -> Conversation {
+    pub fn resumed(instructions: &str, past: SavedConversation) -> Conversation {
         let mut conversation = Conversation::new(instructions);
         conversation.summarized = past.summarized;
         conversation.messages.extend(past.messages);
@@ -130,7 +131,7 @@ impl Conversation {
     }
 
     /// How tokens are estimated.
-    pub fn meter(&self) -> &Meter {
+    pub fn meter(&self) -> &TokenMeter {
         &self.meter
     }
 
@@ -147,7 +148,7 @@ impl Conversation {
 
     /// Another model answers from now on: what was learnt was the other one's.
     pub fn change_model(&mut self) {
-        self.meter = Meter::default();
+        self.meter = TokenMeter::default();
     }
 
     /// The endpoint answered a request; the answer is the last message. It counted
@@ -164,7 +165,7 @@ impl Conversation {
     /// From now on these messages stand for all that were said; the first
     /// `summarized` of them for older ones.
     pub fn replace(&mut self, said: Vec<Message>, summarized: usize) {
-        self.note(Change::Replaced(&said));
+        self.note(ConversationChange::Replaced(&said));
         self.messages.truncate(self.instructions());
         self.meter.forget_count(self.messages.len());
         self.messages.extend(said);
@@ -173,7 +174,7 @@ impl Conversation {
 
     /// Adds the person's next message. A question that got no answer is
     /// replaced by it.
-    pub fn ask(&mut self, prompt: impl Into<User>) {
+    pub fn add_question(&mut self, prompt: impl Into<UserMessage>) {
         match self.messages.last() {
             Some(Message::User(_)) => self.cut(self.messages.len() - 1),
             // No user may speak right after a tool: close the turn first.
@@ -196,7 +197,7 @@ impl Conversation {
     }
 
     /// The text of the last message, if it is the model's.
-    pub fn answered(&self) -> &str {
+    pub fn answer_text(&self) -> &str {
         match self.messages.last() {
             Some(Message::Assistant(said)) => &said.content,
             _ => "",
@@ -204,7 +205,7 @@ impl Conversation {
     }
 
     /// Adds what the model said. Its calls wait for their results.
-    pub fn answer(&mut self, said: Assistant) {
+    pub fn add_answer(&mut self, said: AssistantMessage) {
         let message = Message::Assistant(said);
         if message.is_valid() {
             self.add(message);
@@ -261,7 +262,7 @@ impl Conversation {
                 Some(None)
             }
             // A person invoked the skill.
-            Message::User(User { text, .. }) if text.contains(&format!("{base}\n")) => {
+            Message::User(UserMessage { text, .. }) if text.contains(&format!("{base}\n")) => {
                 Some(text.ends_with(&result.content).then_some(files))
             }
             _ => None,
@@ -321,7 +322,7 @@ impl Conversation {
 
     /// Takes back the last question with everything that came of it, and gives
     /// the question. `None` if nothing was asked since the last summary.
-    pub fn undo(&mut self) -> Option<User> {
+    pub fn undo(&mut self) -> Option<UserMessage> {
         let is_question = |message: &Message| matches!(message, Message::User(_));
         let first = self.instructions() + self.summarized;
         let at = first + self.messages.get(first..)?.iter().rposition(is_question)?;
@@ -345,19 +346,19 @@ impl Conversation {
 
     /// Everything that is said goes through here.
     fn add(&mut self, message: Message) {
-        self.note(Change::Added(&message));
+        self.note(ConversationChange::Added(&message));
         self.messages.push(message);
     }
 
     /// Everything that is taken back goes through here.
     fn cut(&mut self, length: usize) {
-        self.note(Change::Cut(length - self.instructions()));
+        self.note(ConversationChange::Cut(length - self.instructions()));
         self.messages.truncate(length);
         self.meter.forget_count(length);
         self.summarized = self.summarized.min(self.said().len());
     }
 
-    fn note(&mut self, change: Change<'_>) {
+    fn note(&mut self, change: ConversationChange<'_>) {
         self.last_activity = SystemTime::now();
         note_in(&mut self.journal, &mut self.fault, change);
     }
@@ -410,7 +411,7 @@ impl Conversation {
         if let Some(first) = shortened.first() {
             self.meter.forget_count(*first);
             let said = &self.messages[self.instructions()..];
-            note_in(&mut self.journal, &mut self.fault, Change::Replaced(said));
+            note_in(&mut self.journal, &mut self.fault, ConversationChange::Replaced(said));
         }
         shortened.len()
     }
@@ -450,10 +451,10 @@ mod tests {
     use super::*;
     use crate::tool::ToolCall;
 
-    fn calls(ids: &[&str]) -> Assistant {
+    fn calls(ids: &[&str]) -> AssistantMessage {
         let call =
             |id: &&str| ToolCall { id: (*id).into(), name: "t".into(), ..ToolCall::default() };
-        Assistant { calls: ids.iter().map(call).collect(), ..Assistant::default() }
+        AssistantMessage { calls: ids.iter().map(call).collect(), ..AssistantMessage::default() }
     }
 
     /// One letter a message: s, u, a, c (with calls), t.
@@ -471,8 +472,8 @@ mod tests {
     #[test]
     fn an_unanswered_question_is_replaced() {
         let mut conversation = Conversation::new("s");
-        conversation.ask("one");
-        conversation.ask("two");
+        conversation.add_question("one");
+        conversation.add_question("two");
         assert_eq!(shape(&conversation), "su");
         assert_eq!(conversation.messages()[1], Message::user("two"));
     }
@@ -480,8 +481,8 @@ mod tests {
     #[test]
     fn every_call_gets_one_result_in_order_also_after_an_interrupt() {
         let mut conversation = Conversation::new("");
-        conversation.ask("q");
-        conversation.answer(calls(&["a", "b", "c"]));
+        conversation.add_question("q");
+        conversation.add_answer(calls(&["a", "b", "c"]));
         conversation.add_result(ToolResult::success("ra", ""));
         conversation.close("");
         assert_eq!(shape(&conversation), "ucttta");
@@ -496,18 +497,18 @@ mod tests {
         assert_eq!(ids, ["a", "b", "c"]);
         conversation.add_result(ToolResult::success("too much", ""));
         assert_eq!(shape(&conversation), "ucttta");
-        conversation.ask("next");
+        conversation.add_question("next");
         assert_eq!(shape(&conversation), "uctttau");
     }
 
     #[test]
     fn a_question_after_results_closes_the_turn_before() {
         let mut conversation = Conversation::new("s");
-        conversation.ask("q");
-        conversation.answer(calls(&["a"]));
+        conversation.add_question("q");
+        conversation.add_answer(calls(&["a"]));
         conversation.add_result(ToolResult::success("r", ""));
         assert!(conversation.awaits_answer());
-        conversation.ask("other");
+        conversation.add_question("other");
         assert_eq!(shape(&conversation), "suctau");
         conversation.clear();
         assert_eq!(shape(&conversation), "s");
@@ -517,22 +518,22 @@ mod tests {
     fn a_turn_can_be_opened_again_and_taken_back() {
         let mut conversation = Conversation::new("s");
         assert_eq!(conversation.undo(), None);
-        conversation.ask("one");
-        conversation.answer(calls(&["a"]));
+        conversation.add_question("one");
+        conversation.add_answer(calls(&["a"]));
         conversation.close("It is");
         let said = Message::assistant(format!("It is\n\n{NO_ANSWER}"));
         assert_eq!(conversation.messages().last(), Some(&said));
         assert_eq!(shape(&conversation), "sucta");
         assert!(conversation.reopen() && conversation.awaits_answer());
         assert_eq!(shape(&conversation), "suct");
-        conversation.answer(calls(&[]));
+        conversation.add_answer(calls(&[]));
         assert!(!conversation.reopen());
         conversation.close("");
-        conversation.ask("two");
+        conversation.add_question("two");
         assert!(!conversation.reopen());
-        assert_eq!(conversation.undo(), Some(User::from("two")));
+        assert_eq!(conversation.undo(), Some(UserMessage::from("two")));
         assert_eq!(shape(&conversation), "sucta");
-        assert_eq!(conversation.undo(), Some(User::from("one")));
+        assert_eq!(conversation.undo(), Some(UserMessage::from("one")));
         assert_eq!(shape(&conversation), "s");
         assert_eq!(conversation.undo(), None);
     }
@@ -540,16 +541,16 @@ mod tests {
     #[test]
     fn an_assistant_that_says_nothing_is_no_message() {
         let mut conversation = Conversation::new("");
-        conversation.ask("q");
-        conversation.answer(Assistant::default());
+        conversation.add_question("q");
+        conversation.add_answer(AssistantMessage::default());
         assert_eq!(shape(&conversation), "u");
     }
 
     #[test]
     fn long_results_are_shortened_once() {
         let mut conversation = Conversation::new("s");
-        conversation.ask("q");
-        conversation.answer(calls(&["a", "b"]));
+        conversation.add_question("q");
+        conversation.add_answer(calls(&["a", "b"]));
         conversation.add_result(ToolResult::success("é".repeat(600), ""));
         conversation.add_result(ToolResult::success("short", ""));
         assert_eq!(conversation.shorten_results(101, 0), 1);
@@ -581,8 +582,8 @@ mod tests {
     /// A conversation in which each of these was told, if it had to be; what
     /// was added of it.
     fn told(conversation: &mut Conversation, result: ToolResult) -> String {
-        conversation.ask("q");
-        conversation.answer(calls(&["a"]));
+        conversation.add_question("q");
+        conversation.add_answer(calls(&["a"]));
         let result = conversation.without_repetition(result);
         assert!(result.ok);
         let content = result.content.clone();
@@ -604,8 +605,8 @@ mod tests {
         assert_eq!(tell("Base: /s\nTex", ""), "Base: /s\nTex");
         assert_eq!(tell("Base: /t\nText", ""), "Base: /t\nText");
         // A person invoked it.
-        conversation.ask("I invoke: Base: /u\nText");
-        conversation.answer(calls(&["a"]));
+        conversation.add_question("I invoke: Base: /u\nText");
+        conversation.add_answer(calls(&["a"]));
         for (text, due) in [("Base: /u\nText", true), ("Base: /u\nTex", false)] {
             let result = conversation.without_repetition(document(text, ""));
             assert_eq!(result.document_bytes.is_none(), due, "{text}");

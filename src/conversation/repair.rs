@@ -1,7 +1,7 @@
 //! A conversation's invariant made to hold again, for what was read from a file.
 
 use super::NO_ANSWER;
-use crate::message::{Message, User};
+use crate::message::{Message, UserMessage};
 use crate::tool::ToolResult;
 
 /// What stands for a message that could not be read.
@@ -35,7 +35,7 @@ pub fn repaired(said: Vec<Option<Message>>) -> (Vec<Message>, bool) {
             Message::Assistant(_) => {
                 close(&mut whole);
                 if !awaits_answer(&whole) {
-                    whole.push(Message::User(User::from(UNREADABLE)));
+                    whole.push(Message::User(UserMessage::from(UNREADABLE)));
                 }
             }
             Message::Tool { call_id, .. } => {
@@ -100,7 +100,7 @@ fn open_calls(messages: &[Message]) -> Vec<(String, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::Assistant;
+    use crate::message::AssistantMessage;
     use crate::tool::ToolCall;
 
     fn of(letter: char) -> Option<Message> {
@@ -109,9 +109,9 @@ mod tests {
             's' => Message::System("s".into()),
             'u' => Message::user("u"),
             'a' => Message::assistant("a"),
-            'c' => Message::Assistant(Assistant {
+            'c' => Message::Assistant(AssistantMessage {
                 calls: vec![call('1'), call('2')],
-                ..Assistant::default()
+                ..AssistantMessage::default()
             }),
             '1' | '2' => Message::Tool {
                 call_id: letter.into(),

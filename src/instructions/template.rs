@@ -2,27 +2,27 @@
 
 use std::path::Path;
 
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
+use crate::world::cancellation::Cancellation;
 use crate::world::files;
-use crate::world::patience::Patience;
 
 const TOOL_DESCRIPTIONS: &str = "{{TOOL_DESCRIPTIONS}}";
-pub const SKILLS: &str = "{{SKILLS}}";
-pub const KEY_FACTS: &str = "{{KEY_FACTS}}";
+pub(super) const SKILLS: &str = "{{SKILLS}}";
+pub(super) const KEY_FACTS: &str = "{{KEY_FACTS}}";
 
 /// What stands where there is nothing to fill in.
 const NOTHING: &str = "(none)";
 
-/// Reads a file of instructions, for [`Given::Template`](super::Given).
-pub fn read(path: &Path, patience: &Patience) -> Result<String> {
+/// Reads a file of instructions, for [`SystemPromptOverride::Template`](super::SystemPromptOverride).
+pub(crate) fn read(path: &Path, cancellation: &Cancellation) -> Result<String> {
     let failure = |cause: &str| {
         let path = path.display();
         let message = format!("failed to read the instructions `{path}`: {cause}");
-        Error::new(Kind::Config, message)
+        Error::new(ErrorKind::Config, message)
             .with_hint("SYSTEM_PROMPT_PATH names the file; unset, the built-in instructions hold")
     };
-    let bytes = files::read_given(path, limits::INSTRUCTIONS_BYTES, patience)
+    let bytes = files::read_given(path, limits::INSTRUCTIONS_BYTES, cancellation)
         .map_err(|error| files::unread(&error, failure))?;
     let text = String::from_utf8(bytes).map_err(|_| failure("it is not UTF-8 text"))?;
     let known = [TOOL_DESCRIPTIONS, SKILLS, KEY_FACTS];
@@ -37,7 +37,7 @@ pub fn read(path: &Path, patience: &Patience) -> Result<String> {
 }
 
 /// The first of what looks like a placeholder and is none: a word in capitals.
-pub fn unknown(template: &str) -> Option<&str> {
+pub(crate) fn unknown(template: &str) -> Option<&str> {
     let known = [TOOL_DESCRIPTIONS, SKILLS, KEY_FACTS];
     let is_letter = |c: char| c.is_ascii_uppercase() || c == '_';
     let starts = template.match_indices("{{");
@@ -52,7 +52,7 @@ pub fn unknown(template: &str) -> Option<&str> {
 
 /// The text with its placeholders filled in. What was filled in is not looked
 /// at again: a skill's description is no template.
-pub fn fill(template: &str, tools: &str, skills: &str, facts: &str) -> String {
+pub(super) fn fill(template: &str, tools: &str, skills: &str, facts: &str) -> String {
     let values = [(TOOL_DESCRIPTIONS, tools), (SKILLS, skills), (KEY_FACTS, facts)];
     let mut text = String::new();
     let mut rest = template;

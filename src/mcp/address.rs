@@ -16,7 +16,7 @@ const TOO_LONG: &str = "it is too long";
 
 /// What an address means.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Place {
+pub(super) struct ResourceAddress {
     /// The skill's name here; see `names`.
     pub skill: String,
     /// Below the skill's folder; empty for the folder itself.
@@ -24,12 +24,12 @@ pub struct Place {
 }
 
 /// The address of a skill's folder: without a slash at its end.
-pub fn of_skill(skill: &str) -> String {
+pub(super) fn of_skill(skill: &str) -> String {
     SCHEME.to_string() + &percent::encoded(skill.as_bytes(), b"")
 }
 
 /// The address of what lies at this path below the folder with that address.
-pub fn below(folder: &str, path: &Path) -> String {
+pub(super) fn below(folder: &str, path: &Path) -> String {
     let mut address = folder.trim_end_matches('/').to_string();
     for name in path {
         address.push('/');
@@ -39,7 +39,7 @@ pub fn below(folder: &str, path: &Path) -> String {
 }
 
 /// Reads an address, or says why it is none of ours.
-pub fn parse(address: &str) -> Result<Place, &'static str> {
+pub(super) fn parse(address: &str) -> Result<ResourceAddress, &'static str> {
     let rest = match address.split_at_checked(SCHEME.len()) {
         // A scheme's letter case says nothing.
         Some((scheme, rest)) if scheme.eq_ignore_ascii_case(SCHEME) => rest,
@@ -63,7 +63,7 @@ pub fn parse(address: &str) -> Result<Place, &'static str> {
     if path.len() > limits::PATH_BYTES {
         return Err(TOO_LONG);
     }
-    Ok(Place {
+    Ok(ResourceAddress {
         skill: String::from_utf8(skill).map_err(|_| "the skill's name in it is not UTF-8")?,
         path: OsString::from_vec(path),
     })

@@ -9,23 +9,23 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::Server;
-use super::asked::{Answer, Asked};
-use super::era::{Era, Reply};
-use super::offered::{described, offered, unknown};
-use super::pages::Page;
-use super::rpc::{Fault, Id};
-use super::running::Running;
+use super::McpServer;
+use super::era::{Era, RpcResult};
+use super::exposed_tools::{described, offered, unknown};
+use super::pages::ResultPage;
+use super::request_context::{HandlerResult, RequestContext};
+use super::rpc::{Id, RpcError};
+use super::running::RunningCall;
 use super::skill_tools;
 use crate::error::Result;
-use crate::event::{Event, Tally};
+use crate::event::{Event, RunStats};
 use crate::limits;
 use crate::text;
 use crate::tool::{ToolCall, ToolResult};
-use crate::tools::{self, Tools, Workbench};
+use crate::tools::{self, ToolContext, Tools};
 
 /// A call that waits for its turn.
-pub struct Waiting {
+pub(super) struct PendingCall {
     id: Id,
     era: Era,
     call: ToolCall,
@@ -33,7 +33,7 @@ pub struct Waiting {
     progress_token: Option<String>,
 }
 
-impl Waiting {
+impl PendingCall {
     /// What it keeps.
     fn bytes(&self) -> usize {
         // The id stands in the call as well.
@@ -43,8 +43,8 @@ impl Waiting {
 }
 
 /// The tools, our own first.
-pub fn list(server: &Server<'_>, asked: &Asked<'_, '_>) -> Answer {
-    let mut page = Page::of(asked)?;
+pub(super) fn list(server: &McpServer<'_>, asked: &RequestContext<'_, '_>) -> HandlerResult {
+    let mut page = ResultPage::of(asked)?;
     for (place, tool) in offered(server).enumerate() {
         // In front of every skill's key.
         let key = format!("0 {place:02}");
@@ -52,7 +52,7 @@ pub fn list(server: &Server<'_>, asked: &Asked<'_, '_>) -> Answer {
             continue;
         }
         let names = (tool.name(), tool.title());
-        let effects = tool.effects(&server.bench);
+        let effects = tool.effects(&server.context);
         let mut described = described(names, tool.description(), &tool.parameters(), effects);
         if let Some(output) = tool.output() {
             described["outputSchema"] = output;
@@ -66,7 +66,10 @@ pub fn list(server: &Server<'_>, asked: &Asked<'_, '_>) -> Answer {
 }
 
 /// Calls a tool, at once or when its turn comes.
-pub fn call(server: &Server<'_>, asked: &Asked<'_, '_>) -> Option<Answer> {
+pub(super) fn call(
+    server: &McpServer<'_>,
+    asked: &RequestContext<'_, '_>,
+) -> Option<HandlerResult> {
     let (call, starts_programs) = match requested(server, asked) {
         Ok(requested) => requested,
         Err(fault) => return Some(Err(fault)),
@@ -76,14 +79,14 @@ pub fn call(server: &Server<'_>, asked: &Asked<'_, '_>) -> Option<Answer> {
         return Some(Ok(reply(&call, &result)));
     }
     let token = asked.meta.progress_token.filter(|token| Id::of(token).is_some());
-    let new = Waiting {
+    let new = PendingCall {
         id: asked.request.id.clone(),
         era: asked.era,
         call,
         progress_token: token.map(|token| token.get().to_string()),
     };
     let mut waiting = server.waiting.borrow_mut();
-    let kept: usize = waiting.iter().map(Waiting::bytes).sum();
+    let kept: usize = waiting.iter().map(PendingCall::bytes).sum();
     let many = if waiting.len() >= limits::WAITING_CALLS {
         "many"
     } else if kept + new.bytes() > limits::WAITING_BYTES {
@@ -100,9 +103,9 @@ pub fn call(server: &Server<'_>, asked: &Asked<'_, '_>) -> Option<Answer> {
 
 /// The call that is asked for, and whether it starts a program.
 fn requested(
-    server: &Server<'_>,
-    asked: &Asked<'_, '_>,
-) -> std::result::Result<(ToolCall, bool), Fault> {
+    server: &McpServer<'_>,
+    asked: &RequestContext<'_, '_>,
+) -> std::result::Result<(ToolCall, bool), RpcError> {
     let params = asked.named()?;
     let mut call = ToolCall {
         id: asked.request.id.to_string(),
@@ -114,13 +117,13 @@ fn requested(
         call = skill_tools::meant(server, call)?;
     }
     match tools::find(&call.name) {
-        Some(tool) => Ok((call, tool.effects(&server.bench).starts_programs)),
-        None => Err(Fault::params(unknown(server, &call.name))),
+        Some(tool) => Ok((call, tool.effects(&server.context).starts_programs)),
+        None => Err(RpcError::params(unknown(server, &call.name))),
     }
 }
 
 /// What goes back of a tool's result.
-fn reply(call: &ToolCall, result: &ToolResult) -> Reply {
+fn reply(call: &ToolCall, result: &ToolResult) -> RpcResult {
     #[derive(Serialize)]
     struct Called<'r> {
         content: Vec<Value>,
@@ -133,7 +136,7 @@ fn reply(call: &ToolCall, result: &ToolResult) -> Reply {
     if let Some((mime, data)) = result.image.as_ref().and_then(|image| image.data()) {
         content.push(json!({"type": "image", "data": data, "mimeType": mime}));
     }
-    Reply::of(&Called {
+    RpcResult::of(&Called {
         content,
         structured: structured(&call.name, &result.content),
         is_error: !result.ok,
@@ -151,11 +154,11 @@ fn structured<'r>(tool: &str, content: &'r str) -> Option<&'r RawValue> {
     serde_json::from_str(content).ok()
 }
 
-impl Server<'_> {
+impl McpServer<'_> {
     /// Calls a tool between its records.
     fn call(&self, call: &ToolCall) -> ToolResult {
-        let bench = Workbench { attendant: Some(self), ..self.bench.clone() };
-        let tools = Tools::by_hand(bench);
+        let context = ToolContext { event_source: Some(self), ..self.context.clone() };
+        let tools = Tools::by_hand(context);
         let show = &mut |event: Event<'_>| self.output.borrow_mut().show(&event);
         let result = match tools.call_told(call, show) {
             Ok(result) => result,
@@ -163,24 +166,24 @@ impl Server<'_> {
         };
         let tool_calls = self.called.get().saturating_add(1);
         self.called.set(tool_calls);
-        self.output.borrow_mut().spend(Tally { tool_calls, ..Tally::default() });
+        self.output.borrow_mut().spend(RunStats { tool_calls, ..RunStats::default() });
         result
     }
 
     /// The call whose turn it is.
-    pub(super) fn next_waiting(&self) -> Option<Waiting> {
+    pub(super) fn next_waiting(&self) -> Option<PendingCall> {
         self.waiting.borrow_mut().pop_front()
     }
 
     /// Runs a call to its end and answers it, unless nobody wants to know any more.
-    pub(super) fn run(&self, waiting: &Waiting) -> Result<()> {
-        let running = Running::new(waiting.id.clone(), waiting.progress_token.clone());
+    pub(super) fn run(&self, waiting: &PendingCall) -> Result<()> {
+        let running = RunningCall::new(waiting.id.clone(), waiting.progress_token.clone());
         self.running.replace(Some(running));
         let result = self.call(&waiting.call);
         let ran = self.running.take();
         let is_wanted = ran.is_some_and(|ran| ran.is_wanted());
         if is_wanted && !self.has_ended.get() {
-            self.bench.patience.check()?;
+            self.context.cancellation.check()?;
             self.send(&waiting.era.answer(&waiting.id, &reply(&waiting.call, &result)));
         }
         Ok(())
@@ -190,12 +193,12 @@ impl Server<'_> {
     /// or that is over, is left alone.
     pub(super) fn cancel(&self, params: Option<&RawValue>) {
         #[derive(Deserialize)]
-        struct Params<'l> {
+        struct CancelParams<'l> {
             #[serde(borrow, rename = "requestId")]
             id: &'l RawValue,
         }
         let params = params.and_then(|params| serde_json::from_str(params.get()).ok());
-        let Some(id) = params.and_then(|params: Params<'_>| Id::of(params.id)) else {
+        let Some(id) = params.and_then(|params: CancelParams<'_>| Id::of(params.id)) else {
             return;
         };
         if let Some(running) = &*self.running.borrow()

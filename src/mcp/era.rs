@@ -7,14 +7,14 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::rpc::{Fault, Id, Request};
+use super::rpc::{Id, RpcError, RpcRequest};
 use crate::limits;
 use crate::text;
 
 /// The versions that begin with `initialize`, the newest first.
-pub const LEGACY: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
+pub(super) const LEGACY: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
 /// The versions that each request names.
-pub const MODERN: [&str; 1] = ["2026-07-28"];
+pub(super) const MODERN: [&str; 1] = ["2026-07-28"];
 
 const UNSUPPORTED_VERSION: i32 = -32_022; // not a bound
 const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
@@ -23,7 +23,7 @@ const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 
 /// Name and version of the server.
-pub fn implementation() -> Value {
+pub(super) fn implementation() -> Value {
     json!({"name": "skills-runner", "version": env!("CARGO_PKG_VERSION")})
 }
 
@@ -38,30 +38,30 @@ pub enum Era {
 
 /// What was asked for, as it goes back.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Reply {
+pub struct RpcResult {
     /// A JSON object.
     pub body: String,
     /// How long a client may keep it, in milliseconds, where it may at all.
     pub keep: Option<u64>,
 }
 
-impl Reply {
+impl RpcResult {
     /// A result that is not to be kept. A value of texts and numbers always has
     /// a JSON form.
-    pub fn of(body: &impl serde::Serialize) -> Reply {
-        Reply { body: serde_json::to_string(body).unwrap_or_default(), keep: None }
+    pub fn of(body: &impl serde::Serialize) -> RpcResult {
+        RpcResult { body: serde_json::to_string(body).unwrap_or_default(), keep: None }
     }
 
     /// One that may be kept so many milliseconds.
     #[must_use]
-    pub fn kept(self, milliseconds: u64) -> Reply {
-        Reply { keep: Some(milliseconds), ..self }
+    pub fn kept(self, milliseconds: u64) -> RpcResult {
+        RpcResult { keep: Some(milliseconds), ..self }
     }
 }
 
 /// What a request says of itself.
 #[derive(Debug, Default, Deserialize)]
-pub struct Meta<'l> {
+pub struct RequestMeta<'l> {
     #[serde(borrow, rename = "io.modelcontextprotocol/protocolVersion")]
     version: Option<&'l RawValue>,
     #[serde(borrow, rename = "io.modelcontextprotocol/clientCapabilities")]
@@ -71,23 +71,23 @@ pub struct Meta<'l> {
     pub progress_token: Option<&'l RawValue>,
 }
 
-impl<'l> Meta<'l> {
+impl<'l> RequestMeta<'l> {
     /// What stands in the request's parameters.
-    pub fn of(request: &Request<'l>) -> Result<Meta<'l>, Fault> {
+    pub fn of(request: &RpcRequest<'l>) -> Result<RequestMeta<'l>, RpcError> {
         #[derive(Deserialize)]
-        struct Params<'l> {
+        struct MetaParams<'l> {
             #[serde(borrow, rename = "_meta")]
             meta: Option<&'l RawValue>,
         }
-        let Some(meta) = request.params::<Params<'l>>()?.meta else {
-            return Ok(Meta::default());
+        let Some(meta) = request.params::<MetaParams<'l>>()?.meta else {
+            return Ok(RequestMeta::default());
         };
         // A list would be taken for its members in their order.
         if !meta.get().starts_with('{') {
-            return Err(Fault::params("`_meta` must be an object"));
+            return Err(RpcError::params("`_meta` must be an object"));
         }
         serde_json::from_str(meta.get())
-            .map_err(|error| Fault::params(format!("`_meta` is wrong: {error}")))
+            .map_err(|error| RpcError::params(format!("`_meta` is wrong: {error}")))
     }
 
     /// Whether it says which version it goes by.
@@ -96,9 +96,10 @@ impl<'l> Meta<'l> {
     }
 
     /// The era that the request belongs to.
-    pub fn era(&self, is_initialized: bool) -> Result<Era, Fault> {
-        let missing =
-            |name: &str, what: &str| Fault::params(format!("`_meta` must hold `{name}`, {what}"));
+    pub fn era(&self, is_initialized: bool) -> Result<Era, RpcError> {
+        let missing = |name: &str, what: &str| {
+            RpcError::params(format!("`_meta` must hold `{name}`, {what}"))
+        };
         if self.version.is_none() && self.capabilities.is_none() && is_initialized {
             return Ok(Era::Legacy);
         }
@@ -109,7 +110,7 @@ impl<'l> Meta<'l> {
         };
         if !MODERN.contains(&version.as_str()) {
             let requested = text::cut(&version, limits::SUMMARY_CHARS);
-            return Err(Fault {
+            return Err(RpcError {
                 code: UNSUPPORTED_VERSION,
                 message: format!("unsupported protocol version `{requested}`"),
                 data: Some(json!({"supported": MODERN, "requested": requested})),
@@ -124,7 +125,7 @@ impl<'l> Meta<'l> {
 
 impl Era {
     /// The answer, as a line.
-    pub fn answer(self, id: &Id, reply: &Reply) -> String {
+    pub fn answer(self, id: &Id, reply: &RpcResult) -> String {
         let Era::Modern = self else {
             return format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{}}}"#, reply.body);
         };
@@ -149,16 +150,16 @@ fn joined(id: &Id, body: &str, more: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::rpc::{Incoming, read};
+    use super::super::rpc::{IncomingMessage, read};
     use super::*;
 
     fn era(meta: &str, is_initialized: bool) -> Result<Era, i32> {
         let line =
             format!(r#"{{"jsonrpc":"2.0","id":1,"method":"a","params":{{"_meta":{meta}}}}}"#);
-        let Incoming::Request(request) = read(line.as_bytes()) else {
+        let IncomingMessage::Request(request) = read(line.as_bytes()) else {
             panic!("{line} is a request");
         };
-        let meta = Meta::of(&request);
+        let meta = RequestMeta::of(&request);
         let era = meta.and_then(|meta| meta.era(is_initialized));
         era.map_err(|fault| fault.code)
     }
@@ -187,7 +188,7 @@ mod tests {
         let json: Box<RawValue> = RawValue::from_string("7".into()).unwrap();
         let id = Id::of(&json).unwrap();
         for body in ["{}", r#"{"a":{"b":[]}}"#] {
-            let reply = Reply { body: body.into(), keep: Some(5) };
+            let reply = RpcResult { body: body.into(), keep: Some(5) };
             let old: Value = serde_json::from_str(&Era::Legacy.answer(&id, &reply)).unwrap();
             let new: Value = serde_json::from_str(&Era::Modern.answer(&id, &reply)).unwrap();
             assert_eq!(old["result"].to_string(), body);

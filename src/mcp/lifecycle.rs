@@ -3,10 +3,10 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::Server;
-use super::asked::{Answer, Asked};
-use super::era::{LEGACY, MODERN, Reply, implementation};
-use super::offered;
+use super::McpServer;
+use super::era::{LEGACY, MODERN, RpcResult, implementation};
+use super::exposed_tools;
+use super::request_context::{HandlerResult, RequestContext};
 use crate::instructions;
 use crate::limits;
 use crate::memory::Memory;
@@ -21,22 +21,23 @@ fn capabilities() -> Value {
 }
 
 /// For the client's model: how to work with skills, and which there are.
-fn guide(server: &Server<'_>) -> String {
+fn guide(server: &McpServer<'_>) -> String {
     let catalogue = server.catalogue();
-    let guide = instructions::guide(&catalogue, offered::runs_scripts(server), &facts(server));
+    let guide =
+        instructions::guide(&catalogue, exposed_tools::runs_scripts(server), &facts(server));
     // Descriptions have been shortened.
-    server.bench.secrets.mask_shortened(&guide).into_owned()
+    server.context.secrets.mask_shortened(&guide).into_owned()
 }
 
 /// What is remembered, where a memory is set. Without it the server goes on.
-fn facts(server: &Server<'_>) -> String {
-    let bench = &server.bench;
-    let Some(path) = bench.storage.facts.as_deref() else {
+fn facts(server: &McpServer<'_>) -> String {
+    let context = &server.context;
+    let Some(path) = context.storage.facts.as_deref() else {
         return String::new();
     };
-    let patience = bench.patience;
-    match (Memory { path, patience }).for_prompt() {
-        Ok(facts) => bench.secrets.mask(&facts).into_owned(),
+    let cancellation = context.cancellation;
+    match (Memory { path, cancellation }).for_prompt() {
+        Ok(facts) => context.secrets.mask(&facts).into_owned(),
         Err(error) => {
             server.warn(&error.to_string());
             String::new()
@@ -45,16 +46,16 @@ fn facts(server: &Server<'_>) -> String {
 }
 
 /// The versions up to 2025-11-25 begin so.
-pub fn initialize(server: &Server<'_>, asked: &Asked<'_, '_>) -> Answer {
+pub(super) fn initialize(server: &McpServer<'_>, asked: &RequestContext<'_, '_>) -> HandlerResult {
     #[derive(Deserialize)]
-    struct Params {
+    struct InitializeParams {
         #[serde(rename = "protocolVersion")]
         version: String,
     }
-    let params: Params = asked.request.params()?;
+    let params: InitializeParams = asked.request.params()?;
     let known = LEGACY.into_iter().find(|version| *version == params.version);
     server.is_initialized.set(true);
-    Ok(Reply::of(&json!({
+    Ok(RpcResult::of(&json!({
         "protocolVersion": known.unwrap_or(LEGACY[0]),
         "capabilities": capabilities(),
         "serverInfo": implementation(),
@@ -63,16 +64,16 @@ pub fn initialize(server: &Server<'_>, asked: &Asked<'_, '_>) -> Answer {
 }
 
 /// Whether anybody is there.
-pub fn ping() -> Reply {
-    Reply::of(&json!({}))
+pub(super) fn ping() -> RpcResult {
+    RpcResult::of(&json!({}))
 }
 
 /// The same for the versions that need no beginning.
-pub fn discover(server: &Server<'_>) -> Reply {
+pub(super) fn discover(server: &McpServer<'_>) -> RpcResult {
     let discovered = json!({
         "supportedVersions": MODERN,
         "capabilities": capabilities(),
         "instructions": guide(server),
     });
-    Reply::of(&discovered).kept(limits::KEPT_MILLISECONDS)
+    RpcResult::of(&discovered).kept(limits::KEPT_MILLISECONDS)
 }

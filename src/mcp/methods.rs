@@ -1,9 +1,9 @@
 //! What can be asked: one table, which also says in which era.
 
-use super::Server;
-use super::asked::{Answer, Asked};
-use super::era::{Era, Meta};
-use super::rpc::{Fault, METHOD_NOT_FOUND, Request};
+use super::McpServer;
+use super::era::{Era, RequestMeta};
+use super::request_context::{HandlerResult, RequestContext};
+use super::rpc::{METHOD_NOT_FOUND, RpcError, RpcRequest};
 use super::{calls, lifecycle, prompts, resources, skills};
 use crate::limits;
 use crate::text;
@@ -11,9 +11,9 @@ use crate::text;
 /// What answers.
 enum Handler {
     /// At once.
-    Now(fn(&Server<'_>, &Asked<'_, '_>) -> Answer),
+    Now(fn(&McpServer<'_>, &RequestContext<'_, '_>) -> HandlerResult),
     /// When its turn comes, unless it can be answered without (`None`: later).
-    InTurn(fn(&Server<'_>, &Asked<'_, '_>) -> Option<Answer>),
+    InTurn(fn(&McpServer<'_>, &RequestContext<'_, '_>) -> Option<HandlerResult>),
 }
 
 /// A row of the table.
@@ -32,12 +32,15 @@ const MODERN: &[Era] = &[Era::Modern];
 const fn method(
     name: &'static str,
     eras: &'static [Era],
-    answer: fn(&Server<'_>, &Asked<'_, '_>) -> Answer,
+    answer: fn(&McpServer<'_>, &RequestContext<'_, '_>) -> HandlerResult,
 ) -> Method {
     Method { name, eras, comes_first: false, answer: Handler::Now(answer) }
 }
 
-const fn first(name: &'static str, answer: fn(&Server<'_>, &Asked<'_, '_>) -> Answer) -> Method {
+const fn first(
+    name: &'static str,
+    answer: fn(&McpServer<'_>, &RequestContext<'_, '_>) -> HandlerResult,
+) -> Method {
     Method { comes_first: true, ..method(name, &[Era::Legacy], answer) }
 }
 
@@ -63,20 +66,23 @@ static METHODS: &[Method] = &[
 ];
 
 /// Answers a request, and tells by which rules.
-pub fn answer(server: &Server<'_>, request: &Request<'_>) -> Option<(Era, Answer)> {
+pub(super) fn answer(
+    server: &McpServer<'_>,
+    request: &RpcRequest<'_>,
+) -> Option<(Era, HandlerResult)> {
     let unknown = || {
         let method = text::one_line(&request.method, limits::SUMMARY_CHARS);
-        Fault::new(METHOD_NOT_FOUND, format!("there is no method `{method}`"))
+        RpcError::new(METHOD_NOT_FOUND, format!("there is no method `{method}`"))
     };
     let Some(method) = METHODS.iter().find(|method| method.name == request.method) else {
         // Another version may have it: who names one is told first which are known.
-        let judged = Meta::of(request).ok().filter(Meta::names_version);
+        let judged = RequestMeta::of(request).ok().filter(RequestMeta::names_version);
         let fault = judged.and_then(|meta| meta.era(false).err());
         return Some((Era::Legacy, Err(fault.unwrap_or_else(unknown))));
     };
     let is_initialized =
         method.comes_first || server.is_initialized.get() && method.eras.contains(&Era::Legacy);
-    let meta = Meta::of(request).and_then(|meta| Ok((meta.era(is_initialized)?, meta)));
+    let meta = RequestMeta::of(request).and_then(|meta| Ok((meta.era(is_initialized)?, meta)));
     let (era, meta) = match meta {
         Ok(known) => known,
         Err(fault) => return Some((Era::Legacy, Err(fault))),
@@ -84,7 +90,7 @@ pub fn answer(server: &Server<'_>, request: &Request<'_>) -> Option<(Era, Answer
     if !method.eras.contains(&era) {
         return Some((era, Err(unknown())));
     }
-    let asked = Asked { request, era, meta };
+    let asked = RequestContext { request, era, meta };
     let answer = match method.answer {
         Handler::Now(answer) => Some(answer(server, &asked)),
         Handler::InTurn(answer) => answer(server, &asked),

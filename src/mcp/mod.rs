@@ -17,50 +17,45 @@ use std::time::Instant;
 
 use serde_json::json;
 
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
 use crate::skills::Catalogue;
 use crate::text;
-use crate::tools::Workbench;
-use crate::world::attendant::{Attendant, Stream};
-use crate::world::input::{Input, Piece, Source};
+use crate::tools::ToolContext;
+use crate::world::event_source::{EventSource, ScriptStream};
+use crate::world::input::{LinePiece, StdinKind, StdinReader};
 use crate::world::output::Output;
 
 mod address;
-mod asked;
 mod calls;
 mod era;
-mod kinds;
+mod exposed_tools;
 mod lifecycle;
 mod methods;
-mod names;
-mod offered;
+mod mime_types;
 mod pages;
 mod prompts;
+mod published_skills;
+mod request_context;
 mod resources;
 mod rpc;
 mod running;
 mod skill_tools;
 mod skills;
 
-use calls::Waiting;
-#[cfg(not(fuzzing))]
-use rpc::{Fault, Id, Incoming};
-use running::Running;
+use calls::PendingCall;
+use running::RunningCall;
 
-// What `fuzz/` feeds: it is not public otherwise.
-#[cfg(fuzzing)]
-pub use era::{Era, Meta, Reply};
-#[cfg(fuzzing)]
-pub use rpc::{Fault, Id, Incoming, Request, read};
+pub use era::{Era, RequestMeta, RpcResult};
+pub use rpc::{Id, IncomingMessage, RpcError, RpcRequest, read};
 
 /// A server: one client, on standard input and output.
-pub struct Server<'s> {
+pub(crate) struct McpServer<'s> {
     /// What its tools work with.
-    bench: Workbench<'s>,
+    context: ToolContext<'s>,
     /// Each skill is a tool, too.
     skills_as_tools: bool,
-    input: RefCell<Input>,
+    input: RefCell<StdinReader>,
     /// The same, to wait for while a script runs.
     arrivals: OwnedFd,
     /// Standard input is at its end.
@@ -69,9 +64,9 @@ pub struct Server<'s> {
     /// The client has said which of the older versions it speaks.
     is_initialized: Cell<bool>,
     /// Calls that start programs, in the order in which they came.
-    waiting: RefCell<VecDeque<Waiting>>,
+    waiting: RefCell<VecDeque<PendingCall>>,
     /// The one that runs.
-    running: RefCell<Option<Running>>,
+    running: RefCell<Option<RunningCall>>,
     /// What a person has been told once.
     told: RefCell<BTreeSet<String>>,
     /// Calls of tools so far.
@@ -81,8 +76,8 @@ pub struct Server<'s> {
 }
 
 /// For who starts it by hand and wonders what it waits for.
-fn by_hand(server: &Server<'_>) -> String {
-    let folders = server.bench.skills.folders().iter();
+fn by_hand(server: &McpServer<'_>) -> String {
+    let folders = server.context.skills.folders().iter();
     let folders = folders.flat_map(|folder| ["--skills".into(), folder.to_string_lossy()]);
     let args: Vec<Cow<'_, str>> = std::iter::once("mcp".into()).chain(folders).collect();
     let servers = json!({"skills": {"command": "skills-runner", "args": args}});
@@ -95,12 +90,16 @@ fn by_hand(server: &Server<'_>) -> String {
 }
 
 /// Serves until standard input ends.
-pub fn serve(bench: Workbench<'_>, skills_as_tools: bool, output: &mut Output) -> Result<()> {
+pub(crate) fn serve(
+    context: ToolContext<'_>,
+    skills_as_tools: bool,
+    output: &mut Output,
+) -> Result<()> {
     output.serve();
-    let input = Input::open().map_err(|error| unreadable(&error))?;
+    let input = StdinReader::open().map_err(|error| unreadable(&error))?;
     let arrivals = input.as_fd().try_clone_to_owned();
-    let server = Server {
-        bench,
+    let server = McpServer {
+        context,
         skills_as_tools,
         input: RefCell::new(input),
         arrivals: arrivals.map_err(|error| unreadable(&error))?,
@@ -113,16 +112,16 @@ pub fn serve(bench: Workbench<'_>, skills_as_tools: bool, output: &mut Output) -
         called: Cell::new(0),
         unanswered: Cell::new(0),
     };
-    if server.input.borrow().source() == Source::Terminal {
+    if server.input.borrow().source() == StdinKind::Terminal {
         let by_hand = by_hand(&server);
         server.output.borrow_mut().note(&by_hand);
     }
     while !server.has_ended.get() {
-        server.bench.patience.check()?;
+        server.context.cancellation.check()?;
         match server.next_waiting() {
             Some(call) => server.run(&call)?,
             None => {
-                let waited = server.input.borrow().wait(server.bench.patience);
+                let waited = server.input.borrow().wait(server.context.cancellation);
                 waited?;
                 server.receive()?;
             }
@@ -133,18 +132,18 @@ pub fn serve(bench: Workbench<'_>, skills_as_tools: bool, output: &mut Output) -
 }
 
 fn unreadable(error: &std::io::Error) -> Error {
-    Error::new(Kind::Io, format!("failed to read standard input: {error}"))
+    Error::new(ErrorKind::Io, format!("failed to read standard input: {error}"))
 }
 
-impl Server<'_> {
+impl McpServer<'_> {
     /// Reads once, and answers the lines that are whole.
     fn receive(&self) -> Result<()> {
         let mut input = self.input.borrow_mut();
         let goes_on = input.fill().map_err(|error| unreadable(&error))?;
         while let Some(piece) = input.next_piece(limits::MESSAGE_LINE_BYTES) {
             match piece {
-                Piece::Whole(line) => self.answer(line),
-                Piece::TooLong => {
+                LinePiece::Whole(line) => self.answer(line),
+                LinePiece::TooLong => {
                     let most = limits::MESSAGE_LINE_BYTES >> 20;
                     self.leave_unanswered(&format!("more than {most} MiB"));
                 }
@@ -157,19 +156,19 @@ impl Server<'_> {
     /// Answers a line, if it wants an answer now.
     fn answer(&self, line: &[u8]) {
         match rpc::read(line) {
-            Incoming::Request(request) => match methods::answer(self, &request) {
+            IncomingMessage::Request(request) => match methods::answer(self, &request) {
                 Some((era, Ok(reply))) => self.send(&era.answer(&request.id, &reply)),
                 Some((_, Err(fault))) => self.refuse(&request.id, fault),
                 None => {}
             },
-            Incoming::Notification { method, params } => {
+            IncomingMessage::Notification { method, params } => {
                 if method == "notifications/cancelled" {
                     self.cancel(params);
                 }
             }
-            Incoming::Response | Incoming::Empty => {}
-            Incoming::Refused(Some(id), fault) => self.refuse(&id, fault),
-            Incoming::Refused(None, fault) => self.leave_unanswered(&fault.message),
+            IncomingMessage::Response | IncomingMessage::Empty => {}
+            IncomingMessage::Refused(Some(id), fault) => self.refuse(&id, fault),
+            IncomingMessage::Refused(None, fault) => self.leave_unanswered(&fault.message),
         }
     }
 
@@ -189,15 +188,15 @@ impl Server<'_> {
     fn line(&self, text: &str, most_bytes: usize) -> String {
         let line = text::one_line(text, text.len());
         // Masked first: a cut would leave a part that nobody knows.
-        let line = self.bench.secrets.mask_shortened(&line);
+        let line = self.context.secrets.mask_shortened(&line);
         text::cut_words(&text::printable(&line), most_bytes).into_owned()
     }
 
     /// The skills, as far as a client may be told of them: no credentials are in
     /// their names, and none is left in what they say of themselves.
     fn catalogue(&self) -> Catalogue {
-        let mut catalogue = self.bench.skills.catalogue();
-        let secrets = self.bench.secrets;
+        let mut catalogue = self.context.skills.catalogue();
+        let secrets = self.context.secrets;
         let is_secret = |text: &str| secrets.is_within(text.as_bytes());
         catalogue.skills.retain(|skill| {
             !is_secret(&skill.name) && !skill.alias.as_deref().is_some_and(is_secret)
@@ -211,10 +210,10 @@ impl Server<'_> {
     }
 
     /// Says why there is no result. It may quote a file, or a shortened name.
-    fn refuse(&self, id: &Id, fault: Fault) {
-        let message = self.bench.secrets.mask_shortened(&fault.message);
+    fn refuse(&self, id: &Id, fault: RpcError) {
+        let message = self.context.secrets.mask_shortened(&fault.message);
         let message = message.into_owned();
-        self.send(&Fault { message, ..fault }.answer(id));
+        self.send(&RpcError { message, ..fault }.answer(id));
     }
 
     /// Sends one message. Nothing is masked in it any more: an id, or a word of
@@ -240,13 +239,13 @@ impl Server<'_> {
 }
 
 /// What is done while a script runs.
-impl Attendant for Server<'_> {
+impl EventSource for McpServer<'_> {
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         Some(self.arrivals.as_fd())
     }
 
     fn due(&self) -> Option<Instant> {
-        self.running.borrow().as_ref().and_then(Running::due)
+        self.running.borrow().as_ref().and_then(RunningCall::due)
     }
 
     fn attend(&self, is_ready: bool) -> bool {
@@ -256,14 +255,14 @@ impl Attendant for Server<'_> {
         }
         let running = self.running.borrow();
         if let Some(progress) =
-            running.as_ref().and_then(|running| running.tell(self.bench.secrets))
+            running.as_ref().and_then(|running| running.tell(self.context.secrets))
         {
             self.send(&progress);
         }
-        !self.has_ended.get() && running.as_ref().is_none_or(Running::is_wanted)
+        !self.has_ended.get() && running.as_ref().is_none_or(RunningCall::is_wanted)
     }
 
-    fn hear(&self, stream: Stream, bytes: &[u8]) {
+    fn hear(&self, stream: ScriptStream, bytes: &[u8]) {
         if let Some(running) = &*self.running.borrow() {
             running.hear(stream, bytes);
         }

@@ -10,14 +10,14 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::asked::Asked;
-use super::era::Reply;
-use super::rpc::Fault;
+use super::era::RpcResult;
+use super::request_context::RequestContext;
+use super::rpc::RpcError;
 use crate::limits;
 
 /// A page that fills up, in the order of its entries' keys.
 #[derive(Debug, Default)]
-pub struct Page {
+pub(super) struct ResultPage {
     /// What a cursor of this list begins with before it is made opaque: keys of
     /// one list mean nothing in another.
     mark: String,
@@ -31,37 +31,38 @@ pub struct Page {
     is_full: bool,
 }
 
-impl Page {
+impl ResultPage {
     /// The page that is asked for.
-    pub fn of(asked: &Asked<'_, '_>) -> Result<Page, Fault> {
+    pub(super) fn of(asked: &RequestContext<'_, '_>) -> Result<ResultPage, RpcError> {
         #[derive(Deserialize)]
-        struct Params<'l> {
+        struct ListParams<'l> {
             #[serde(borrow)]
             cursor: Option<&'l RawValue>,
         }
         let mark = format!("{} after ", asked.request.method);
-        let last = match asked.request.params::<Params<'_>>()?.cursor {
+        let last = match asked.request.params::<ListParams<'_>>()?.cursor {
             None => Some(String::new()),
             Some(cursor) => opened(cursor, &mark),
         };
-        let wrong =
-            || Fault::params("there is no such page: `cursor` must be a `nextCursor` of this list");
-        Ok(Page { last: last.ok_or_else(wrong)?, mark, ..Page::default() })
+        let wrong = || {
+            RpcError::params("there is no such page: `cursor` must be a `nextCursor` of this list")
+        };
+        Ok(ResultPage { last: last.ok_or_else(wrong)?, mark, ..ResultPage::default() })
     }
 
     /// Whether what has this key stood on a page before.
-    pub fn is_past(&self, key: &str) -> bool {
+    pub(super) fn is_past(&self, key: &str) -> bool {
         key <= self.last.as_str()
     }
 
     /// The same of all whose keys begin so.
-    pub fn is_past_all(&self, beginning: &str) -> bool {
+    pub(super) fn is_past_all(&self, beginning: &str) -> bool {
         self.is_past(beginning) && !self.last.starts_with(beginning)
     }
 
     /// Whether there is room for one more, which is never split. Asked only when
     /// there is one more: a page that has no room is not the last.
-    pub fn has_room(&mut self) -> bool {
+    pub(super) fn has_room(&mut self) -> bool {
         self.is_full |= self.entries.len() >= limits::PAGE_ENTRIES
             || self.bytes >= limits::ENTRIES_BYTES
             || self.read >= limits::PAGE_READ_BYTES;
@@ -69,7 +70,7 @@ impl Page {
     }
 
     /// Passes by what has this key: with its entry, where it has one.
-    pub fn pass(&mut self, key: &str, entry: Option<&Value>) {
+    pub(super) fn pass(&mut self, key: &str, entry: Option<&Value>) {
         self.last = key.to_string();
         if let Some(entry) = entry.map(Value::to_string) {
             self.bytes += entry.len();
@@ -78,19 +79,19 @@ impl Page {
     }
 
     /// Counts what was read of files.
-    pub fn has_read(&mut self, bytes: u64) {
+    pub(super) fn has_read(&mut self, bytes: u64) {
         self.read += bytes;
     }
 
     /// The result, with its entries under this name.
-    pub fn reply(self, name: &str) -> Reply {
+    pub(super) fn reply(self, name: &str) -> RpcResult {
         let mut body = format!(r#"{{"{name}":[{}]"#, self.entries.join(","));
         if self.is_full {
             let cursor = BASE64_URL_SAFE_NO_PAD.encode(self.mark + &self.last);
             body.push_str(&format!(r#","nextCursor":"{cursor}""#));
         }
         body.push('}');
-        Reply { body, keep: None }.kept(limits::KEPT_MILLISECONDS)
+        RpcResult { body, keep: None }.kept(limits::KEPT_MILLISECONDS)
     }
 }
 

@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use super::Server;
-use super::asked::{Answer, Asked};
-use super::era::Reply;
-use super::pages::Page;
-use super::rpc::{Fault, INTERNAL_ERROR};
+use super::McpServer;
+use super::era::RpcResult;
+use super::pages::ResultPage;
+use super::request_context::{HandlerResult, RequestContext};
+use super::rpc::{INTERNAL_ERROR, RpcError};
 use crate::limits;
-use crate::skills::{self, Summary, frontmatter};
+use crate::skills::{self, SkillSummary, frontmatter};
 use crate::text;
 use crate::tools::Tools;
 
@@ -38,8 +38,8 @@ struct Argument {
 }
 
 /// The skills that a person may invoke.
-pub fn list(server: &Server<'_>, asked: &Asked<'_, '_>) -> Answer {
-    let mut page = Page::of(asked)?;
+pub(super) fn list(server: &McpServer<'_>, asked: &RequestContext<'_, '_>) -> HandlerResult {
+    let mut page = ResultPage::of(asked)?;
     let catalogue = server.catalogue();
     for skill in catalogue.usable().filter(|skill| skill.is_for_users) {
         if page.is_past(&skill.name) {
@@ -53,7 +53,7 @@ pub fn list(server: &Server<'_>, asked: &Asked<'_, '_>) -> Answer {
     Ok(page.reply("prompts"))
 }
 
-fn prompt<'p>(server: &Server<'_>, skill: &'p Summary) -> Prompt<'p> {
+fn prompt<'p>(server: &McpServer<'_>, skill: &'p SkillSummary) -> Prompt<'p> {
     let short = |text: &str| server.line(text, limits::SUMMARY_CHARS);
     Prompt {
         name: &skill.name,
@@ -68,7 +68,7 @@ fn prompt<'p>(server: &Server<'_>, skill: &'p Summary) -> Prompt<'p> {
 }
 
 /// What the skill's arguments are, for whoever types them.
-pub fn arguments_of(server: &Server<'_>, skill: &Summary) -> String {
+pub(super) fn arguments_of(server: &McpServer<'_>, skill: &SkillSummary) -> String {
     match skill.argument_hint.as_deref().map(str::trim) {
         None | Some("") => "What the skill is to work on, as one line of text.".into(),
         Some(hint) => server.line(hint, limits::SUMMARY_CHARS),
@@ -76,15 +76,15 @@ pub fn arguments_of(server: &Server<'_>, skill: &Summary) -> String {
 }
 
 /// The text of one, with its arguments.
-pub fn get(server: &Server<'_>, asked: &Asked<'_, '_>) -> Answer {
+pub(super) fn get(server: &McpServer<'_>, asked: &RequestContext<'_, '_>) -> HandlerResult {
     let params = asked.named()?;
     let arguments = params.arguments.map(typed).transpose()?;
-    let tools = Tools::by_hand(server.bench.clone());
+    let tools = Tools::by_hand(server.context.clone());
     let text =
         tools.invoke(&params.name, &arguments.unwrap_or_default()).map_err(
             |fault| match fault {
-                skills::Fault::Document(why) => Fault::new(INTERNAL_ERROR, why),
-                other => Fault::params(other.to_string()),
+                skills::SkillError::Document(why) => RpcError::new(INTERNAL_ERROR, why),
+                other => RpcError::params(other.to_string()),
             },
         )?;
     let message = json!({"role": "user", "content": {"type": "text", "text": text}});
@@ -92,28 +92,28 @@ pub fn get(server: &Server<'_>, asked: &Asked<'_, '_>) -> Answer {
     if let Some(description) = description(server, &params.name) {
         got["description"] = description.into();
     }
-    Ok(Reply::of(&got))
+    Ok(RpcResult::of(&got))
 }
 
 /// What the skill says of itself, from its document alone: thousands of others
 /// may lie beside it.
-fn description(server: &Server<'_>, name: &str) -> Option<String> {
-    let document = server.bench.skills.find(name).ok()?.document().ok()?;
+fn description(server: &McpServer<'_>, name: &str) -> Option<String> {
+    let document = server.context.skills.find(name).ok()?.document().ok()?;
     let description = frontmatter::parse(&document.text).description()?;
     Some(server.line(&description, limits::DESCRIPTION_BYTES))
 }
 
 /// What was typed behind the name. An argument that nobody reads would be lost
 /// without a word.
-fn typed(arguments: &RawValue) -> Result<String, Fault> {
+fn typed(arguments: &RawValue) -> Result<String, RpcError> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
-    struct Typed {
+    struct TypedArguments {
         arguments: Option<String>,
     }
     let fault = |why: &str| {
         let why = text::one_line(why, limits::SUMMARY_CHARS);
-        Fault::params(format!(
+        RpcError::params(format!(
             "`arguments` must be an object whose one member `{ARGUMENTS}` is a string: {why}"
         ))
     };
@@ -121,7 +121,7 @@ fn typed(arguments: &RawValue) -> Result<String, Fault> {
     if !arguments.get().starts_with('{') {
         return Err(fault("it is none"));
     }
-    let typed: Typed =
+    let typed: TypedArguments =
         serde_json::from_str(arguments.get()).map_err(|error| fault(&error.to_string()))?;
     Ok(typed.arguments.unwrap_or_default())
 }

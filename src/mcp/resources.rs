@@ -15,39 +15,39 @@ use base64::prelude::BASE64_STANDARD;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::Server;
-use super::address::{self, Place};
-use super::asked::{Answer, Asked};
-use super::era::{Era, Reply};
-use super::kinds;
-use super::names::{self, named};
-use super::pages::Page;
-use super::rpc::{Fault, INVALID_PARAMS};
+use super::McpServer;
+use super::address::{self, ResourceAddress};
+use super::era::{Era, RpcResult};
+use super::mime_types;
+use super::pages::ResultPage;
+use super::published_skills::{self, named};
+use super::request_context::{HandlerResult, RequestContext};
+use super::rpc::{INVALID_PARAMS, RpcError};
 use crate::limits;
 use crate::order;
-use crate::skills::{Catalogue, Skill, Summary};
+use crate::skills::{Catalogue, Skill, SkillSummary};
 use crate::text;
-use crate::world::confined::{self, Kind, Node, OpenFile, Refusal, WalkLimits};
+use crate::world::confined::{self, EntryKind, OpenError, OpenFile, PathTarget, WalkLimits};
 
 /// No such resource, in the versions up to 2025-11-25.
 const NOT_FOUND: i32 = -32_002; // not a bound
 /// The document's name in addresses, whatever the letter case on the disk.
-pub const DOCUMENT: &str = "SKILL.md";
+pub(super) const DOCUMENT: &str = "SKILL.md";
 const FOLDER: &str = "inode/directory";
 /// Why a file is not told.
-pub const SECRET: &str = "a secret of the user stands in it";
+pub(super) const SECRET: &str = "a secret of the user stands in it";
 
 /// The files of a skill.
-pub struct Files {
+pub(super) struct SkillFiles {
     /// Address and path below the skill's folder, in the order of addresses.
     pub list: Vec<(String, PathBuf)>,
     /// Whether these are all.
     pub is_whole: bool,
 }
 
-impl Files {
+impl SkillFiles {
     /// At most so many; `root` is what their addresses begin with.
-    pub fn of(skill: &Skill, root: &str, most: usize) -> Files {
+    pub(super) fn of(skill: &Skill, root: &str, most: usize) -> SkillFiles {
         let walk = WalkLimits {
             depth: limits::RESOURCE_DEPTH,
             files: most,
@@ -60,7 +60,7 @@ impl Files {
         let files = tree.unwrap_or_default().files.into_iter();
         let mut list: Vec<_> = files.map(address).collect();
         order::sort(&mut list);
-        Files { list, is_whole }
+        SkillFiles { list, is_whole }
     }
 }
 
@@ -70,17 +70,17 @@ fn known_as<'p>(path: &'p Path, document: &str) -> &'p Path {
 }
 
 /// All files, in pages.
-pub fn list(server: &Server<'_>, asked: &Asked<'_, '_>) -> Answer {
-    let mut page = Page::of(asked)?;
+pub(super) fn list(server: &McpServer<'_>, asked: &RequestContext<'_, '_>) -> HandlerResult {
+    let mut page = ResultPage::of(asked)?;
     let catalogue = server.catalogue();
     'page: for named in named(&catalogue) {
         if page.is_past_all(&named.root) {
             continue;
         }
-        let Ok(skill) = server.bench.skills.find(&named.skill.name) else {
+        let Ok(skill) = server.context.skills.find(&named.skill.name) else {
             continue;
         };
-        let files = Files::of(&skill, &named.root, limits::RESOURCE_FILES);
+        let files = SkillFiles::of(&skill, &named.root, limits::RESOURCE_FILES);
         if !files.is_whole {
             let (name, count) = (named.name, files.list.len());
             server.warn_once(format!(
@@ -95,7 +95,7 @@ pub fn list(server: &Server<'_>, asked: &Asked<'_, '_>) -> Answer {
             if !page.has_room() {
                 break 'page;
             }
-            if server.bench.secrets.is_within(path.as_os_str().as_bytes()) {
+            if server.context.secrets.is_within(path.as_os_str().as_bytes()) {
                 continue;
             }
             let open = skill.root.walked(&path).ok();
@@ -111,29 +111,29 @@ pub fn list(server: &Server<'_>, asked: &Asked<'_, '_>) -> Answer {
     Ok(page.reply("resources"))
 }
 
-fn is_too_large(node: Option<&Node>) -> bool {
-    matches!(node, Some(Node::File(file)) if file.size > limits::SKILL_BYTES)
+fn is_too_large(node: Option<&PathTarget>) -> bool {
+    matches!(node, Some(PathTarget::File(file)) if file.size > limits::SKILL_BYTES)
 }
 
 /// Whether this is the address of the document.
-pub fn is_document(root: &str, address: &str) -> bool {
+pub(super) fn is_document(root: &str, address: &str) -> bool {
     address.strip_prefix(root) == Some(DOCUMENT)
 }
 
 /// A file or folder as a list tells of it; a file that cannot be opened is there
 /// all the same. `document_of` is the skill, where it is its document.
 fn described(
-    document_of: Option<&Summary>,
+    document_of: Option<&SkillSummary>,
     address: &str,
     path: &Path,
-    node: Option<Node>,
+    node: Option<PathTarget>,
 ) -> Value {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let file = match node {
-        Some(Node::Folder(_)) => {
+        Some(PathTarget::Folder(_)) => {
             return json!({"uri": address, "name": name, "mimeType": FOLDER});
         }
-        Some(Node::File(file)) => Some(file),
+        Some(PathTarget::File(file)) => Some(file),
         None => None,
     };
     let size = file.as_ref().map(|file| file.size);
@@ -146,7 +146,7 @@ fn described(
         document
     } else {
         let mut resource = json!({"uri": address, "name": name});
-        if let Some(kind) = kinds::of(path, || file.map(|file| file.file)) {
+        if let Some(kind) = mime_types::of(path, || file.map(|file| file.file)) {
             resource["mimeType"] = kind.into();
         }
         resource
@@ -158,8 +158,8 @@ fn described(
 }
 
 /// How the addresses are made.
-pub fn templates(asked: &Asked<'_, '_>) -> Answer {
-    let mut page = Page::of(asked)?;
+pub(super) fn templates(asked: &RequestContext<'_, '_>) -> HandlerResult {
+    let mut page = ResultPage::of(asked)?;
     let template = json!({
         "uriTemplate": "skill://{skill}/{+path}",
         "name": "skill-file",
@@ -174,27 +174,27 @@ pub fn templates(asked: &Asked<'_, '_>) -> Answer {
 }
 
 /// The address that a request is about.
-pub fn requested<'l>(asked: &Asked<'_, 'l>) -> Result<Cow<'l, str>, Fault> {
+pub(super) fn requested<'l>(asked: &RequestContext<'_, 'l>) -> Result<Cow<'l, str>, RpcError> {
     #[derive(Deserialize)]
-    struct Params<'l> {
+    struct ReadParams<'l> {
         #[serde(borrow)]
         uri: Cow<'l, str>,
     }
-    Ok(asked.request.params::<Params<'l>>()?.uri)
+    Ok(asked.request.params::<ReadParams<'l>>()?.uri)
 }
 
 /// That nothing is there, or nothing of that kind.
-pub fn missing(code: i32, uri: &str, what: &str, why: &str) -> Fault {
+pub(super) fn missing(code: i32, uri: &str, what: &str, why: &str) -> RpcError {
     let shown = text::one_line(uri, limits::SUMMARY_CHARS);
     let uri = text::cut(uri, limits::ADDRESS_BYTES);
-    Fault {
+    RpcError {
         data: Some(json!({"uri": uri})),
-        ..Fault::new(code, format!("`{shown}` {what}: {why}"))
+        ..RpcError::new(code, format!("`{shown}` {what}: {why}"))
     }
 }
 
 /// What an address means now.
-pub struct Found {
+pub(super) struct FoundResource {
     /// What the addresses of the skill's files begin with.
     pub root: String,
     /// What the skill is called in them.
@@ -207,14 +207,14 @@ pub struct Found {
     pub known_as: PathBuf,
 }
 
-impl Found {
+impl FoundResource {
     /// Finds the skill, and where in it.
-    pub fn of(server: &Server<'_>, uri: &str) -> Result<Found, String> {
-        let Place { skill: name, path } = address::parse(uri)?;
-        if server.bench.secrets.is_within(path.as_bytes()) {
+    pub(super) fn of(server: &McpServer<'_>, uri: &str) -> Result<FoundResource, String> {
+        let ResourceAddress { skill: name, path } = address::parse(uri)?;
+        if server.context.secrets.is_within(path.as_bytes()) {
             return Err(SECRET.into());
         }
-        let skill = names::find(server, &name)?;
+        let skill = published_skills::find(server, &name)?;
         let document = skill.document_name()?;
         let known_as = PathBuf::from(path);
         let path = if known_as.as_os_str() == DOCUMENT {
@@ -224,7 +224,7 @@ impl Found {
         } else {
             known_as.clone()
         };
-        Ok(Found { root: names::root(&name), name, skill, path, known_as })
+        Ok(FoundResource { root: published_skills::root(&name), name, skill, path, known_as })
     }
 
     /// Its one address.
@@ -232,23 +232,25 @@ impl Found {
         address::below(&self.root, &self.known_as)
     }
 
-    fn open(&self) -> Result<Node, Refusal> {
+    fn open(&self) -> Result<PathTarget, OpenError> {
         self.skill.root.walked(&self.path)
     }
 }
 
 /// The content of a file.
-pub fn read(server: &Server<'_>, asked: &Asked<'_, '_>) -> Answer {
+pub(super) fn read(server: &McpServer<'_>, asked: &RequestContext<'_, '_>) -> HandlerResult {
     let uri = requested(asked)?;
     let code = match asked.era {
         Era::Legacy => NOT_FOUND,
         Era::Modern => INVALID_PARAMS,
     };
-    let found = Found::of(server, &uri);
+    let found = FoundResource::of(server, &uri);
     let content = found.and_then(|found| {
         let file = match found.open() {
-            Ok(Node::File(file)) => file,
-            Ok(Node::Folder(_)) => return Err("a folder: resources/directory/read lists it".into()),
+            Ok(PathTarget::File(file)) => file,
+            Ok(PathTarget::Folder(_)) => {
+                return Err("a folder: resources/directory/read lists it".into());
+            }
             Err(refusal) => return Err(refusal.for_people()),
         };
         content(server, &found, &file)
@@ -256,7 +258,11 @@ pub fn read(server: &Server<'_>, asked: &Asked<'_, '_>) -> Answer {
     content.map_err(|why| missing(code, &uri, "cannot be read", &why))
 }
 
-fn content(server: &Server<'_>, found: &Found, file: &OpenFile) -> Result<Reply, String> {
+fn content(
+    server: &McpServer<'_>,
+    found: &FoundResource,
+    file: &OpenFile,
+) -> Result<RpcResult, String> {
     #[derive(Serialize)]
     struct Contents {
         contents: [Content; 1],
@@ -278,13 +284,13 @@ fn content(server: &Server<'_>, found: &Found, file: &OpenFile) -> Result<Reply,
         return Err(format!("it is larger than {most} MiB; read_file_in_skill reads parts of it"));
     }
     let beginning = piece.bytes.get(..limits::KIND_BYTES);
-    let by_content = kinds::by_content(beginning.unwrap_or(&piece.bytes));
+    let by_content = mime_types::by_content(beginning.unwrap_or(&piece.bytes));
     let kind = if found.known_as.as_os_str() == OsStr::new(DOCUMENT) {
         "text/markdown"
     } else {
-        kinds::by_name(&found.path).unwrap_or(by_content)
+        mime_types::by_name(&found.path).unwrap_or(by_content)
     };
-    let secrets = server.bench.secrets;
+    let secrets = server.context.secrets;
     let (text, blob) = match String::from_utf8(piece.bytes) {
         Ok(text) if is_readable(&text) => (Some(secrets.mask(&text).into_owned()), None),
         other => {
@@ -299,7 +305,7 @@ fn content(server: &Server<'_>, found: &Found, file: &OpenFile) -> Result<Reply,
     let uri = found.address();
     let content = Content { uri, kind, text, blob };
     // Not to be kept: it must agree with the digest that is told at any moment.
-    Ok(Reply::of(&Contents { contents: [content] }).kept(0))
+    Ok(RpcResult::of(&Contents { contents: [content] }).kept(0))
 }
 
 /// Whether it is for readers: a NUL character is in no text, and each control
@@ -310,10 +316,13 @@ fn is_readable(text: &str) -> bool {
 }
 
 /// What lies directly in a folder, in pages.
-pub fn read_directory(server: &Server<'_>, asked: &Asked<'_, '_>) -> Answer {
+pub(super) fn read_directory(
+    server: &McpServer<'_>,
+    asked: &RequestContext<'_, '_>,
+) -> HandlerResult {
     let uri = requested(asked)?;
-    let mut page = Page::of(asked)?;
-    let found = Found::of(server, &uri);
+    let mut page = ResultPage::of(asked)?;
+    let found = FoundResource::of(server, &uri);
     let children = found.and_then(|found| Ok((children(&found)?, found)));
     let (children, found) =
         children.map_err(|why| missing(INVALID_PARAMS, &uri, "cannot be listed", &why))?;
@@ -328,8 +337,8 @@ pub fn read_directory(server: &Server<'_>, asked: &Asked<'_, '_>) -> Answer {
             break;
         }
         let node = found.skill.root.walked(&path);
-        let is_secret = server.bench.secrets.is_within(path.as_os_str().as_bytes());
-        let gone = is_secret || matches!(node, Err(Refusal::NotFound));
+        let is_secret = server.context.secrets.is_within(path.as_os_str().as_bytes());
+        let gone = is_secret || matches!(node, Err(OpenError::NotFound));
         let entry = described(
             summary.filter(|_| is_document(&found.root, &address)),
             &address,
@@ -343,9 +352,9 @@ pub fn read_directory(server: &Server<'_>, asked: &Asked<'_, '_>) -> Answer {
 
 /// Addresses and paths of what lies directly in the folder, in the order of
 /// addresses.
-fn children(found: &Found) -> Result<Vec<(String, PathBuf)>, String> {
+fn children(found: &FoundResource) -> Result<Vec<(String, PathBuf)>, String> {
     let opened = found.open().map_err(|refusal| refusal.for_people())?;
-    let Node::Folder(folder) = opened else {
+    let PathTarget::Folder(folder) = opened else {
         return Err("a file, not a folder: resources/read reads it".into());
     };
     let is_top = found.path.as_os_str().is_empty();
@@ -355,7 +364,7 @@ fn children(found: &Found) -> Result<Vec<(String, PathBuf)>, String> {
     let mut children = Vec::new();
     for entry in entries.by_people() {
         let path = found.path.join(&entry.name);
-        let is_listed = entry.kind == Kind::File || found.skill.root.walked(&path).is_ok();
+        let is_listed = entry.kind == EntryKind::File || found.skill.root.walked(&path).is_ok();
         // A folder that has the document's name has no address.
         let is_hidden = is_top && entry.name == DOCUMENT && document != DOCUMENT;
         if !is_listed || is_hidden {

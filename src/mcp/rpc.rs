@@ -15,13 +15,13 @@ use crate::limits;
 use crate::text;
 
 /// The line is JSON and no request.
-pub const INVALID_REQUEST: i32 = -32_600; // not a bound
+pub(super) const INVALID_REQUEST: i32 = -32_600; // not a bound
 /// There is no such method.
-pub const METHOD_NOT_FOUND: i32 = -32_601; // not a bound
+pub(super) const METHOD_NOT_FOUND: i32 = -32_601; // not a bound
 /// What is asked for is wrong, or is not there.
-pub const INVALID_PARAMS: i32 = -32_602; // not a bound
+pub(super) const INVALID_PARAMS: i32 = -32_602; // not a bound
 /// It is there, and cannot be had.
-pub const INTERNAL_ERROR: i32 = -32_603; // not a bound
+pub(super) const INTERNAL_ERROR: i32 = -32_603; // not a bound
 
 /// What a request is answered under: a string or an integer, as JSON text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,7 +61,7 @@ impl fmt::Display for Id {
 
 /// Why a request has no result.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Fault {
+pub struct RpcError {
     /// As the protocol numbers them.
     pub code: i32,
     /// For people and models.
@@ -70,15 +70,15 @@ pub struct Fault {
     pub data: Option<Value>,
 }
 
-impl Fault {
+impl RpcError {
     /// Without data.
-    pub fn new(code: i32, message: impl Into<String>) -> Fault {
-        Fault { code, message: message.into(), data: None }
+    pub fn new(code: i32, message: impl Into<String>) -> RpcError {
+        RpcError { code, message: message.into(), data: None }
     }
 
     /// What is asked for is wrong.
-    pub fn params(message: impl Into<String>) -> Fault {
-        Fault::new(INVALID_PARAMS, message)
+    pub fn params(message: impl Into<String>) -> RpcError {
+        RpcError::new(INVALID_PARAMS, message)
     }
 
     /// The answer, as a line.
@@ -93,7 +93,7 @@ impl Fault {
 
 /// A request.
 #[derive(Debug)]
-pub struct Request<'l> {
+pub struct RpcRequest<'l> {
     /// What its answer carries.
     pub id: Id,
     /// What is asked.
@@ -102,23 +102,23 @@ pub struct Request<'l> {
     pub params: Option<&'l RawValue>,
 }
 
-impl<'l> Request<'l> {
+impl<'l> RpcRequest<'l> {
     /// Its parameters; what nobody asked for is left out. None at all are an
     /// empty object.
-    pub fn params<T: Deserialize<'l>>(&self) -> Result<T, Fault> {
+    pub fn params<T: Deserialize<'l>>(&self) -> Result<T, RpcError> {
         let text = self.params.map_or("{}", RawValue::get);
         serde_json::from_str(text).map_err(|error| {
             let why = text::one_line(&error.to_string(), limits::SUMMARY_CHARS);
-            Fault::params(format!("the params of {} are wrong: {why}", self.method))
+            RpcError::params(format!("the params of {} are wrong: {why}", self.method))
         })
     }
 }
 
 /// What a line is.
 #[derive(Debug)]
-pub enum Incoming<'l> {
+pub enum IncomingMessage<'l> {
     /// It wants an answer.
-    Request(Request<'l>),
+    Request(RpcRequest<'l>),
     /// It wants none.
     Notification {
         /// What is told.
@@ -131,7 +131,7 @@ pub enum Incoming<'l> {
     /// Nothing stands in the line.
     Empty,
     /// It is wrong; without an id nobody can be answered.
-    Refused(Option<Id>, Fault),
+    Refused(Option<Id>, RpcError),
 }
 
 /// Stands for a byte that is not UTF-8. JSON takes it in strings only, and takes
@@ -139,7 +139,7 @@ pub enum Incoming<'l> {
 const LOST: char = '\u{7f}';
 
 /// Reads a line.
-pub fn read(line: &[u8]) -> Incoming<'_> {
+pub fn read(line: &[u8]) -> IncomingMessage<'_> {
     // Some programs begin all that they write with a byte order mark.
     let line = line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line);
     // The blanks of JSON: `trim_ascii` knows one more.
@@ -147,7 +147,7 @@ pub fn read(line: &[u8]) -> Incoming<'_> {
     let end = line.iter().rposition(is_text).map_or(0, |last| last + 1);
     let line = &line[line.iter().position(is_text).unwrap_or(end)..end];
     if line.is_empty() {
-        return Incoming::Empty;
+        return IncomingMessage::Empty;
     }
     let Ok(text) = std::str::from_utf8(line) else {
         let mut text = String::with_capacity(line.len());
@@ -155,18 +155,18 @@ pub fn read(line: &[u8]) -> Incoming<'_> {
             text.push_str(chunk.valid());
             text.extend(chunk.invalid().iter().map(|_| LOST));
         }
-        let id = Members::of(&text).0.addressee(&text, true);
+        let id = MessageMembers::of(&text).0.addressee(&text, true);
         let id = id.filter(|id| !id.0.contains(LOST));
         return refused(id, "it is not UTF-8");
     };
     judge(text)
 }
 
-fn refused<'l>(id: Option<Id>, why: &str) -> Incoming<'l> {
-    Incoming::Refused(id, Fault::new(INVALID_REQUEST, format!("invalid request: {why}")))
+fn refused<'l>(id: Option<Id>, why: &str) -> IncomingMessage<'l> {
+    IncomingMessage::Refused(id, RpcError::new(INVALID_REQUEST, format!("invalid request: {why}")))
 }
 
-fn judge(text: &str) -> Incoming<'_> {
+fn judge(text: &str) -> IncomingMessage<'_> {
     // What the parser says of another value quotes it, however long it is.
     if text.starts_with('[') {
         return refused(None, "a batch; messages come one by one");
@@ -174,14 +174,14 @@ fn judge(text: &str) -> Incoming<'_> {
     if !text.starts_with('{') {
         return refused(None, "it is no JSON object");
     }
-    let (members, fault) = Members::of(text);
+    let (members, fault) = MessageMembers::of(text);
     let id = members.addressee(text, fault.is_some());
     if let Some(fault) = fault {
         let why = text::one_line(&fault.to_string(), limits::SUMMARY_CHARS);
         return refused(id, &why);
     }
     if members.is_response && members.method.is_none() {
-        return Incoming::Response;
+        return IncomingMessage::Response;
     }
     if members.version.and_then(name).as_deref() != Some("2.0") {
         return refused(id, "`jsonrpc` must be \"2.0\"");
@@ -192,13 +192,13 @@ fn judge(text: &str) -> Incoming<'_> {
     let params = members.params.filter(|params| params.get() != "null");
     let is_object = params.is_none_or(|params| params.get().starts_with('{'));
     match (members.id, id) {
-        (None, _) => Incoming::Notification { method, params: params.filter(|_| is_object) },
+        (None, _) => IncomingMessage::Notification { method, params: params.filter(|_| is_object) },
         (Some(json), id) if is_too_long(json) => refused(id, "`id` has more than 64 KiB"),
         (Some(_), None) => refused(None, "`id` must be a string or an integer"),
         (Some(_), Some(id)) if !is_object => {
-            Incoming::Refused(Some(id), Fault::params("`params` must be an object"))
+            IncomingMessage::Refused(Some(id), RpcError::params("`params` must be an object"))
         }
-        (Some(_), Some(id)) => Incoming::Request(Request { id, method, params }),
+        (Some(_), Some(id)) => IncomingMessage::Request(RpcRequest { id, method, params }),
     }
 }
 
@@ -213,7 +213,7 @@ fn name(json: &RawValue) -> Option<Cow<'_, str>> {
 /// The members of a message, the last of each name; of one that is broken, those
 /// in front of the fault.
 #[derive(Default)]
-struct Members<'l> {
+struct MessageMembers<'l> {
     version: Option<&'l RawValue>,
     id: Option<&'l RawValue>,
     method: Option<&'l RawValue>,
@@ -222,9 +222,9 @@ struct Members<'l> {
     is_response: bool,
 }
 
-impl<'l> Members<'l> {
-    fn of(text: &'l str) -> (Members<'l>, Option<serde_json::Error>) {
-        let mut members = Members::default();
+impl<'l> MessageMembers<'l> {
+    fn of(text: &'l str) -> (MessageMembers<'l>, Option<serde_json::Error>) {
+        let mut members = MessageMembers::default();
         let mut reader = serde_json::Deserializer::from_str(text);
         let read = reader.deserialize_map(&mut members);
         let read = read.and_then(|()| reader.end());
@@ -247,7 +247,7 @@ impl<'l> Members<'l> {
     }
 }
 
-impl<'l> Visitor<'l> for &mut Members<'l> {
+impl<'l> Visitor<'l> for &mut MessageMembers<'l> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -299,7 +299,7 @@ mod tests {
     /// The id that a broken line is answered under.
     fn addressee(line: &[u8]) -> Option<String> {
         match read(line) {
-            Incoming::Refused(id, fault) => {
+            IncomingMessage::Refused(id, fault) => {
                 assert_eq!(fault.code, INVALID_REQUEST);
                 id.map(|id| id.to_string())
             }
@@ -333,7 +333,7 @@ mod tests {
     #[test]
     fn a_mark_in_front_and_blanks_around_are_nothing() {
         let line = "\u{feff} \t{\"jsonrpc\":\"2.0\",\"method\":\"a\"}\r".as_bytes();
-        assert!(matches!(read(line), Incoming::Notification { params: None, .. }));
-        assert!(matches!(read("\u{feff} ".as_bytes()), Incoming::Empty));
+        assert!(matches!(read(line), IncomingMessage::Notification { params: None, .. }));
+        assert!(matches!(read("\u{feff} ".as_bytes()), IncomingMessage::Empty));
     }
 }

@@ -11,55 +11,55 @@ use super::rpc::Id;
 use crate::limits;
 use crate::secret::Secrets;
 use crate::text;
-use crate::world::attendant::Stream;
-use crate::world::lines::{Lines, Piece};
+use crate::world::event_source::ScriptStream;
+use crate::world::lines::{LineBuffer, LinePiece};
 
 /// A call that runs.
-pub struct Running {
+pub(super) struct RunningCall {
     /// Of the request.
     pub id: Id,
     is_cancelled: Cell<bool>,
     started: Instant,
-    progress: Option<Progress>,
+    progress: Option<ProgressReport>,
 }
 
-struct Progress {
+struct ProgressReport {
     /// What it is told under, as JSON.
     token: String,
     /// When it is told next; `None`: beyond all time.
     next: Cell<Option<Instant>>,
     /// The two streams as far as their lines are not whole.
-    streams: RefCell<[Lines; 2]>,
+    streams: RefCell<[LineBuffer; 2]>,
     /// The last whole line of either.
     line: RefCell<Vec<u8>>,
 }
 
-impl Running {
+impl RunningCall {
     /// Begins now.
-    pub fn new(id: Id, progress_token: Option<String>) -> Running {
+    pub(super) fn new(id: Id, progress_token: Option<String>) -> RunningCall {
         let started = Instant::now();
-        let progress = progress_token.map(|token| Progress {
+        let progress = progress_token.map(|token| ProgressReport {
             token,
             next: Cell::new(started.checked_add(limits::PROGRESS)),
             streams: RefCell::default(),
             line: RefCell::default(),
         });
-        Running { id, is_cancelled: Cell::new(false), started, progress }
+        RunningCall { id, is_cancelled: Cell::new(false), started, progress }
     }
 
     /// Nobody wants its answer any more.
-    pub fn cancel(&self) {
+    pub(super) fn cancel(&self) {
         self.is_cancelled.set(true);
     }
 
     /// Whether somebody wants its answer.
-    pub fn is_wanted(&self) -> bool {
+    pub(super) fn is_wanted(&self) -> bool {
         !self.is_cancelled.get()
     }
 
     /// When it has something to tell, or wants to end: what was cancelled before
     /// its program started ends as soon as that has.
-    pub fn due(&self) -> Option<Instant> {
+    pub(super) fn due(&self) -> Option<Instant> {
         if !self.is_wanted() {
             return Some(self.started);
         }
@@ -67,15 +67,15 @@ impl Running {
     }
 
     /// Takes what its program says.
-    pub fn hear(&self, stream: Stream, bytes: &[u8]) {
+    pub(super) fn hear(&self, stream: ScriptStream, bytes: &[u8]) {
         let Some(progress) = &self.progress else {
             return;
         };
         let mut streams = progress.streams.borrow_mut();
-        let lines = &mut streams[usize::from(stream == Stream::Err)];
+        let lines = &mut streams[usize::from(stream == ScriptStream::Err)];
         lines.push(bytes);
         while let Some(piece) = lines.next(limits::LINE_BYTES) {
-            if let Piece::Whole(line) = piece
+            if let LinePiece::Whole(line) = piece
                 && !line.trim_ascii().is_empty()
             {
                 progress.line.replace(line.to_vec());
@@ -84,7 +84,7 @@ impl Running {
     }
 
     /// The message, if it is time: how long it has run, and what it said last.
-    pub fn tell(&self, secrets: &Secrets) -> Option<String> {
+    pub(super) fn tell(&self, secrets: &Secrets) -> Option<String> {
         let progress = self.progress.as_ref()?;
         let now = Instant::now();
         progress.next.get().filter(|next| now >= *next)?;

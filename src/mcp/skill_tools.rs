@@ -7,13 +7,13 @@ use std::collections::btree_map::Entry;
 
 use serde_json::{Value, json};
 
-use super::Server;
-use super::offered::{self, described};
-use super::pages::Page;
+use super::McpServer;
+use super::exposed_tools::{self, described};
+use super::pages::ResultPage;
 use super::prompts::arguments_of;
-use super::rpc::Fault;
+use super::rpc::RpcError;
 use crate::limits;
-use crate::skills::{Catalogue, Summary};
+use crate::skills::{Catalogue, SkillSummary};
 use crate::text;
 use crate::tool::{Effects, ToolCall, parse_arguments};
 use crate::tools;
@@ -22,10 +22,10 @@ use crate::tools;
 const READER: &str = "get_skill";
 
 /// The tools by their names.
-type Named<'c> = BTreeMap<String, &'c Summary>;
+type ToolNames<'c> = BTreeMap<String, &'c SkillSummary>;
 
 /// Adds the skills to a page of tools, sorted by name.
-pub fn list(server: &Server<'_>, page: &mut Page) {
+pub(super) fn list(server: &McpServer<'_>, page: &mut ResultPage) {
     let catalogue = server.catalogue();
     let (named, left_out) = named(&catalogue);
     for reason in left_out {
@@ -49,11 +49,11 @@ pub fn list(server: &Server<'_>, page: &mut Page) {
 }
 
 /// The call of `get_skill` that stands behind a call by a skill's name.
-pub fn meant(server: &Server<'_>, call: ToolCall) -> Result<ToolCall, Fault> {
+pub(super) fn meant(server: &McpServer<'_>, call: ToolCall) -> Result<ToolCall, RpcError> {
     let catalogue = server.catalogue();
     let (named, _) = named(&catalogue);
     let Some(skill) = named.get(&call.name) else {
-        return Err(Fault::params(unknown(server, &call.name, &named)));
+        return Err(RpcError::params(unknown(server, &call.name, &named)));
     };
     let mut call = ToolCall { name: READER.into(), ..call };
     // What cannot be read is told by the tool.
@@ -70,20 +70,20 @@ pub fn meant(server: &Server<'_>, call: ToolCall) -> Result<ToolCall, Fault> {
 }
 
 /// The message for a name that is no tool's and no skill's.
-fn unknown(server: &Server<'_>, name: &str, named: &Named<'_>) -> String {
+fn unknown(server: &McpServer<'_>, name: &str, named: &ToolNames<'_>) -> String {
     match text::nearest(name, named.keys().map(String::as_str), 1).first() {
         Some(near) => {
             let shown = text::one_line(name, limits::SUMMARY_CHARS);
             format!("there is no tool `{shown}`; did you mean `{near}`?")
         }
-        None => offered::unknown(server, name),
+        None => exposed_tools::unknown(server, name),
     }
 }
 
 /// Which skill has which name as a tool, and why some have none. A name that
 /// had to be changed gives way to one that is written so.
-fn named(catalogue: &Catalogue) -> (Named<'_>, Vec<String>) {
-    let mut named = Named::new();
+fn named(catalogue: &Catalogue) -> (ToolNames<'_>, Vec<String>) {
+    let mut named = ToolNames::new();
     let mut left_out = Vec::new();
     let skills = catalogue.usable().filter(|skill| skill.is_for_model);
     let (exact, changed): (Vec<_>, Vec<_>) = skills

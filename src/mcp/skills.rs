@@ -7,23 +7,25 @@
 
 use serde_json::{Map, Value, json};
 
-use super::Server;
-use super::asked::{Answer, Asked};
-use super::era::Reply;
-use super::names::named;
-use super::pages::Page;
-use super::resources::{DOCUMENT, Files, Found, SECRET, is_document, missing, requested};
+use super::McpServer;
+use super::era::RpcResult;
+use super::pages::ResultPage;
+use super::published_skills::named;
+use super::request_context::{HandlerResult, RequestContext};
+use super::resources::{
+    DOCUMENT, FoundResource, SECRET, SkillFiles, is_document, missing, requested,
+};
 use super::rpc::INVALID_PARAMS;
 use crate::digest::sha256;
 use crate::limits;
 use crate::secret::Secrets;
 use crate::skills::{Skill, frontmatter, is_valid_name, yaml};
 use crate::text;
-use crate::world::confined::{self, Node, OpenFile};
+use crate::world::confined::{self, OpenFile, PathTarget};
 
 /// All skills that have an entry, in pages.
-pub fn list(server: &Server<'_>, asked: &Asked<'_, '_>) -> Answer {
-    let mut page = Page::of(asked)?;
+pub(super) fn list(server: &McpServer<'_>, asked: &RequestContext<'_, '_>) -> HandlerResult {
+    let mut page = ResultPage::of(asked)?;
     let catalogue = server.catalogue();
     for named in named(&catalogue) {
         let address = format!("{}{DOCUMENT}", named.root);
@@ -33,9 +35,9 @@ pub fn list(server: &Server<'_>, asked: &Asked<'_, '_>) -> Answer {
         if !page.has_room() {
             break;
         }
-        let skill = server.bench.skills.find(&named.skill.name);
+        let skill = server.context.skills.find(&named.skill.name);
         let entry =
-            skill.and_then(|skill| entry(server.bench.secrets, named.name, &named.root, &skill));
+            skill.and_then(|skill| entry(server.context.secrets, named.name, &named.root, &skill));
         match entry {
             Ok((entry, bytes)) => {
                 page.has_read(bytes);
@@ -56,18 +58,18 @@ fn left_out(folder: &str, why: &str) -> String {
 }
 
 /// The entry of one skill.
-pub fn get(server: &Server<'_>, asked: &Asked<'_, '_>) -> Answer {
+pub(super) fn get(server: &McpServer<'_>, asked: &RequestContext<'_, '_>) -> HandlerResult {
     let uri = requested(asked)?;
-    let found = Found::of(server, &uri).and_then(|found| {
+    let found = FoundResource::of(server, &uri).and_then(|found| {
         if found.known_as.as_os_str() != DOCUMENT {
             return Err(format!("a skill's address ends with /{DOCUMENT}"));
         }
-        let entry = entry(server.bench.secrets, &found.name, &found.root, &found.skill);
+        let entry = entry(server.context.secrets, &found.name, &found.root, &found.skill);
         entry.map_err(|why| left_out(&found.skill.name, &why))
     });
     let (skill, _) = found.map_err(|why| missing(INVALID_PARAMS, &uri, "has no entry", &why))?;
     // Not to be kept: it is asked for by who has seen that something has changed.
-    Ok(Reply::of(&json!({ "skill": skill })).kept(0))
+    Ok(RpcResult::of(&json!({ "skill": skill })).kept(0))
 }
 
 /// The entry of a skill and the bytes that were read for it, or why it has none
@@ -90,7 +92,7 @@ fn entry(secrets: &Secrets, name: &str, root: &str, skill: &Skill) -> Result<(Va
         }
         Some(_) => {}
     }
-    let files = Files::of(skill, root, limits::SKILL_FILES + 1);
+    let files = SkillFiles::of(skill, root, limits::SKILL_FILES + 1);
     if files.list.len() > limits::SKILL_FILES {
         let most = limits::SKILL_FILES;
         return Err(format!("it has more than {most} files; remove some"));
@@ -106,8 +108,8 @@ fn entry(secrets: &Secrets, name: &str, root: &str, skill: &Skill) -> Result<(Va
             Ok((sha256(document.text.as_bytes()), document.text.len() as u64))
         } else {
             match skill.root.walked(path) {
-                Ok(Node::File(file)) => digest(&file, limits::SKILL_BYTES - total, secrets),
-                Ok(Node::Folder(_)) => Err("a folder".into()),
+                Ok(PathTarget::File(file)) => digest(&file, limits::SKILL_BYTES - total, secrets),
+                Ok(PathTarget::Folder(_)) => Err("a folder".into()),
                 Err(refusal) => Err(refusal.for_people()),
             }
         };

@@ -10,7 +10,7 @@ use crate::order;
 
 /// Where a new line may stand, what is preferred first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub(super) enum InsertPosition {
     /// Behind the last item of the section.
     Behind,
     /// Behind all that a person says in the section.
@@ -20,10 +20,11 @@ pub enum Place {
 }
 
 /// Every place.
-pub const PLACES: [Place; 3] = [Place::Behind, Place::Below, Place::End];
+pub(super) const PLACES: [InsertPosition; 3] =
+    [InsertPosition::Behind, InsertPosition::Below, InsertPosition::End];
 
 /// Changes of lines, done all at once.
-pub struct Edit<'f> {
+pub(super) struct LineEdit<'f> {
     facts: &'f Facts,
     /// What takes the place of these lines; the text ends with a line break.
     changes: Vec<(Range<usize>, String)>,
@@ -31,12 +32,12 @@ pub struct Edit<'f> {
     time: String,
 }
 
-impl Edit<'_> {
+impl LineEdit<'_> {
     /// The time of the last change becomes this one.
-    pub fn of<'f>(facts: &'f Facts, time: &str) -> Edit<'f> {
+    pub(super) fn of<'f>(facts: &'f Facts, time: &str) -> LineEdit<'f> {
         let first = facts.scan.lines.first();
         let is_crlf = first.is_some_and(|line| facts.bytes[line.clone()].ends_with(b"\r\n"));
-        Edit {
+        LineEdit {
             facts,
             changes: Vec::new(),
             end_of_line: if is_crlf { "\r\n" } else { "\n" },
@@ -50,19 +51,19 @@ impl Edit<'_> {
     }
 
     /// Puts one line in place of these.
-    pub fn replace(&mut self, lines: &Range<usize>, line: &str) {
+    pub(super) fn replace(&mut self, lines: &Range<usize>, line: &str) {
         let end = self.end_of_line;
         self.changes.push((lines.clone(), format!("{line}{end}")));
     }
 
     /// Takes lines away.
-    pub fn cut(&mut self, lines: &Range<usize>) {
+    pub(super) fn cut(&mut self, lines: &Range<usize>) {
         self.changes.push((lines.clone(), String::new()));
     }
 
     /// Adds a line to its section. What is indented below may become a part of
     /// it: the caller looks.
-    pub fn add(&mut self, important: bool, line: &str, place: Place) {
+    pub(super) fn add(&mut self, important: bool, line: &str, place: InsertPosition) {
         if self.facts.bytes.is_empty() {
             let (above, below) = if important { (line, "") } else { ("", line) };
             let list = |line: &str| {
@@ -80,10 +81,10 @@ impl Edit<'_> {
         let facts = self.facts;
         let end = self.end_of_line;
         let name = if important { "Important" } else { "Recent" };
-        let heading = self.heading(name).filter(|_| place != Place::End);
+        let heading = self.heading(name).filter(|_| place != InsertPosition::End);
         let Some(heading) = heading else {
             let at = match place {
-                Place::End => facts.scan.end,
+                InsertPosition::End => facts.scan.end,
                 _ => self.place_of_section(important),
             };
             let is_filled = |at: usize| !self.line(at).trim().is_empty();
@@ -98,7 +99,7 @@ impl Edit<'_> {
         let next = next.map_or(facts.scan.end.max(heading + 1), |(at, ..)| *at);
         let own = |item: &&Range<usize>| item.start > heading && item.start < next;
         let last = facts.scan.items.iter().rev().find(own);
-        let last = last.filter(|_| place == Place::Behind);
+        let last = last.filter(|_| place == InsertPosition::Behind);
         let (at, before) = match last {
             Some(item) => (item.end, ""),
             None => {
@@ -163,7 +164,7 @@ impl Edit<'_> {
     }
 
     /// The bytes of the changed file.
-    pub fn done(mut self) -> Vec<u8> {
+    pub(super) fn done(mut self) -> Vec<u8> {
         self.touch();
         order::sort_by_key(&mut self.changes, |(lines, _)| (lines.start, lines.end));
         let (bytes, lines) = (&self.facts.bytes, &self.facts.scan.lines);

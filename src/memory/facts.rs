@@ -16,14 +16,14 @@
 use std::ops::Range;
 
 use crate::limits;
-use crate::memory::edit::{Edit, PLACES, Place};
+use crate::memory::edit::{InsertPosition, LineEdit, PLACES};
 use crate::memory::near::is_version;
-use crate::memory::scan::{Scan, marker, scan, text};
+use crate::memory::scan::{LineScan, marker, scan, text};
 use crate::order;
 use crate::text::{counted, cut, sendable};
 
 /// What makes a fact an important one.
-pub const IMPORTANT_TAG: &str = "#important";
+pub(crate) const IMPORTANT_TAG: &str = "#important";
 
 /// A fact.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,7 +82,7 @@ impl Fact {
 
 /// What is to be written down.
 #[derive(Clone, Copy, Debug)]
-pub struct New<'n> {
+pub struct NewFact<'n> {
     /// The text, fit for a line: see [`content`].
     pub content: &'n str,
     /// Whether it is important.
@@ -97,7 +97,7 @@ pub struct New<'n> {
 
 /// What becomes of a new fact.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Change {
+pub enum FactChange {
     /// It is there already; nothing changes.
     Known,
     /// It is added.
@@ -110,7 +110,7 @@ pub enum Change {
 #[derive(Debug)]
 pub struct Facts {
     pub(super) bytes: Vec<u8>,
-    pub(super) scan: Scan,
+    pub(super) scan: LineScan,
     /// Important ones first, each part in the order of the file.
     all: Vec<Fact>,
 }
@@ -122,7 +122,7 @@ impl Facts {
         let is_blank = |byte: &u8| byte.is_ascii_whitespace();
         let bare = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
         if bare.iter().all(is_blank) {
-            let (bytes, scan, all) = (Vec::new(), Scan::default(), Vec::new());
+            let (bytes, scan, all) = (Vec::new(), LineScan::default(), Vec::new());
             return Ok(Facts { bytes, scan, all });
         }
         let scan = scan(&bytes);
@@ -149,7 +149,7 @@ impl Facts {
     /// The bytes of the file with a new fact in it, in the place of the one that it
     /// replaces or else of an older version. Every other fact stays one, as it was;
     /// the error says why that cannot be.
-    pub fn with(&self, new: &New<'_>) -> Result<(Change, Vec<u8>), String> {
+    pub fn with(&self, new: &NewFact<'_>) -> Result<(FactChange, Vec<u8>), String> {
         let important = new.important || has_tag(new.content);
         let is_same = |fact: &&Fact| without_tag(&fact.content) == without_tag(new.content);
         let same = self.all.iter().filter(is_same);
@@ -163,11 +163,11 @@ impl Facts {
         match new.replaced {
             // It is there already, beside the one that goes.
             Some(old) if other.any(|fact| !std::ptr::eq(old, fact) && is_there(fact)) => {
-                let mut edit = Edit::of(self, new.time);
+                let mut edit = LineEdit::of(self, new.time);
                 edit.cut(&old.lines);
-                return Ok((Change::Replaced(Box::new(old.clone())), edit.done()));
+                return Ok((FactChange::Replaced(Box::new(old.clone())), edit.done()));
             }
-            None if known.any(is_known) => return Ok((Change::Known, self.bytes.clone())),
+            None if known.any(is_known) => return Ok((FactChange::Known, self.bytes.clone())),
             _ => {}
         }
         if let Some(old) = new.replaced.or_else(|| self.version(new.content)) {
@@ -175,7 +175,7 @@ impl Facts {
             let places = PLACES.iter().filter(|_| is_moved);
             let mut places = places.map(|place| Some(*place)).chain([None]);
             if let Some(bytes) = places.find_map(|place| self.tried(new, Some(old), place)) {
-                return Ok((Change::Replaced(Box::new(old.clone())), bytes));
+                return Ok((FactChange::Replaced(Box::new(old.clone())), bytes));
             }
         }
         let mut places = PLACES.iter().filter(|_| new.replaced.is_none());
@@ -187,19 +187,24 @@ impl Facts {
             ),
             None => "a new fact would run into what is indented there".to_string(),
         })?;
-        Ok((Change::Added, bytes))
+        Ok((FactChange::Added, bytes))
     }
 
     /// The bytes with a new fact at this place, or where the old one is. `None` if
     /// Markdown would read anything else in another way then, as what is indented
     /// below an item belongs to it.
-    fn tried(&self, new: &New<'_>, old: Option<&Fact>, place: Option<Place>) -> Option<Vec<u8>> {
+    fn tried(
+        &self,
+        new: &NewFact<'_>,
+        old: Option<&Fact>,
+        place: Option<InsertPosition>,
+    ) -> Option<Vec<u8>> {
         let important =
             new.important || has_tag(new.content) || old.is_some_and(|old| old.important);
         // Another fact in its place is as new as it is.
         let old_version = old.filter(|old| is_version(new.content, &old.content));
         let created = old_version.map_or(Some(new.time), |old| old.created.as_deref());
-        let mut edit = Edit::of(self, new.time);
+        let mut edit = LineEdit::of(self, new.time);
         match (old, place) {
             (old, Some(place)) => {
                 let line = line_of(new, important, created, important, "");
@@ -232,7 +237,7 @@ impl Facts {
     /// The bytes of the file without the fact of this number, and the fact.
     pub fn without(&self, number: usize, time: &str) -> Option<(&Fact, Vec<u8>)> {
         let fact = self.all.get(number.checked_sub(1)?)?;
-        let mut edit = Edit::of(self, time);
+        let mut edit = LineEdit::of(self, time);
         edit.cut(&fact.lines);
         Some((fact, edit.done()))
     }
@@ -281,7 +286,7 @@ pub fn content(text: &str) -> String {
 }
 
 /// The same of a new fact, in which the tag stands once.
-pub fn new_content(text: &str) -> String {
+pub(crate) fn new_content(text: &str) -> String {
     let content = content(text);
     let mut is_tagged = false;
     let is_kept = |word: &&str| !is_tag(word) || !std::mem::replace(&mut is_tagged, true);
@@ -301,26 +306,26 @@ fn is_tag(word: &str) -> bool {
 }
 
 /// Whether a text has the tag of important facts.
-pub fn has_tag(content: &str) -> bool {
+pub(crate) fn has_tag(content: &str) -> bool {
     content.split_whitespace().any(is_tag)
 }
 
 /// A text without that tag.
-pub fn without_tag(content: &str) -> String {
+pub(crate) fn without_tag(content: &str) -> String {
     let words = content.split_whitespace();
     let words: Vec<&str> = words.filter(|word| !is_tag(word)).collect();
     words.join(" ")
 }
 
 /// The source as it is written down.
-fn source_of(new: &New<'_>) -> String {
+fn source_of(new: &NewFact<'_>) -> String {
     let source = content(&new.source.replace(['<', '>'], ""));
     cut(&source, limits::FACT_SOURCE_BYTES).into_owned()
 }
 
 /// The line of a fact, without its line break; `below_important`: where it is to stand.
 fn line_of(
-    new: &New<'_>,
+    new: &NewFact<'_>,
     important: bool,
     created: Option<&str>,
     below_important: bool,
@@ -350,7 +355,7 @@ fn line_of(
 }
 
 /// The fact that an item is, if it stands in one of the two sections.
-fn fact(bytes: &[u8], scan: &Scan, item: &Range<usize>) -> Option<Fact> {
+fn fact(bytes: &[u8], scan: &LineScan, item: &Range<usize>) -> Option<Fact> {
     let is_in_important = match section(scan, item.start)? {
         text if text.eq_ignore_ascii_case("important") => true,
         text if text.eq_ignore_ascii_case("recent") => false,
@@ -373,8 +378,8 @@ fn fact(bytes: &[u8], scan: &Scan, item: &Range<usize>) -> Option<Fact> {
     }
     let body = body.trim();
     let (body, mark) = match body.strip_suffix("-->").and_then(|rest| rest.rsplit_once("<!--")) {
-        Some((body, mark)) => (body.trim_end(), Mark::parse(mark.trim())),
-        None => (body, Some(Mark::default())),
+        Some((body, mark)) => (body.trim_end(), FactComment::parse(mark.trim())),
+        None => (body, Some(FactComment::default())),
     };
     let is_known = mark.is_some();
     let mark = mark.unwrap_or_default();
@@ -407,7 +412,7 @@ fn fact(bytes: &[u8], scan: &Scan, item: &Range<usize>) -> Option<Fact> {
 }
 
 /// The text of the heading of the second level that a line stands below.
-fn section(scan: &Scan, line: usize) -> Option<&str> {
+fn section(scan: &LineScan, line: usize) -> Option<&str> {
     let above = scan.headings.iter().rev();
     let mut above = above.filter(|(at, level, _)| *at < line && *level <= 2);
     let (_, level, text) = above.next()?;
@@ -416,16 +421,16 @@ fn section(scan: &Scan, line: usize) -> Option<&str> {
 
 /// What stands in the comment behind a fact.
 #[derive(Default)]
-struct Mark<'m> {
+struct FactComment<'m> {
     date: Option<&'m str>,
     /// The time of day with its distance from UTC.
     clock: Option<&'m str>,
     source: Option<&'m str>,
 }
 
-impl Mark<'_> {
+impl FactComment<'_> {
     /// `None` for a comment of a person's own.
-    fn parse(text: &str) -> Option<Mark<'_>> {
+    fn parse(text: &str) -> Option<FactComment<'_>> {
         let (time, behind) = text.split_once(',').unwrap_or((text, ""));
         let (date, clock) = match when(time) {
             (date, "") if is_date(date) => (Some(date), None),
@@ -436,7 +441,7 @@ impl Mark<'_> {
         let is_timed = date.or(clock).is_some();
         let rest = if is_timed { behind.trim_start() } else { text };
         let source = rest.strip_prefix("source:").map(str::trim);
-        let mark = Mark { date, clock, source };
+        let mark = FactComment { date, clock, source };
         (source.is_some() || rest.is_empty()).then_some(mark)
     }
 }
@@ -454,7 +459,7 @@ fn is_clock(text: &str) -> bool {
 }
 
 /// Whether it is `YYYY-MM-DD`.
-pub fn is_date(text: &str) -> bool {
+pub(crate) fn is_date(text: &str) -> bool {
     text.len() == 10
         && text.bytes().enumerate().all(|(at, byte)| match at {
             4 | 7 => byte == b'-',

@@ -4,16 +4,16 @@
 //! format and only computes; `store` and `notes` read and write.
 
 mod edit;
-pub mod facts;
+pub(crate) mod facts;
 mod near;
-pub mod notes;
-pub mod overlap;
+pub(crate) mod notes;
+pub(crate) mod overlap;
 mod scan;
-pub mod store;
+pub(crate) mod store;
 #[cfg(test)]
 mod tests;
 
-pub use store::{Added, Memory};
+pub(crate) use store::{AddedFact, Memory};
 
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -21,13 +21,13 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 /// The folders that were made for a file; without the file they go again.
-struct Made(Vec<PathBuf>);
+struct CreatedFolders(Vec<PathBuf>);
 
-impl Made {
+impl CreatedFolders {
     /// Makes a folder, with those above it, for its owner only.
-    fn folder(folder: &Path) -> io::Result<Made> {
+    fn folder(folder: &Path) -> io::Result<CreatedFolders> {
         let missing = folder.ancestors().take_while(|above| !above.exists());
-        let made = Made(missing.map(Path::to_path_buf).collect());
+        let made = CreatedFolders(missing.map(Path::to_path_buf).collect());
         if !folder.is_dir() {
             let mut builder = DirBuilder::new();
             builder.recursive(true).mode(0o700).create(folder)?;
@@ -41,7 +41,7 @@ impl Made {
     }
 }
 
-impl Drop for Made {
+impl Drop for CreatedFolders {
     fn drop(&mut self) {
         for folder in &self.0 {
             // Only one that is empty.

@@ -1,12 +1,12 @@
 //! Which facts a text is near to, and which one it names.
 
 use crate::limits;
-use crate::memory::facts::{Change, Fact, Facts, is_date, without_tag};
-use crate::memory::overlap::Words;
+use crate::memory::facts::{Fact, FactChange, Facts, is_date, without_tag};
+use crate::memory::overlap::WordSet;
 use crate::order;
 
 /// A fact that shares words with a text.
-struct Near<'f> {
+struct NearFact<'f> {
     fact: &'f Fact,
     share: usize,
     /// The text is another version of it.
@@ -16,20 +16,20 @@ struct Near<'f> {
 impl Facts {
     /// The facts that share words with a text, the nearest first, and of equal
     /// ones the last.
-    fn near(&self, content: &str) -> Vec<Near<'_>> {
-        let words = Words::of(content);
+    fn near(&self, content: &str) -> Vec<NearFact<'_>> {
+        let words = WordSet::of(content);
         let some = self.all().iter().rev();
         let some = some.filter(|fact| words.may_be_in(&fact.content));
         let found = some.filter_map(|fact| {
-            let other = Words::of(&fact.content);
+            let other = WordSet::of(&fact.content);
             let (shared, larger) = words.nearness(&other)?;
-            Some(Near {
+            Some(NearFact {
                 fact,
                 share: shared * limits::FACT_BYTES / larger,
                 is_version: words.overlap(&other).is_some(),
             })
         });
-        let mut near: Vec<Near<'_>> = found.collect();
+        let mut near: Vec<NearFact<'_>> = found.collect();
         order::sort_by_key(&mut near, |near| usize::MAX - near.share);
         near
     }
@@ -44,11 +44,11 @@ impl Facts {
 
     /// The texts of the nearest facts that say something else than a new one, and
     /// stay after this change.
-    pub fn others(&self, content: &str, change: &Change) -> Vec<String> {
+    pub fn others(&self, content: &str, change: &FactChange) -> Vec<String> {
         let own = without_tag(content);
         let replaced = match change {
-            Change::Replaced(old) => Some(old.line),
-            Change::Known | Change::Added => None,
+            FactChange::Replaced(old) => Some(old.line),
+            FactChange::Known | FactChange::Added => None,
         };
         let near = self.near(content).into_iter().map(|near| near.fact);
         let others =
@@ -108,8 +108,8 @@ fn said(text: &str) -> &str {
 }
 
 /// Whether one text is another version of the other.
-pub fn is_version(one: &str, other: &str) -> bool {
-    Words::of(one).overlap(&Words::of(other)).is_some()
+pub(super) fn is_version(one: &str, other: &str) -> bool {
+    WordSet::of(one).overlap(&WordSet::of(other)).is_some()
 }
 
 fn folded(text: &str) -> String {

@@ -6,26 +6,31 @@
 
 use std::fmt::Write as _;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, Write};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
 use crate::memory::scan::scan;
-use crate::memory::{Made, facts};
-use crate::message::{Message, User};
+use crate::memory::{CreatedFolders, facts};
+use crate::message::{Message, UserMessage};
 use crate::secret::Secrets;
 use crate::text::{counted, cut, one_line, sendable};
-use crate::world::clock::Local;
+use crate::world::cancellation::{Cancellation, StopReason};
+use crate::world::clock::LocalTime;
 use crate::world::files::user;
 use crate::world::lock::take_file;
-use crate::world::patience::{Patience, Stop};
 
 /// Appends an entry to today's note and returns the note's path. It begins with
 /// the time and the title, which may be empty.
-pub fn write(folder: &Path, title: &str, activity: &str, patience: &Patience) -> Result<PathBuf> {
+pub(crate) fn write(
+    folder: &Path,
+    title: &str,
+    activity: &str,
+    cancellation: &Cancellation,
+) -> Result<PathBuf> {
     let clean = sendable(activity);
     let clean = clean.replace("\r\n", "\n").replace('\r', "\n");
     let activity = clean.trim();
@@ -38,18 +43,18 @@ pub fn write(folder: &Path, title: &str, activity: &str, patience: &Patience) ->
     };
     if !fault.is_empty() {
         let text = format!("failed to write the daily note: {fault}");
-        return Err(Error::new(Kind::Usage, text));
+        return Err(Error::new(ErrorKind::Usage, text));
     }
     // What it leaves open would swallow the entries behind it. A blank line in
     // front, as frontmatter is none here.
     match scan(format!("\n{activity}").as_bytes()).closing {
-        Some(closing) => put(folder, title, &format!("{activity}\n{closing}"), patience),
-        None => put(folder, title, activity, patience),
+        Some(closing) => put(folder, title, &format!("{activity}\n{closing}"), cancellation),
+        None => put(folder, title, activity, cancellation),
     }
 }
 
 /// Whether this can be a folder: the error says which file is in the way.
-pub fn check(folder: &Path) -> Result<()> {
+pub(crate) fn check(folder: &Path) -> Result<()> {
     let mut there = folder.ancestors();
     let Some(file) = there.find(|there| there.exists()).filter(|there| !there.is_dir()) else {
         return Ok(());
@@ -61,34 +66,34 @@ pub fn check(folder: &Path) -> Result<()> {
         format!("NOTES_FOLDER_PATH ({shown}) is below `{}`, which is a file", file.display())
     };
     let text = format!("failed to open the folder of daily notes: {fault}");
-    Err(Error::new(Kind::Config, text)
+    Err(Error::new(ErrorKind::Config, text)
         .with_hint("set NOTES_FOLDER_PATH to a folder; it is made when the first note is written"))
 }
 
 /// Appends a text under the time and a title.
-fn put(folder: &Path, title: &str, text: &str, patience: &Patience) -> Result<PathBuf> {
+fn put(folder: &Path, title: &str, text: &str, cancellation: &Cancellation) -> Result<PathBuf> {
     check(folder)?;
-    let now = Local::now();
+    let now = LocalTime::now();
     let title = one_line(&facts::content(title), limits::NOTE_TITLE_BYTES);
     let heading = format!("## {} {title}", now.time);
     let entry = format!("{}\n\n{text}\n", heading.trim_end());
     let path = folder.join(format!("{}.md", now.date));
-    append(folder, &path, &entry, patience).map_err(|cause| {
-        if let Some(stop) = Stop::within(&cause) {
+    append(folder, &path, &entry, cancellation).map_err(|cause| {
+        if let Some(stop) = StopReason::within(&cause) {
             return stop.into();
         }
         let text = format!("failed to write the daily note `{}`: {cause}", path.display());
-        Error::new(Kind::Io, text)
+        Error::new(ErrorKind::Io, text)
     })?;
     Ok(path)
 }
 
-fn append(folder: &Path, path: &Path, entry: &str, patience: &Patience) -> io::Result<()> {
-    let made = Made::folder(folder)?;
+fn append(folder: &Path, path: &Path, entry: &str, cancellation: &Cancellation) -> io::Result<()> {
+    let made = CreatedFolders::folder(folder)?;
     for _ in 0..limits::MEMORY_TRIES {
         let is_new = fs::symlink_metadata(path).is_err();
         let file = open(path)?;
-        let is_locked = take_file(&file, limits::MEMORY_LOCK, patience)?;
+        let is_locked = take_file(&file, limits::MEMORY_LOCK, cancellation)?;
         // An editor may have put another file in its place.
         let (own, there) = (file.metadata()?, fs::symlink_metadata(path));
         if there.is_ok_and(|there| (there.dev(), there.ino()) == (own.dev(), own.ino())) {
@@ -149,7 +154,7 @@ fn append_alone(mut file: &File, length: u64, entry: &str, is_locked: bool) -> i
         text = text.replace('\n', "\r\n");
     }
     let done = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
-    if matches!(&done, Err(error) if error.kind() != ErrorKind::Interrupted) && is_locked {
+    if matches!(&done, Err(error) if error.kind() != io::ErrorKind::Interrupted) && is_locked {
         // Rather no entry than a part of one.
         let _ = file.set_len(length);
     }
@@ -158,9 +163,9 @@ fn append_alone(mut file: &File, length: u64, entry: &str, is_locked: bool) -> i
 
 /// What a conversation leaves in the daily note.
 #[derive(Debug)]
-pub struct Diary {
+pub(crate) struct ConversationNote {
     began: SystemTime,
-    turns: Vec<Turn>,
+    turns: Vec<NoteTurn>,
     /// Turns beyond those that are kept.
     more: usize,
     /// The tools that were called, and how often.
@@ -169,25 +174,25 @@ pub struct Diary {
 
 /// A question and its answer, both shortened; the answer is empty where there is none.
 #[derive(Debug)]
-struct Turn {
+struct NoteTurn {
     question: String,
     answer: String,
 }
 
-impl Default for Diary {
-    fn default() -> Diary {
-        Diary { began: SystemTime::now(), turns: Vec::new(), more: 0, tools: Vec::new() }
+impl Default for ConversationNote {
+    fn default() -> ConversationNote {
+        ConversationNote { began: SystemTime::now(), turns: Vec::new(), more: 0, tools: Vec::new() }
     }
 }
 
-impl Diary {
+impl ConversationNote {
     /// Takes down the turn that has just ended, with an answer or without.
-    pub fn note(&mut self, messages: &[Message]) {
+    pub(crate) fn note(&mut self, messages: &[Message]) {
         let is_question = |message: &Message| matches!(message, Message::User(_));
         let Some(at) = messages.iter().rposition(is_question) else {
             return;
         };
-        let Message::User(User { text, .. }) = &messages[at] else {
+        let Message::User(UserMessage { text, .. }) = &messages[at] else {
             return;
         };
         let mut answer = String::new();
@@ -206,7 +211,7 @@ impl Diary {
             // Asked again after a failure.
             last.answer = answer;
         } else if self.turns.len() < limits::NOTE_TURNS {
-            self.turns.push(Turn { question, answer });
+            self.turns.push(NoteTurn { question, answer });
         } else {
             self.more += 1;
         }
@@ -223,26 +228,26 @@ impl Diary {
 
     /// Writes the conversation of this name into the daily note of the day on
     /// which it ends; nothing where nothing was asked.
-    pub fn keep(
+    pub(crate) fn keep(
         &self,
         folder: &Path,
         (name, model): (&str, &str),
         secrets: &Secrets,
-        patience: &Patience,
+        cancellation: &Cancellation,
     ) -> Result<()> {
         let Some(entry) = self.entry(model) else {
             return Ok(());
         };
         // Questions and answers have been shortened.
         let entry = secrets.mask_shortened(&entry);
-        put(folder, &format!("conversation {name}"), entry.trim_end(), patience).map(drop)
+        put(folder, &format!("conversation {name}"), entry.trim_end(), cancellation).map(drop)
     }
 
     fn entry(&self, model: &str) -> Option<String> {
         if self.turns.is_empty() {
             return None;
         }
-        let (began, now) = (Local::of(self.began), Local::now());
+        let (began, now) = (LocalTime::of(self.began), LocalTime::now());
         let start = if began.date == now.date {
             began.time
         } else {
@@ -255,7 +260,7 @@ impl Diary {
             let _ = write!(entry, "{before}{tool} {count}");
         }
         entry.push('\n');
-        for Turn { question, answer } in &self.turns {
+        for NoteTurn { question, answer } in &self.turns {
             let _ = write!(entry, "\n**{}**\n\n", question.replace("**", ""));
             let answer = if answer.is_empty() { "(no answer)" } else { answer };
             // As a quotation, so that its headings are none of the note's.

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 
 /// The words of a text.
 #[derive(Debug)]
-pub struct Words {
+pub(crate) struct WordSet {
     all: BTreeSet<String>,
     telling: BTreeSet<String>,
     /// The first word in lower case, where a capital at its beginning is all
@@ -25,10 +25,10 @@ const SAME: usize = 7;
 /// Over how many parts of ten they are near each other.
 const NEAR: usize = 4;
 
-impl Words {
+impl WordSet {
     /// Takes a text apart.
-    pub fn of(text: &str) -> Words {
-        let mut words = Words { all: BTreeSet::new(), telling: BTreeSet::new(), first: None };
+    pub(crate) fn of(text: &str) -> WordSet {
+        let mut words = WordSet { all: BTreeSet::new(), telling: BTreeSet::new(), first: None };
         for (index, word) in text.split_whitespace().map(bare).enumerate() {
             if word.is_empty() || word.eq_ignore_ascii_case(super::facts::IMPORTANT_TAG) {
                 continue;
@@ -49,18 +49,18 @@ impl Words {
 
     /// The overlap as shared words and the larger number of words, if it is large
     /// enough and all telling words are the same.
-    pub fn overlap(&self, other: &Words) -> Option<(usize, usize)> {
+    pub(crate) fn overlap(&self, other: &WordSet) -> Option<(usize, usize)> {
         let (shared, larger) = self.shared(other, SAME)?;
         (self.tells(other) && other.tells(self)).then_some((shared, larger))
     }
 
     /// The same where fewer words suffice, and telling ones may differ.
-    pub fn nearness(&self, other: &Words) -> Option<(usize, usize)> {
+    pub(crate) fn nearness(&self, other: &WordSet) -> Option<(usize, usize)> {
         self.shared(other, NEAR)
     }
 
     /// Shared words and the larger number of words, above so many parts of ten.
-    fn shared(&self, other: &Words, parts: usize) -> Option<(usize, usize)> {
+    fn shared(&self, other: &WordSet, parts: usize) -> Option<(usize, usize)> {
         let larger = self.all.len().max(other.all.len());
         let smaller = self.all.len().min(other.all.len());
         if smaller * 10 <= larger * parts {
@@ -72,7 +72,7 @@ impl Words {
 
     /// Whether a text may have enough of these words to be near: most have not,
     /// and are not taken apart.
-    pub fn may_be_in(&self, text: &str) -> bool {
+    pub(crate) fn may_be_in(&self, text: &str) -> bool {
         let mut word = String::new();
         let mut shared = 0;
         for other in text.split_whitespace().map(bare) {
@@ -84,7 +84,7 @@ impl Words {
     }
 
     /// Whether the other has all telling words of this one.
-    fn tells(&self, other: &Words) -> bool {
+    fn tells(&self, other: &WordSet) -> bool {
         let mut missing = self.telling.difference(&other.telling);
         missing.all(|word| {
             let own = self.first.as_ref().filter(|(first, _)| first == word);
@@ -118,9 +118,9 @@ mod tests {
     use super::*;
 
     fn is_one(one: &str, other: &str) -> bool {
-        let found = Words::of(one).overlap(&Words::of(other));
-        assert_eq!(found, Words::of(other).overlap(&Words::of(one)), "{one}");
-        assert!(found.is_none() || Words::of(one).may_be_in(other));
+        let found = WordSet::of(one).overlap(&WordSet::of(other));
+        assert_eq!(found, WordSet::of(other).overlap(&WordSet::of(one)), "{one}");
+        assert!(found.is_none() || WordSet::of(one).may_be_in(other));
         found.is_some()
     }
 

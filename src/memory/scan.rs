@@ -8,7 +8,7 @@ use std::ops::Range;
 
 /// What the lines are. Lines are counted from 0.
 #[derive(Debug, Default)]
-pub struct Scan {
+pub(super) struct LineScan {
     /// Where each line begins and ends, with its line break.
     pub lines: Vec<Range<usize>>,
     /// The frontmatter, with the lines `---` around it.
@@ -25,7 +25,7 @@ pub struct Scan {
 }
 
 /// What was left open by the lines before.
-enum Open {
+enum OpenSpan {
     Nothing,
     /// A block of code: how it is fenced, and how many times.
     Fence(char, usize),
@@ -33,38 +33,38 @@ enum Open {
     Html(&'static str),
 }
 
-impl Open {
+impl OpenSpan {
     /// Whether it ends in this line.
     fn ends(&self, trimmed: &str) -> bool {
         match self {
-            Open::Nothing => true,
-            Open::Fence(mark, least) => {
+            OpenSpan::Nothing => true,
+            OpenSpan::Fence(mark, least) => {
                 let count = trimmed.chars().take_while(|c| c == mark).count();
                 count >= *least && count == trimmed.chars().count()
             }
-            Open::Html("") => trimmed.is_empty(),
-            Open::Html(end) if end.starts_with("</") => {
+            OpenSpan::Html("") => trimmed.is_empty(),
+            OpenSpan::Html(end) if end.starts_with("</") => {
                 let line = trimmed.to_ascii_lowercase();
                 let mut tags = RAW_TAGS.iter();
                 tags.any(|tag| line.contains(&format!("</{tag}>")))
             }
-            Open::Html(end) => trimmed.contains(end),
+            OpenSpan::Html(end) => trimmed.contains(end),
         }
     }
 
     /// The line that ends it, if a blank one does not.
     fn closing(&self) -> Option<String> {
         match self {
-            Open::Nothing | Open::Html("") => None,
-            Open::Fence(mark, least) => Some(mark.to_string().repeat(*least)),
-            Open::Html(end) => Some((*end).to_string()),
+            OpenSpan::Nothing | OpenSpan::Html("") => None,
+            OpenSpan::Fence(mark, least) => Some(mark.to_string().repeat(*least)),
+            OpenSpan::Html(end) => Some((*end).to_string()),
         }
     }
 }
 
 /// Goes over the lines.
-pub fn scan(bytes: &[u8]) -> Scan {
-    let mut scan = Scan::default();
+pub(super) fn scan(bytes: &[u8]) -> LineScan {
+    let mut scan = LineScan::default();
     let mut at = 0;
     for line in bytes.split_inclusive(|byte| *byte == b'\n') {
         scan.lines.push(at..at + line.len());
@@ -72,7 +72,7 @@ pub fn scan(bytes: &[u8]) -> Scan {
     }
     scan.frontmatter = frontmatter(bytes, &scan.lines);
     let begin = scan.frontmatter.as_ref().map_or(0, |range| range.end);
-    let mut open = Open::Nothing;
+    let mut open = OpenSpan::Nothing;
     // The item that goes on: how far what belongs to it is indented, and whether
     // the line before was blank.
     let mut item: Option<(usize, bool)> = None;
@@ -87,14 +87,14 @@ pub fn scan(bytes: &[u8]) -> Scan {
         let trimmed = trimmed.trim_end();
         // A block in an item ends with it.
         let is_left = item.is_some_and(|(width, _)| indent < width) && !trimmed.is_empty();
-        let is_open = !matches!(open, Open::Nothing);
+        let is_open = !matches!(open, OpenSpan::Nothing);
         if is_open && is_left {
-            (open, item) = (Open::Nothing, None);
+            (open, item) = (OpenSpan::Nothing, None);
         } else if is_open {
             let is_of_item = item.is_some() && !trimmed.is_empty();
             extend(&mut scan.items, is_of_item, number);
             if open.ends(trimmed) {
-                open = Open::Nothing;
+                open = OpenSpan::Nothing;
                 (scan.end, scan.closing) = (scan.lines.len(), None);
             }
             if !trimmed.is_empty() {
@@ -159,7 +159,7 @@ pub fn scan(bytes: &[u8]) -> Scan {
 }
 
 /// The line as text, without its line break; as far as it is text.
-pub fn text<'b>(bytes: &'b [u8], line: &Range<usize>) -> &'b str {
+pub(super) fn text<'b>(bytes: &'b [u8], line: &Range<usize>) -> &'b str {
     let line = &bytes[line.clone()];
     let line = std::str::from_utf8(line).unwrap_or_else(|error| {
         std::str::from_utf8(&line[..error.valid_up_to()]).unwrap_or_default()
@@ -195,16 +195,16 @@ const BLOCK_TAGS: &str = " address article aside base basefont blockquote body c
 
 /// A block that begins here and can interrupt a paragraph, and whether it is one
 /// of HTML that ends in the same line.
-fn opening(trimmed: &str) -> Option<(Open, bool)> {
+fn opening(trimmed: &str) -> Option<(OpenSpan, bool)> {
     if let Some(rest) = trimmed.strip_prefix('<') {
-        let open = Open::Html(html(rest)?);
+        let open = OpenSpan::Html(html(rest)?);
         let is_whole = open.ends(rest);
         return Some((open, is_whole));
     }
     let mark = trimmed.chars().next().filter(|c| ['`', '~'].contains(c))?;
     let count = trimmed.chars().take_while(|c| *c == mark).count();
     let is_fence = count >= 3 && (mark == '~' || !trimmed[count..].contains('`'));
-    is_fence.then_some((Open::Fence(mark, count), false))
+    is_fence.then_some((OpenSpan::Fence(mark, count), false))
 }
 
 /// What ends the block of HTML whose first line goes on so behind `<`.
@@ -250,7 +250,7 @@ fn is_rule(trimmed: &str) -> bool {
 }
 
 /// How far the text of an item is behind its beginning.
-pub fn marker(trimmed: &str) -> Option<usize> {
+pub(super) fn marker(trimmed: &str) -> Option<usize> {
     let digits = trimmed.bytes().take_while(u8::is_ascii_digit).count();
     let rest = &trimmed[digits..];
     let marks: &[char] = if digits == 0 { &['-', '*', '+'] } else { &['.', ')'] };

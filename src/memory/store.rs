@@ -6,40 +6,40 @@
 //! followed, and a file that is read-only stays as it is.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
-use crate::memory::Made;
-use crate::memory::facts::{self, Change, Fact, Facts, New};
+use crate::memory::CreatedFolders;
+use crate::memory::facts::{self, Fact, FactChange, Facts, NewFact};
 use crate::text::cut;
-use crate::world::clock::Local;
-use crate::world::confined::{Refusal, Root};
+use crate::world::cancellation::{Cancellation, StopReason};
+use crate::world::clock::LocalTime;
+use crate::world::confined::{OpenError, Root};
 use crate::world::files::{read_whole, user};
 use crate::world::lock::take_file;
-use crate::world::patience::{Patience, Stop};
 
 /// The memory between conversations: a file of facts.
 #[derive(Clone, Copy, Debug)]
-pub struct Memory<'m> {
+pub(crate) struct Memory<'m> {
     /// Where it is (`MEMORY_PATH`); it need not be there yet.
     pub path: &'m Path,
     /// Signals and the deadline of the run.
-    pub patience: &'m Patience,
+    pub cancellation: &'m Cancellation,
 }
 
 /// A change at this time: what is told of it, and the new content of the file.
-type Edit<'e, T> = &'e dyn Fn(&Facts, &str) -> Result<(T, Vec<u8>)>;
+type FactsEdit<'e, T> = &'e dyn Fn(&Facts, &str) -> Result<(T, Vec<u8>)>;
 
 /// What became of a new fact.
 #[derive(Clone, Debug)]
-pub struct Added {
+pub(crate) struct AddedFact {
     /// The fact as it is stored.
     pub content: String,
     /// Whether it replaced another, or was known.
-    pub change: Change,
+    pub change: FactChange,
     /// Facts that are near it and stay.
     pub near: Vec<String>,
 }
@@ -49,25 +49,25 @@ const TOO_LARGE: &str = "take out what is no use any more, or set MEMORY_PATH to
 
 impl Memory<'_> {
     /// Every fact there is; none where there is no file.
-    pub fn read(&self) -> Result<Facts> {
+    pub(crate) fn read(&self) -> Result<Facts> {
         self.parse(self.bytes("read")?, "read")
     }
 
     /// What a model is told at the beginning of a conversation: see
     /// [`Facts::for_prompt`].
-    pub fn for_prompt(&self) -> Result<String> {
+    pub(crate) fn for_prompt(&self) -> Result<String> {
         Ok(self.read()?.for_prompt(limits::FACTS_PROMPT_BYTES))
     }
 
     /// Writes a fact down, in place of the one that `replaces` names, or else of
     /// one that it is a newer version of. It is on the disk when this returns.
-    pub fn add(
+    pub(crate) fn add(
         &self,
         text: &str,
         important: bool,
         replaces: Option<&str>,
         source: &str,
-    ) -> Result<Added> {
+    ) -> Result<AddedFact> {
         let content = facts::new_content(text);
         let fault = match content.len() {
             0 => "it is empty".to_string(),
@@ -77,17 +77,17 @@ impl Memory<'_> {
             _ => String::new(),
         };
         if !fault.is_empty() {
-            let error = Error::new(Kind::Usage, format!("failed to store the fact: {fault}"));
+            let error = Error::new(ErrorKind::Usage, format!("failed to store the fact: {fault}"));
             return Err(error.with_hint("a fact is one short sentence"));
         }
         let (change, near) = self.change(&|facts, time| {
             let (content, source) = (content.as_str(), source);
-            let new = New { content, important, source, time, replaced: None };
+            let new = NewFact { content, important, source, time, replaced: None };
             let named = replaces.map(facts::content).map(|text| {
                 facts.named(&text).map_err(|(cause, hint)| {
                     let shown = cut(&text, limits::FACT_BYTES);
                     let text = format!("failed to replace the fact `{shown}`: {cause}");
-                    Error::new(Kind::Usage, text).with_hint(hint)
+                    Error::new(ErrorKind::Usage, text).with_hint(hint)
                 })
             });
             let old = named.transpose()?;
@@ -95,35 +95,35 @@ impl Memory<'_> {
                 let hint = "begin a section `## Recent` at its end, with nothing indented below";
                 self.error("change", &cause).with_hint(hint)
             };
-            let (change, bytes) = facts.with(&New { replaced: old, ..new }).map_err(text)?;
+            let (change, bytes) = facts.with(&NewFact { replaced: old, ..new }).map_err(text)?;
             let near = facts.others(content, &change);
             Ok(((change, near), bytes))
         })?;
-        Ok(Added { content, change, near })
+        Ok(AddedFact { content, change, near })
     }
 
     /// Takes a fact away, by its number, and returns it.
-    pub fn remove(&self, number: usize) -> Result<Fact> {
+    pub(crate) fn remove(&self, number: usize) -> Result<Fact> {
         self.change(&|facts, time| {
             let found = facts.without(number, time).map(|(fact, bytes)| (fact.clone(), bytes));
             found.ok_or_else(|| {
                 let count = crate::text::counted(facts.all().len(), "fact");
                 let text = format!("failed to remove the fact {number}: there is no such number");
-                Error::new(Kind::Usage, text)
+                Error::new(ErrorKind::Usage, text)
                     .with_hint(format!("`skills-runner facts list` shows the numbers ({count})"))
             })
         })
     }
 
     /// Changes the file under the lock.
-    fn change<T>(&self, edit: Edit<'_, T>) -> Result<T> {
+    fn change<T>(&self, edit: FactsEdit<'_, T>) -> Result<T> {
         let (folder, name, made) = self.place()?;
         let (locked, is_locked) = self.lock(folder)?;
         let mut tries = limits::MEMORY_TRIES;
         loop {
             let old = self.bytes("change")?;
             let facts = self.parse(old.clone(), "change")?;
-            let (done, new) = edit(&facts, &Local::now().stamp)?;
+            let (done, new) = edit(&facts, &LocalTime::now().stamp)?;
             if old.as_deref().unwrap_or_default() == new {
                 return Ok(done);
             }
@@ -135,13 +135,13 @@ impl Memory<'_> {
             let root = Root::open(folder).map_err(|refusal| self.refused(&refusal))?;
             match root.save(name, old.as_deref(), &new, is_locked) {
                 // An editor that takes no lock has saved it meanwhile.
-                Err(Refusal::Changing) if tries > 0 => tries -= 1,
+                Err(OpenError::Changing) if tries > 0 => tries -= 1,
                 Err(refusal) => return Err(self.refused(&refusal)),
                 Ok(replaced) => {
                     made.keep();
                     let synced = match locked.sync_all() {
                         // Not every file system knows how.
-                        Err(error) if error.kind() == ErrorKind::InvalidInput => Ok(()),
+                        Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
                         synced => synced,
                     };
                     let taken = replaced.map_or(Ok(()), |replaced| {
@@ -175,14 +175,14 @@ impl Memory<'_> {
     }
 
     /// The folder, which is made if need be, and the file's name.
-    fn place(&self) -> Result<(&Path, &str, Made)> {
+    fn place(&self) -> Result<(&Path, &str, CreatedFolders)> {
         let name = self.path.file_name().and_then(|name| name.to_str());
         let (Some(folder), Some(name)) = (self.path.parent(), name) else {
             return Err(self.error("change", "this is no name for a file"));
         };
-        let made = Made::folder(folder).map_err(|error| {
+        let made = CreatedFolders::folder(folder).map_err(|error| {
             let text = format!("failed to make the folder `{}`: {error}", folder.display());
-            Error::new(Kind::Io, text).with_hint("MEMORY_PATH names a file in it")
+            Error::new(ErrorKind::Io, text).with_hint("MEMORY_PATH names a file in it")
         })?;
         Ok((folder, name, made))
     }
@@ -191,14 +191,14 @@ impl Memory<'_> {
     /// lock nothing.
     fn lock(&self, folder: &Path) -> Result<(File, bool)> {
         let locked = File::open(folder).and_then(|file| {
-            let is_locked = take_file(&file, limits::MEMORY_LOCK, self.patience)?;
+            let is_locked = take_file(&file, limits::MEMORY_LOCK, self.cancellation)?;
             Ok((file, is_locked))
         });
-        locked.map_err(|error| match Stop::within(&error) {
+        locked.map_err(|error| match StopReason::within(&error) {
             Some(stop) => stop.into(),
-            None if error.kind() == ErrorKind::WouldBlock => {
+            None if error.kind() == io::ErrorKind::WouldBlock => {
                 let text = self.error("change", "somebody else keeps its folder locked");
-                Error::new(Kind::Temporary, text.message())
+                Error::new(ErrorKind::Temporary, text.message())
             }
             None => self.error("change", &error.to_string()),
         })
@@ -207,7 +207,7 @@ impl Memory<'_> {
     /// What is in the file; `None` where there is none.
     fn bytes(&self, verb: &str) -> Result<Option<Vec<u8>>> {
         match fs::symlink_metadata(self.path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(self.error(verb, &error.to_string())),
             Ok(meta) if meta.is_symlink() => {
                 let error = self.error(verb, "it is a link");
@@ -258,7 +258,7 @@ impl Memory<'_> {
             return Ok(());
         };
         if meta.mode() & 0o222 == 0 {
-            return Err(self.refused(&Refusal::Denied));
+            return Err(self.refused(&OpenError::Denied));
         }
         if meta.uid() != user() {
             // The new file would be ours, and the other user locked out.
@@ -270,9 +270,9 @@ impl Memory<'_> {
         Ok(())
     }
 
-    fn refused(&self, refusal: &Refusal) -> Error {
+    fn refused(&self, refusal: &OpenError) -> Error {
         match refusal {
-            Refusal::Denied => self
+            OpenError::Denied => self
                 .error("change", "it may not be written")
                 .with_hint("`chmod u+w` allows it; the folder must be writable, too"),
             refusal => self.error("change", &refusal.for_people()),
@@ -281,6 +281,6 @@ impl Memory<'_> {
 
     fn error(&self, verb: &str, cause: &str) -> Error {
         let path = self.path.display();
-        Error::new(Kind::Io, format!("failed to {verb} the facts `{path}`: {cause}"))
+        Error::new(ErrorKind::Io, format!("failed to {verb} the facts `{path}`: {cause}"))
     }
 }

@@ -2,17 +2,17 @@
 
 use std::fmt::Write as _;
 
-use super::facts::{Change, Facts, New, content};
+use super::facts::{FactChange, Facts, NewFact, content};
 
 const DATE: &str = "2026-11-22";
 
-fn new(content: &str) -> New<'_> {
-    New { content, important: false, source: "s", time: DATE, replaced: None }
+fn new(content: &str) -> NewFact<'_> {
+    NewFact { content, important: false, source: "s", time: DATE, replaced: None }
 }
 
 /// The file with a fact in it, and what became of that.
 #[track_caller]
-fn with(file: &[u8], content: &str) -> (Change, Vec<u8>) {
+fn with(file: &[u8], content: &str) -> (FactChange, Vec<u8>) {
     Facts::parse(file.to_vec()).unwrap().with(&new(content)).unwrap()
 }
 
@@ -128,7 +128,7 @@ fn a_hand_edited_file_changes_only_where_it_is_meant() {
             "{end:?}"
         );
         let (change, done) = with(&file, "the cat is called Tom");
-        assert_eq!(change, Change::Added);
+        assert_eq!(change, FactChange::Added);
         let (gone, come) = differences(&file, &done);
         let line = |text: &str| format!("{text}{end}").into_bytes();
         assert_eq!(gone, [line("modified: '2020-01-02' # by hand")]);
@@ -136,7 +136,7 @@ fn a_hand_edited_file_changes_only_where_it_is_meant() {
         assert_eq!(come, [line("modified: '2026-11-22' # by hand"), added]);
 
         let (change, done) = with(&file, "the user likes tea with honey and milk");
-        let Change::Replaced(old) = change else { panic!("{change:?}") };
+        let FactChange::Replaced(old) = change else { panic!("{change:?}") };
         assert_eq!(old.content, "the user likes tea with milk");
         let (gone, come) = differences(&file, &done);
         assert_eq!(
@@ -155,7 +155,7 @@ fn a_hand_edited_file_changes_only_where_it_is_meant() {
             "the door is green and old and needs paint soon",
             "twice the sections",
         ] {
-            assert_eq!(with(&file, text).0, Change::Added, "{text}");
+            assert_eq!(with(&file, text).0, FactChange::Added, "{text}");
         }
         // An important one stays one, with its mark and its place.
         let (_, done) = with(&file, "the user has an allergy to all nuts");
@@ -180,18 +180,18 @@ fn a_fact_becomes_important_once_and_stays_so() {
         text,
         "---\ntype: memory\ncreated: 2026-11-22\nmodified: 2026-11-22\n---\n\n# Key Facts\n\n## Important\n\n## Recent\n\n- [2026-11-22] the user likes tea <!-- source: s -->\n"
     );
-    assert_eq!(with(&file, "the user likes tea"), (Change::Known, file.clone()));
+    assert_eq!(with(&file, "the user likes tea"), (FactChange::Known, file.clone()));
     let later =
-        New { important: true, source: "t", time: "2027-01-01", ..new("the user likes tea") };
+        NewFact { important: true, source: "t", time: "2027-01-01", ..new("the user likes tea") };
     let (change, file) = Facts::parse(file).unwrap().with(&later).unwrap();
-    assert!(matches!(change, Change::Replaced(_)));
+    assert!(matches!(change, FactChange::Replaced(_)));
     let text = String::from_utf8(file.clone()).unwrap();
     assert!(text.contains("## Important\n\n- the user likes tea #important <!-- 2026-11-22, source: t -->\n\n## Recent\n"), "{text}");
     assert!(text.contains("modified: 2027-01-01"));
     // The same from another conversation: that one is its source now.
     let (change, file) = with(&file, "the user likes tea");
-    assert!(matches!(change, Change::Replaced(_)));
-    assert_eq!(with(&file, "the user likes tea").0, Change::Known);
+    assert!(matches!(change, FactChange::Replaced(_)));
+    assert_eq!(with(&file, "the user likes tea").0, FactChange::Known);
     let (_, file) = with(&file, "the user likes the tea");
     let facts = Facts::parse(file).unwrap();
     let fact = &facts.all()[0];
@@ -219,11 +219,11 @@ fn nothing_in_a_fact_breaks_out_of_its_line() {
     ] {
         for important in [false, true] {
             let clean = content(text);
-            let fact = New { important, source: "n --> <!-- \n## x", ..new(&clean) };
+            let fact = NewFact { important, source: "n --> <!-- \n## x", ..new(&clean) };
             let (_, file) = Facts::parse(Vec::new()).unwrap().with(&fact).unwrap();
             let (_, file) = Facts::parse(file)
                 .unwrap()
-                .with(&New { important, ..new("something else") })
+                .with(&NewFact { important, ..new("something else") })
                 .unwrap();
             let facts = Facts::parse(file.clone()).unwrap();
             let text = String::from_utf8(file).unwrap();
@@ -275,7 +275,7 @@ fn a_missing_section_is_added_where_it_belongs() {
     for (body, is_important, expected) in table {
         let file = format!("{FRONT}{body}");
         let facts = Facts::parse(file.clone().into_bytes()).unwrap();
-        let (_, done) = facts.with(&New { important: is_important, ..new("f") }).unwrap();
+        let (_, done) = facts.with(&NewFact { important: is_important, ..new("f") }).unwrap();
         assert_eq!(
             String::from_utf8(done.clone()).unwrap(),
             format!("{FRONT}{expected}"),
@@ -373,8 +373,8 @@ fn no_new_fact_swallows_what_a_person_wrote() {
     for (body, is_important, expected) in table {
         let facts = Facts::parse(format!("{FRONT}{body}").into()).unwrap();
         let (change, done) =
-            facts.with(&New { important: is_important, ..new("giraffe neck") }).unwrap();
-        assert_eq!(change, Change::Added);
+            facts.with(&NewFact { important: is_important, ..new("giraffe neck") }).unwrap();
+        assert_eq!(change, FactChange::Added);
         let done = String::from_utf8(done).unwrap();
         assert_eq!(done, format!("{FRONT}{expected}"), "{body:?}");
     }

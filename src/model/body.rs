@@ -8,16 +8,16 @@
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 use serde_json::{Map, Value};
 
-use crate::message::{Assistant, Message};
-use crate::model::dialect::{Dialect, EmptyContent, Sent};
-use crate::model::pictures::{Parts, Shown, without_image};
+use crate::message::{AssistantMessage, Message};
+use crate::model::dialect::{Dialect, EmptyContent, SentFeatures};
+use crate::model::pictures::{ContentParts, ShownPictures, without_image};
 use crate::order;
 use crate::text::sendable;
 use crate::tool::{ToolCall, ToolDefinition};
 
 /// The body of a request; nothing of the conversation is copied.
 #[derive(Clone, Copy, Debug)]
-pub struct Body<'b> {
+pub(super) struct RequestBody<'b> {
     /// The model's name.
     pub model: &'b str,
     /// The conversation.
@@ -35,12 +35,12 @@ pub struct Body<'b> {
 }
 
 /// Asks for token counts at the end of a stream.
-pub const STREAM_OPTIONS: &str = "stream_options";
+pub(super) const STREAM_OPTIONS: &str = "stream_options";
 
-impl Body<'_> {
+impl RequestBody<'_> {
     /// What of this body an endpoint may refuse.
-    pub fn sent(&self) -> Sent<'_> {
-        Sent {
+    pub(super) fn sent(&self) -> SentFeatures<'_> {
+        SentFeatures {
             optional: self.optional_fields(),
             extra: self.extra,
             has_empty_content: self.has_empty_content(),
@@ -76,7 +76,7 @@ impl Body<'_> {
     }
 
     /// The places of the tools' messages, as the endpoint counts: behind those
-    /// that have shown pictures stand two more (see [`Shown`]).
+    /// that have shown pictures stand two more (see [`ShownPictures`]).
     fn tool_messages(&self) -> Vec<usize> {
         let (mut places, mut place, mut has_shown) = (Vec::new(), 0, false);
         for message in self.messages.iter().chain(self.aside) {
@@ -98,13 +98,13 @@ impl Body<'_> {
     }
 
     /// Whether the person has just asked about pictures.
-    pub fn asks_about_pictures(&self) -> bool {
+    pub(super) fn asks_about_pictures(&self) -> bool {
         let question = self.messages.get(self.question());
         matches!(question, Some(Message::User(said)) if !said.images.is_empty())
     }
 
     /// How many bytes of pictures there are.
-    pub fn picture_bytes(&self) -> usize {
+    pub(super) fn picture_bytes(&self) -> usize {
         let images = self.messages.iter().flat_map(Message::images);
         images.map(|image| image.url.len()).sum()
     }
@@ -114,13 +114,13 @@ impl Body<'_> {
     }
 }
 
-impl Serialize for Body<'_> {
+impl Serialize for RequestBody<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("model", self.model)?;
-        map.serialize_entry("messages", &Messages(self))?;
+        map.serialize_entry("messages", &WireMessages(self))?;
         if !self.tools.is_empty() {
-            map.serialize_entry("tools", &Tools(self.tools))?;
+            map.serialize_entry("tools", &OfferedTools(self.tools))?;
         }
         if self.stream {
             map.serialize_entry("stream", &true)?;
@@ -137,14 +137,14 @@ impl Serialize for Body<'_> {
     }
 }
 
-struct Messages<'m>(&'m Body<'m>);
+struct WireMessages<'m>(&'m RequestBody<'m>);
 
-impl Serialize for Messages<'_> {
+impl Serialize for WireMessages<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Body { messages, aside, dialect, .. } = *self.0;
+        let RequestBody { messages, aside, dialect, .. } = *self.0;
         let turn = self.0.question();
         let mut list = serializer.serialize_seq(None)?;
-        let mut shown = Shown::default();
+        let mut shown = ShownPictures::default();
         for (place, message) in messages.iter().chain(aside).enumerate() {
             shown.end_before(message, &mut list)?;
             list.serialize_element(&WireMessage { message, dialect, is_of_turn: place >= turn })?;
@@ -168,7 +168,7 @@ struct WireMessage<'m> {
 const THOUGHTS: [&str; 2] = ["reasoning_content", "reasoning"];
 
 /// Whether a field of a message is sent within its own turn only.
-pub fn is_thought(name: &str) -> bool {
+pub(crate) fn is_thought(name: &str) -> bool {
     THOUGHTS.contains(&name)
 }
 
@@ -191,7 +191,7 @@ impl Serialize for WireMessage<'_> {
                     }
                     images => {
                         let labelled = images.iter().map(|image| ("", image));
-                        let parts = Parts(&text, labelled.collect());
+                        let parts = ContentParts(&text, labelled.collect());
                         map.serialize_entry("content", &parts)?;
                     }
                 }
@@ -220,7 +220,7 @@ impl WireMessage<'_> {
     fn serialize_assistant<M: SerializeMap>(
         &self,
         map: &mut M,
-        said: &Assistant,
+        said: &AssistantMessage,
     ) -> Result<(), M::Error> {
         map.serialize_entry("role", "assistant")?;
         // Empty only beside calls: an assistant that says nothing is no message.
@@ -251,7 +251,7 @@ struct WireCall<'c> {
 impl Serialize for WireCall<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(serde::Serialize)]
-        struct Function<'f> {
+        struct CalledFunction<'f> {
             name: &'f str,
             arguments: &'f str,
         }
@@ -261,7 +261,7 @@ impl Serialize for WireCall<'_> {
         map.serialize_entry("type", "function")?;
         map.serialize_entry(
             "function",
-            &Function { name: &call.name, arguments: &call.arguments },
+            &CalledFunction { name: &call.name, arguments: &call.arguments },
         )?;
         let opaque = call.opaque.iter();
         for (name, value) in opaque.filter(|(name, _)| self.dialect.takes(name)) {
@@ -271,24 +271,24 @@ impl Serialize for WireCall<'_> {
     }
 }
 
-struct Tools<'t>(&'t [ToolDefinition]);
+struct OfferedTools<'t>(&'t [ToolDefinition]);
 
-impl Serialize for Tools<'_> {
+impl Serialize for OfferedTools<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(serde::Serialize)]
-        struct Function<'f> {
+        struct OfferedFunction<'f> {
             name: &'f str,
             description: &'f str,
             parameters: &'f Value,
         }
         #[derive(serde::Serialize)]
-        struct Tool<'t> {
+        struct OfferedTool<'t> {
             r#type: &'static str,
-            function: Function<'t>,
+            function: OfferedFunction<'t>,
         }
-        serializer.collect_seq(self.0.iter().map(|tool| Tool {
+        serializer.collect_seq(self.0.iter().map(|tool| OfferedTool {
             r#type: "function",
-            function: Function {
+            function: OfferedFunction {
                 name: &tool.name,
                 description: &tool.description,
                 parameters: &tool.parameters,
@@ -312,10 +312,10 @@ mod tests {
         [
             Message::System("s".into()),
             Message::user("u"),
-            Message::Assistant(Assistant {
+            Message::Assistant(AssistantMessage {
                 calls: vec![call],
                 opaque: Map::from_iter([("reasoning_content".to_string(), json!("r"))]),
-                ..Assistant::default()
+                ..AssistantMessage::default()
             }),
             Message::Tool {
                 call_id: "a".into(),
@@ -333,8 +333,8 @@ mod tests {
         stream: bool,
         extra: &'b Map<String, Value>,
         dialect: &'b Dialect,
-    ) -> Body<'b> {
-        Body { model: "m", messages, aside: &[], tools: &[], stream, extra, dialect }
+    ) -> RequestBody<'b> {
+        RequestBody { model: "m", messages, aside: &[], tools: &[], stream, extra, dialect }
     }
 
     #[test]

@@ -1,22 +1,22 @@
 //! Puts the calls of a reply together from their pieces.
 //!
 //! Endpoints number their calls in many ways: by index, by id, not at all, all
-//! the same. [`Calls::slot`] is where that is made right.
+//! the same. [`CallAssembler::slot`] is where that is made right.
 
 use serde::de::IgnoredAny;
 
 use crate::bounded;
 use crate::limits;
-use crate::model::unusable::Fault;
-use crate::model::wire::{CallDelta, Loose};
+use crate::model::invalid_response::InvalidResponse;
+use crate::model::wire::{CallDelta, LooseValue};
 use crate::tool::ToolCall;
 
 /// The calls of one reply, in the order in which they began.
 #[derive(Debug, Default)]
-pub struct Calls {
+pub(super) struct CallAssembler {
     /// What ids of our own count from.
     first_number: usize,
-    slots: Vec<Slot>,
+    slots: Vec<CallSlot>,
     /// Bytes of arguments that have come for all of them.
     arguments_bytes: usize,
     /// Values that have come with them to be echoed.
@@ -25,36 +25,36 @@ pub struct Calls {
 
 /// A call of which pieces have come.
 #[derive(Debug, Default)]
-struct Slot {
+struct CallSlot {
     index: Option<u64>,
     call: ToolCall,
-    depth: Depth,
+    depth: JsonDepth,
 }
 
-impl Calls {
+impl CallAssembler {
     /// Ids that are missing will be made from this number on: some endpoints
     /// want them unique in the whole conversation.
-    pub fn numbered_from(first_number: usize) -> Calls {
-        Calls { first_number, ..Calls::default() }
+    pub(super) fn numbered_from(first_number: usize) -> CallAssembler {
+        CallAssembler { first_number, ..CallAssembler::default() }
     }
 
     /// Takes a piece of a call: the one at `position` in a list of `together`.
-    pub fn take(
+    pub(super) fn take(
         &mut self,
         delta: &CallDelta<'_>,
         position: usize,
         together: usize,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), InvalidResponse> {
         let (id, name) = (delta.id.identifier(), delta.function.name.text());
         let index = delta.index.number();
         let arguments = delta.function.arguments.json_text();
         let slot = match self.slot(&id, index, &name, &arguments, (position, together)) {
             Some(slot) => slot,
             None if self.slots.len() >= limits::CALLS_ANSWERED => {
-                return Err(Fault::TooMany("calls"));
+                return Err(InvalidResponse::TooMany("calls"));
             }
             None => {
-                self.slots.push(Slot { index, ..Slot::default() });
+                self.slots.push(CallSlot { index, ..CallSlot::default() });
                 self.slots.len() - 1
             }
         };
@@ -65,16 +65,16 @@ impl Calls {
         if slot.call.name.is_empty() {
             slot.call.name = name.into_owned();
         }
-        if let Loose::Other(extra) = &delta.extra_content {
+        if let LooseValue::Other(extra) = &delta.extra_content {
             self.extra_values += bounded::count(extra);
             if self.extra_values > limits::JSON_VALUES {
-                return Err(Fault::TooMany("values"));
+                return Err(InvalidResponse::TooMany("values"));
             }
             slot.call.opaque.insert("extra_content".into(), extra.clone());
         }
         self.arguments_bytes += arguments.len();
         if self.arguments_bytes > limits::ALL_ARGUMENTS_BYTES {
-            return Err(Fault::TooLarge("arguments"));
+            return Err(InvalidResponse::TooLarge("arguments"));
         }
         slot.extend(&arguments)
     }
@@ -90,14 +90,14 @@ impl Calls {
     ) -> Option<usize> {
         // The same id under another index, or twice in one list, is another call.
         // So is a whole call behind a whole one: an id that is only the tool's name.
-        let is_another = |slot: &Slot| {
+        let is_another = |slot: &CallSlot| {
             !name.is_empty()
                 && slot.depth.is_complete()
                 && slot.call.arguments != arguments
                 && !arguments.starts_with(&slot.call.arguments)
-                && Depth::of(arguments).is_complete()
+                && JsonDepth::of(arguments).is_complete()
         };
-        let is_known = |(at, slot): (usize, &Slot)| {
+        let is_known = |(at, slot): (usize, &CallSlot)| {
             let same_index = index.is_none() || slot.index.is_none() || slot.index == index;
             let same_place = index.is_some() || together == 1 || at == position;
             slot.call.id == id && same_index && same_place && !is_another(slot)
@@ -107,7 +107,7 @@ impl Calls {
         {
             return Some(known);
         }
-        let begins_another = |slot: &Slot| {
+        let begins_another = |slot: &CallSlot| {
             let other_id = !id.is_empty() && !slot.call.id.is_empty() && slot.call.id != id;
             let has_names = !name.is_empty() && !slot.call.name.is_empty();
             let is_over = slot.depth.is_complete()
@@ -125,20 +125,20 @@ impl Calls {
     }
 
     /// Whether a call has arguments that are not all there.
-    pub fn has_half(&self) -> bool {
+    pub(super) fn has_half(&self) -> bool {
         let is_half =
-            |slot: &Slot| !slot.call.arguments.trim().is_empty() && !slot.depth.is_complete();
+            |slot: &CallSlot| !slot.call.arguments.trim().is_empty() && !slot.depth.is_complete();
         self.slots.iter().any(is_half)
     }
 
     /// The calls, each with a name and an id that can be sent back.
-    pub fn finish(self) -> Result<Vec<ToolCall>, Fault> {
+    pub(super) fn finish(self) -> Result<Vec<ToolCall>, InvalidResponse> {
         let first_number = self.first_number;
         let calls = self.slots.into_iter().map(|slot| slot.call);
         let calls = calls.flat_map(split_glued);
         let mut calls: Vec<ToolCall> = calls.take(limits::CALLS_ANSWERED + 1).collect();
         if calls.len() > limits::CALLS_ANSWERED {
-            return Err(Fault::TooMany("calls"));
+            return Err(InvalidResponse::TooMany("calls"));
         }
         calls.retain(|call| !call.name.is_empty() || !call.arguments.is_empty());
         for call in &mut calls {
@@ -149,8 +149,8 @@ impl Calls {
     }
 }
 
-impl Slot {
-    fn extend(&mut self, piece: &str) -> Result<(), Fault> {
+impl CallSlot {
+    fn extend(&mut self, piece: &str) -> Result<(), InvalidResponse> {
         let held = &mut self.call.arguments;
         // Some endpoints send everything so far again with each piece.
         let repeats =
@@ -158,10 +158,10 @@ impl Slot {
         let restarts = self.depth.is_complete() && piece.trim_start().starts_with('{');
         if repeats || restarts {
             held.clear();
-            self.depth = Depth::default();
+            self.depth = JsonDepth::default();
         }
         if held.len() + piece.len() > limits::ARGUMENTS_BYTES {
-            return Err(Fault::TooLarge("call's arguments"));
+            return Err(InvalidResponse::TooLarge("call's arguments"));
         }
         held.push_str(piece);
         self.depth.take(piece);
@@ -172,16 +172,16 @@ impl Slot {
 /// Follows brackets and strings, so that it is known at once whether a piece
 /// ended a JSON object, without parsing everything again.
 #[derive(Debug, Default)]
-struct Depth {
+struct JsonDepth {
     open: usize,
     in_string: bool,
     escaped: bool,
     begun: bool,
 }
 
-impl Depth {
-    fn of(text: &str) -> Depth {
-        let mut depth = Depth::default();
+impl JsonDepth {
+    fn of(text: &str) -> JsonDepth {
+        let mut depth = JsonDepth::default();
         depth.take(text);
         depth
     }
@@ -299,7 +299,7 @@ mod tests {
     use serde_json::json;
 
     fn calls(deltas: &[&str]) -> Vec<(String, String, String)> {
-        let mut calls = Calls::default();
+        let mut calls = CallAssembler::default();
         for deltas in deltas {
             let deltas: Vec<CallDelta<'_>> = serde_json::from_str(deltas).unwrap();
             for (position, delta) in deltas.iter().enumerate() {
@@ -399,7 +399,7 @@ mod tests {
 
     #[test]
     fn made_up_ids_count_on_in_the_next_turn() {
-        let mut calls = Calls::numbered_from(4);
+        let mut calls = CallAssembler::numbered_from(4);
         let deltas = r#"[{"function":{"name":"f"}},{"function":{"name":"g"}}]"#;
         let deltas: Vec<CallDelta<'_>> = serde_json::from_str(deltas).unwrap();
         for (position, delta) in deltas.iter().enumerate() {
@@ -412,7 +412,7 @@ mod tests {
     #[test]
     fn more_calls_than_are_answered_are_refused() {
         let glued = |number: usize| {
-            let mut calls = Calls::default();
+            let mut calls = CallAssembler::default();
             let arguments = (0..number).map(|n| json!({ "x": n }).to_string());
             let delta =
                 json!({"function": {"name": "f", "arguments": arguments.collect::<String>()}});
@@ -424,7 +424,7 @@ mod tests {
         };
         let most = limits::CALLS_ANSWERED;
         assert_eq!(glued(most - 1).unwrap(), most);
-        assert!(matches!(glued(most), Err(Fault::TooMany("calls"))));
+        assert!(matches!(glued(most), Err(InvalidResponse::TooMany("calls"))));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::model::tool_name;
 
 /// How the content of a message that only calls tools is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum EmptyContent {
+pub(super) enum EmptyContent {
     /// `null`, as the reference has it.
     #[default]
     Null,
@@ -22,7 +22,7 @@ pub enum EmptyContent {
 
 /// What a request held that an endpoint may refuse.
 #[derive(Debug)]
-pub struct Sent<'s> {
+pub(super) struct SentFeatures<'s> {
     /// The names of all fields that may be left out.
     pub optional: Vec<&'s str>,
     /// The user's own among them.
@@ -35,7 +35,7 @@ pub struct Sent<'s> {
 
 /// What is known of an endpoint.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Dialect {
+pub(super) struct Dialect {
     without: Vec<String>,
     renamed: Vec<(String, &'static str)>,
     empty_content: EmptyContent,
@@ -100,44 +100,48 @@ fn has(text: &str, words: &[&str]) -> bool {
 
 impl Dialect {
     /// Whether the field may be sent.
-    pub fn takes(&self, name: &str) -> bool {
+    pub(super) fn takes(&self, name: &str) -> bool {
         !self.without.iter().any(|other| other == name)
     }
 
     /// The name under which the field is sent; `None`: it is not.
-    pub fn name_of<'n>(&self, name: &'n str) -> Option<&'n str> {
+    pub(super) fn name_of<'n>(&self, name: &'n str) -> Option<&'n str> {
         let renamed = self.renamed.iter().find(|(from, _)| from == name);
         self.takes(name).then(|| renamed.map_or(name, |(_, to)| *to))
     }
 
     /// Nothing is known but whether pictures are to be shown at all.
-    pub fn new(shows_pictures: bool) -> Dialect {
+    pub(super) fn new(shows_pictures: bool) -> Dialect {
         Dialect { is_blind: !shows_pictures, ..Dialect::default() }
     }
 
     /// How an empty content is written.
-    pub fn empty_content(&self) -> EmptyContent {
+    pub(super) fn empty_content(&self) -> EmptyContent {
         self.empty_content
     }
 
     /// Whether a tool's message carries the tool's name.
-    pub fn names_tools(&self) -> bool {
+    pub(super) fn names_tools(&self) -> bool {
         self.names_tools
     }
 
     /// Whether the endpoint has refused pictures, or must not be shown any.
-    pub fn is_blind(&self) -> bool {
+    pub(super) fn is_blind(&self) -> bool {
         self.is_blind
     }
 
     /// From now on it has.
-    pub fn turn_blind(&mut self) {
+    pub(super) fn turn_blind(&mut self) {
         self.is_blind = true;
     }
 
     /// What to change after a refusal, and the change in words; `None` if the
     /// refusal names nothing that can be changed.
-    pub fn learn(mut self, refusal: &[u8], sent: &Sent<'_>) -> Option<(Dialect, String)> {
+    pub(super) fn learn(
+        mut self,
+        refusal: &[u8],
+        sent: &SentFeatures<'_>,
+    ) -> Option<(Dialect, String)> {
         let text = String::from_utf8_lossy(refusal).to_lowercase();
         if !self.names_tools && tool_name::is_wanted(&text, &sent.tool_messages) {
             self.names_tools = true;
@@ -176,7 +180,7 @@ impl Dialect {
         }
     }
 
-    fn leave_out(&mut self, name: &str, sent: &Sent<'_>) -> String {
+    fn leave_out(&mut self, name: &str, sent: &SentFeatures<'_>) -> String {
         let mut synonyms = SYNONYMS.iter();
         let synonym = synonyms.find(|(from, to)| *from == name && !sent.extra.contains_key(*to));
         let is_renamed = self.renamed.iter().any(|(from, _)| from == name);

@@ -1,10 +1,10 @@
 //! What finish reasons mean: there are dozens, and only three are standard.
 
-use crate::model::Finish;
+use crate::model::FinishReason;
 
 /// What a finish reason means. Unknown ones are taken for an end, but for those
 /// that say otherwise.
-pub fn judge(reason: &str) -> Finish {
+pub(super) fn judge(reason: &str) -> FinishReason {
     let reason = reason.to_ascii_lowercase();
     let has = |words: &[&str]| words.iter().any(|word| reason.contains(word));
     if has(&[
@@ -17,9 +17,9 @@ pub fn judge(reason: &str) -> Finish {
         "time_limit",
         "incomplete",
     ]) {
-        Finish::Cut
+        FinishReason::Cut
     } else if has(&["length", "max_tokens", "max_output", "token_limit", "window_exceeded"]) {
-        Finish::Length
+        FinishReason::Length
     } else if has(&[
         "filter",
         "safety",
@@ -29,9 +29,9 @@ pub fn judge(reason: &str) -> Finish {
         "prohibited",
         "blocklist",
     ]) {
-        Finish::Filtered
+        FinishReason::Filtered
     } else {
-        Finish::Complete
+        FinishReason::Complete
     }
 }
 
@@ -42,23 +42,23 @@ mod tests {
     #[test]
     fn reasons_are_judged_by_what_they_say() {
         let table = [
-            ("stop", Finish::Complete),
-            ("tool_calls", Finish::Complete),
-            ("eos", Finish::Complete),
-            ("end_turn", Finish::Complete),
-            ("length", Finish::Length),
-            ("MAX_TOKENS", Finish::Length),
-            ("model_length", Finish::Length),
-            ("max_output_tokens", Finish::Length),
-            ("model_context_window_exceeded", Finish::Length),
-            ("content_filter", Finish::Filtered),
-            ("content_filter: RECITATION", Finish::Filtered),
-            ("SAFETY", Finish::Filtered),
-            ("guardrail_intervened", Finish::Filtered),
-            ("function_call_filter: MALFORMED_FUNCTION_CALL", Finish::Cut),
-            ("error", Finish::Cut),
-            ("time_limit", Finish::Cut),
-            ("engine_overloaded", Finish::Cut),
+            ("stop", FinishReason::Complete),
+            ("tool_calls", FinishReason::Complete),
+            ("eos", FinishReason::Complete),
+            ("end_turn", FinishReason::Complete),
+            ("length", FinishReason::Length),
+            ("MAX_TOKENS", FinishReason::Length),
+            ("model_length", FinishReason::Length),
+            ("max_output_tokens", FinishReason::Length),
+            ("model_context_window_exceeded", FinishReason::Length),
+            ("content_filter", FinishReason::Filtered),
+            ("content_filter: RECITATION", FinishReason::Filtered),
+            ("SAFETY", FinishReason::Filtered),
+            ("guardrail_intervened", FinishReason::Filtered),
+            ("function_call_filter: MALFORMED_FUNCTION_CALL", FinishReason::Cut),
+            ("error", FinishReason::Cut),
+            ("time_limit", FinishReason::Cut),
+            ("engine_overloaded", FinishReason::Cut),
         ];
         for (reason, finish) in table {
             assert_eq!(judge(reason), finish, "{reason}");

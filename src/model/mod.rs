@@ -5,47 +5,45 @@
 //! `demo` and for tests. Nothing here knows what tools do.
 
 use crate::error::{Error, Result};
-use crate::event::Listener;
-use crate::message::{Assistant, Message};
+use crate::event::EventSink;
+use crate::message::{AssistantMessage, Message};
 use crate::tool::{ToolDefinition, Usage};
 
-mod alike;
 mod body;
 mod calls;
-mod details;
+mod cumulative;
+mod delta_fast_path;
 mod dialect;
-mod fault;
+mod error_text;
 mod finish;
-pub mod http;
-mod mend;
+pub(crate) mod http;
+mod invalid_response;
+mod json_repair;
 mod pictures;
+mod reasoning_details;
 mod reply;
-mod resent;
+mod request_failure;
 mod retry;
-pub mod scripted;
+pub(crate) mod scripted;
 mod sse;
-mod think;
+mod text_calls;
+mod think_filter;
 mod tool_name;
-mod unparsed;
-mod unusable;
 mod wire;
-mod words;
 
-pub use body::is_thought;
+pub(crate) use body::is_thought;
 
-// What `fuzz/` feeds: nothing of it is public otherwise.
-#[cfg(fuzzing)]
 pub use {
-    reply::Assembler,
-    sse::{Splitter, TooLarge},
-    think::{Piece, ThinkFilter},
-    unparsed::is_call,
-    unusable::Fault,
+    invalid_response::InvalidResponse,
+    reply::ReplyAssembler,
+    sse::{EventTooLarge, SseSplitter},
+    text_calls::is_call,
+    think_filter::{ThinkFilter, ThinkPiece},
 };
 
 /// What is asked.
 #[derive(Clone, Copy, Debug)]
-pub struct Request<'r> {
+pub struct ModelRequest<'r> {
     /// The conversation so far.
     pub messages: &'r [Message],
     /// The tools that the model may call.
@@ -54,7 +52,7 @@ pub struct Request<'r> {
 
 /// How a reply ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Finish {
+pub enum FinishReason {
     /// As it should.
     Complete,
     /// At the token limit: what the model wanted to say is not all there.
@@ -69,11 +67,11 @@ pub enum Finish {
 
 /// What came back.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Reply {
+pub struct ModelReply {
     /// What the model said. Calls are there only if the reply is complete.
-    pub message: Assistant,
+    pub message: AssistantMessage,
     /// How it ended.
-    pub finish: Finish,
+    pub finish: FinishReason,
     /// Why it is not whole, where more is known than `finish` says.
     pub cause: Option<Error>,
     /// Tokens, where the endpoint tells.
@@ -85,7 +83,7 @@ pub trait Model {
     /// The model's name, as the user chose it.
     fn name(&self) -> &str;
 
-    /// Answers the conversation. Pieces of text are told to `listener` as they
+    /// Answers the conversation. Pieces of text are told to `sink` as they
     /// arrive; once one was told, the reply is never asked for again.
-    fn complete(&self, request: &Request<'_>, listener: &mut Listener<'_>) -> Result<Reply>;
+    fn complete(&self, request: &ModelRequest<'_>, sink: &mut EventSink<'_>) -> Result<ModelReply>;
 }

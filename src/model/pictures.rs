@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::limits;
 use crate::message::{Image, Message};
-use crate::model::fault::Failure;
+use crate::model::request_failure::RequestFailure;
 use crate::text::{one_line, sendable};
 use crate::tool::ToolCall;
 
@@ -18,37 +18,37 @@ use crate::tool::ToolCall;
 const FOLLOWS: &str = "(What the tools have shown follows as images.)";
 
 /// The text for an endpoint that is shown no pictures.
-pub fn without_image(text: &str) -> String {
+pub(super) fn without_image(text: &str) -> String {
     let space = if text.is_empty() { "" } else { "\n" };
     format!("{text}{space}[image left out: the model is shown none]")
 }
 
 /// A text and pictures, each behind its label; what is empty is left out.
-pub struct Parts<'p>(pub &'p str, pub Vec<(&'p str, &'p Image)>);
+pub(super) struct ContentParts<'p>(pub &'p str, pub Vec<(&'p str, &'p Image)>);
 
-impl Serialize for Parts<'_> {
+impl Serialize for ContentParts<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(serde::Serialize)]
         #[serde(tag = "type", rename_all = "snake_case")]
-        enum Part<'p> {
+        enum ContentPart<'p> {
             Text { text: &'p str },
-            ImageUrl { image_url: Url<'p> },
+            ImageUrl { image_url: ImageUrl<'p> },
         }
         #[derive(serde::Serialize)]
-        struct Url<'p> {
+        struct ImageUrl<'p> {
             url: &'p str,
         }
         let mut list = serializer.serialize_seq(None)?;
-        let Parts(text, images) = self;
+        let ContentParts(text, images) = self;
         if !text.is_empty() {
-            list.serialize_element(&Part::Text { text })?;
+            list.serialize_element(&ContentPart::Text { text })?;
         }
         for (label, image) in images {
             if !label.is_empty() {
-                list.serialize_element(&Part::Text { text: label })?;
+                list.serialize_element(&ContentPart::Text { text: label })?;
             }
-            let image_url = Url { url: &image.url };
-            list.serialize_element(&Part::ImageUrl { image_url })?;
+            let image_url = ImageUrl { url: &image.url };
+            list.serialize_element(&ContentPart::ImageUrl { image_url })?;
         }
         list.end()
     }
@@ -56,15 +56,15 @@ impl Serialize for Parts<'_> {
 
 /// What the tools of a step have shown, while their results are written.
 #[derive(Default)]
-pub struct Shown<'m> {
+pub(super) struct ShownPictures<'m> {
     calls: &'m [ToolCall],
     results: usize,
     images: Vec<(String, &'m Image)>,
 }
 
-impl<'m> Shown<'m> {
+impl<'m> ShownPictures<'m> {
     /// A message has been written.
-    pub fn note(&mut self, message: &'m Message) {
+    pub(super) fn note(&mut self, message: &'m Message) {
         match message {
             Message::Assistant(said) => {
                 self.calls = &said.calls;
@@ -85,7 +85,7 @@ impl<'m> Shown<'m> {
     }
 
     /// What was shown goes before the first message that is no result.
-    pub fn end_before<L: SerializeSeq>(
+    pub(super) fn end_before<L: SerializeSeq>(
         &mut self,
         message: &Message,
         list: &mut L,
@@ -97,11 +97,11 @@ impl<'m> Shown<'m> {
     }
 
     /// The results are written: what they have shown is next.
-    pub fn end<L: SerializeSeq>(&mut self, list: &mut L) -> Result<(), L::Error> {
+    pub(super) fn end<L: SerializeSeq>(&mut self, list: &mut L) -> Result<(), L::Error> {
         #[derive(serde::Serialize)]
-        struct Wire<'p> {
+        struct PicturesMessage<'p> {
             role: &'static str,
-            content: Parts<'p>,
+            content: ContentParts<'p>,
         }
         if self.images.is_empty() {
             return Ok(());
@@ -109,7 +109,10 @@ impl<'m> Shown<'m> {
         list.serialize_element(&json!({"role": "assistant", "content": FOLLOWS}))?;
         let images = self.images.iter();
         let images = images.map(|(label, image)| (label.as_str(), *image));
-        list.serialize_element(&Wire { role: "user", content: Parts("", images.collect()) })?;
+        list.serialize_element(&PicturesMessage {
+            role: "user",
+            content: ContentParts("", images.collect()),
+        })?;
         self.images.clear();
         Ok(())
     }
@@ -164,7 +167,7 @@ const WANTS_TEXT: [&str; 6] = [
 
 /// Whether a refusal says that pictures are not taken. With `in_doubt` also one
 /// that only says that a text was expected.
-pub fn are_refused(failure: &Failure, in_doubt: bool) -> bool {
+pub(super) fn are_refused(failure: &RequestFailure, in_doubt: bool) -> bool {
     let Some(answer) = &failure.answer else {
         return false;
     };

@@ -6,20 +6,18 @@
 use serde_json::Value;
 
 use crate::bounded;
-use crate::event::{Event, Listener};
+use crate::event::{Event, EventSink};
 use crate::limits;
-use crate::message::Assistant;
-use crate::model::alike::Form;
-use crate::model::calls::Calls;
-use crate::model::details::Details;
+use crate::message::AssistantMessage;
+use crate::model::calls::CallAssembler;
+use crate::model::cumulative::CumulativeFilter;
+use crate::model::delta_fast_path::DeltaForm;
 use crate::model::finish::judge;
-use crate::model::mend::mend;
-use crate::model::resent::Resent;
+use crate::model::invalid_response::{InvalidResponse, not_a_reply, refused};
 use crate::model::sse::{GLUED, glued_event, is_beat};
-use crate::model::think::{Piece, ThinkFilter, split_unopened};
-use crate::model::unusable::{Fault, not_a_reply, refused};
-use crate::model::wire::{Choice, Chunk, Delta, Loose};
-use crate::model::{Finish, Reply};
+use crate::model::think_filter::{ThinkFilter, ThinkPiece, split_unopened};
+use crate::model::wire::{Choice, Chunk, Delta, LooseValue};
+use crate::model::{FinishReason, ModelReply, json_repair, reasoning_details};
 use crate::tool::Usage;
 
 /// The fields of reasoning that endpoints want to see again beside calls.
@@ -28,7 +26,7 @@ const ECHOED: [&str; 2] = ["reasoning_content", "reasoning"];
 /// In what form things came: a whole message after pieces only says them again.
 #[derive(Debug, Default)]
 #[allow(clippy::struct_excessive_bools, reason = "independent facts about what has come")]
-struct Pieces {
+struct ReplyForm {
     text: bool,
     calls: bool,
     thoughts: bool,
@@ -38,23 +36,23 @@ struct Pieces {
 
 /// One reply in the making.
 #[derive(Debug, Default)]
-pub struct Assembler {
+pub struct ReplyAssembler {
     content: String,
     reasoning: String,
     /// The field in which reasoning came: some endpoints want it back under that name.
     reasoning_field: Option<&'static str>,
-    details: Details,
+    details: reasoning_details::ReasoningDetails,
     /// What the endpoint wants to see again with the message.
     extra_content: Option<Value>,
-    resent: Resent,
+    resent: CumulativeFilter,
     think: ThinkFilter,
-    calls: Calls,
+    calls: CallAssembler,
     /// Calls of another choice, for a reply that has none itself but says so.
-    elsewhere: Calls,
+    elsewhere: CallAssembler,
     elsewhere_choice: Option<u64>,
-    pieces: Pieces,
+    pieces: ReplyForm,
     /// The form of the events that bring text alone.
-    form: Form,
+    form: DeltaForm,
     /// The index of the choice that is read.
     choice: Option<u64>,
     finish: Option<String>,
@@ -65,14 +63,14 @@ pub struct Assembler {
     begun: bool,
 }
 
-impl Assembler {
+impl ReplyAssembler {
     /// The answer to a conversation of so many messages.
-    pub fn after(messages: usize) -> Assembler {
-        Assembler {
+    pub fn after(messages: usize) -> ReplyAssembler {
+        ReplyAssembler {
             // Each turn adds at least as many messages as it has calls.
-            calls: Calls::numbered_from(messages),
-            elsewhere: Calls::numbered_from(messages),
-            ..Assembler::default()
+            calls: CallAssembler::numbered_from(messages),
+            elsewhere: CallAssembler::numbered_from(messages),
+            ..ReplyAssembler::default()
         }
     }
 
@@ -97,26 +95,26 @@ impl Assembler {
     }
 
     /// Takes the data of one event, or a whole body.
-    pub fn take(&mut self, data: &[u8], listener: &mut Listener<'_>) -> Result<(), Fault> {
+    pub fn take(&mut self, data: &[u8], sink: &mut EventSink<'_>) -> Result<(), InvalidResponse> {
         bounded::begin();
         let mut glued: Vec<u8>;
         let mut data = data;
         for _ in 0..GLUED {
-            let Some(next) = self.take_event(data, listener)? else {
+            let Some(next) = self.take_event(data, sink)? else {
                 return Ok(());
             };
             glued = next;
             data = &glued;
         }
-        Err(Fault::TooMany("events in one line"))
+        Err(InvalidResponse::TooMany("events in one line"))
     }
 
     /// Takes one event and gives the one that was glued to it, if any.
     fn take_event(
         &mut self,
         data: &[u8],
-        listener: &mut Listener<'_>,
-    ) -> Result<Option<Vec<u8>>, Fault> {
+        sink: &mut EventSink<'_>,
+    ) -> Result<Option<Vec<u8>>, InvalidResponse> {
         let data = data.trim_ascii();
         if data == b"[DONE]" {
             self.done = true;
@@ -127,7 +125,7 @@ impl Assembler {
             return Ok(None);
         }
         if let Some(text) = self.form.text(data) {
-            self.take_text_alone(&text.text(), listener)?;
+            self.take_text_alone(&text.text(), sink)?;
             return Ok(None);
         }
         // Several values in one event come from gateways that glue frames.
@@ -141,9 +139,9 @@ impl Assembler {
                     if is_all && chunk.choices.items.iter().all(|it| self.is_ours(it)) {
                         self.form.learn(data, &chunk);
                     }
-                    self.take_chunk(chunk, listener)?;
+                    self.take_chunk(chunk, sink)?;
                 }
-                Some(Err(error)) => return self.take_mended(&data[start..], &error, listener),
+                Some(Err(error)) => return self.take_mended(&data[start..], &error, sink),
             }
         }
     }
@@ -153,19 +151,19 @@ impl Assembler {
         &mut self,
         data: &[u8],
         error: &serde_json::Error,
-        listener: &mut Listener<'_>,
-    ) -> Result<Option<Vec<u8>>, Fault> {
+        sink: &mut EventSink<'_>,
+    ) -> Result<Option<Vec<u8>>, InvalidResponse> {
         if bounded::is_exceeded() {
-            return Err(Fault::TooMany("values"));
+            return Err(InvalidResponse::TooMany("values"));
         }
         bounded::begin();
-        let mended = mend(data);
+        let mended = json_repair::mend(data);
         let mut chunks = serde_json::Deserializer::from_slice(&mended).into_iter::<Chunk<'_>>();
         loop {
             let start = chunks.byte_offset();
             match chunks.next() {
                 None => return Ok(None),
-                Some(Ok(chunk)) => self.take_chunk(chunk, listener)?,
+                Some(Ok(chunk)) => self.take_chunk(chunk, sink)?,
                 Some(Err(_)) => {
                     // A list of errors, a bare text: JSON, but no piece of a reply.
                     if let Ok(value) = bounded::from_slice(&mended) {
@@ -175,16 +173,20 @@ impl Assembler {
                         return Ok(Some(next.to_vec()));
                     }
                     return Err(if error.is_eof() {
-                        Fault::Unfinished
+                        InvalidResponse::Unfinished
                     } else {
-                        Fault::Malformed(error.to_string())
+                        InvalidResponse::Malformed(error.to_string())
                     });
                 }
             }
         }
     }
 
-    fn take_chunk(&mut self, chunk: Chunk<'_>, listener: &mut Listener<'_>) -> Result<(), Fault> {
+    fn take_chunk(
+        &mut self,
+        chunk: Chunk<'_>,
+        sink: &mut EventSink<'_>,
+    ) -> Result<(), InvalidResponse> {
         if chunk.error.is_something() {
             return Err(refused([("error", chunk.error)]));
         }
@@ -222,21 +224,21 @@ impl Assembler {
         self.pieces.thoughts |= choice.delta.has_thought();
         let delta = &choice.delta;
         let is_more = !delta.content.text().is_empty() || !delta.tool_calls.items.is_empty();
-        self.take_delta(delta, listener)?;
+        self.take_delta(delta, sink)?;
         if let Some(mut message) = choice.message {
             self.pieces.message = true;
             if self.pieces.text {
-                message.content = Loose::Null;
+                message.content = LooseValue::Null;
             }
             if self.pieces.calls {
                 message.tool_calls.items.clear();
             }
             if self.pieces.thoughts {
-                message.reasoning_content = Loose::Null;
-                message.reasoning = Loose::Null;
-                message.reasoning_text = Loose::Null;
+                message.reasoning_content = LooseValue::Null;
+                message.reasoning = LooseValue::Null;
+                message.reasoning_text = LooseValue::Null;
             }
-            self.take_delta(&message, listener)?;
+            self.take_delta(&message, sink)?;
         }
         self.take_finish(&choice.finish_reason.text(), is_more);
         Ok(())
@@ -251,7 +253,7 @@ impl Assembler {
     }
 
     /// Some gateways put the text into one choice and the calls into another.
-    fn take_elsewhere(&mut self, choice: &Choice<'_>) -> Result<(), Fault> {
+    fn take_elsewhere(&mut self, choice: &Choice<'_>) -> Result<(), InvalidResponse> {
         let index = choice.index.number().unwrap_or_default();
         if *self.elsewhere_choice.get_or_insert(index) != index {
             return Ok(());
@@ -269,24 +271,28 @@ impl Assembler {
         let is_reason = !matches!(reason, "" | "null" | "None");
         let known = self.finish.as_deref().map(judge);
         // What says that something is missing stays said.
-        if matches!(known, None | Some(Finish::Complete)) && (is_reason || is_more) {
+        if matches!(known, None | Some(FinishReason::Complete)) && (is_reason || is_more) {
             self.finish = is_reason.then(|| reason.to_string());
         }
     }
 
-    fn take_delta(&mut self, delta: &Delta<'_>, listener: &mut Listener<'_>) -> Result<(), Fault> {
-        self.take_reasoning("reasoning_content", &delta.reasoning_content, listener)?;
-        self.take_reasoning("reasoning", &delta.reasoning, listener)?;
-        self.take_reasoning("reasoning_text", &delta.reasoning_text, listener)?;
+    fn take_delta(
+        &mut self,
+        delta: &Delta<'_>,
+        sink: &mut EventSink<'_>,
+    ) -> Result<(), InvalidResponse> {
+        self.take_reasoning("reasoning_content", &delta.reasoning_content, sink)?;
+        self.take_reasoning("reasoning", &delta.reasoning, sink)?;
+        self.take_reasoning("reasoning_text", &delta.reasoning_text, sink)?;
         self.details.take(&delta.reasoning_details)?;
-        if let Loose::Other(extra) = &delta.extra_content {
+        if let LooseValue::Other(extra) = &delta.extra_content {
             self.extra_content = Some(extra.clone());
         }
-        self.take_content(&delta.content.text(), listener)?;
-        self.take_text(&delta.refusal.text(), listener)?;
+        self.take_content(&delta.content.text(), sink)?;
+        self.take_text(&delta.refusal.text(), sink)?;
         let calls = &delta.tool_calls;
         if calls.is_cut {
-            return Err(Fault::TooMany("calls"));
+            return Err(InvalidResponse::TooMany("calls"));
         }
         for (position, call) in calls.items.iter().enumerate() {
             self.calls.take(call, position, calls.items.len())?;
@@ -297,9 +303,9 @@ impl Assembler {
     fn take_reasoning(
         &mut self,
         field: &'static str,
-        text: &Loose<'_>,
-        listener: &mut Listener<'_>,
-    ) -> Result<(), Fault> {
+        text: &LooseValue<'_>,
+        sink: &mut EventSink<'_>,
+    ) -> Result<(), InvalidResponse> {
         let text = text.text();
         // Some send the same thought under two names: the first one counts.
         if text.is_empty() || self.reasoning_field.is_some_and(|known| known != field) {
@@ -307,31 +313,39 @@ impl Assembler {
         }
         self.reasoning_field = Some(field);
         grow(&mut self.reasoning, &text)?;
-        listener(Event::Reasoning(&text));
+        sink(Event::Reasoning(&text));
         Ok(())
     }
 
     /// What an event of the known form brings.
-    fn take_text_alone(&mut self, text: &str, listener: &mut Listener<'_>) -> Result<(), Fault> {
+    fn take_text_alone(
+        &mut self,
+        text: &str,
+        sink: &mut EventSink<'_>,
+    ) -> Result<(), InvalidResponse> {
         self.pieces.text |= !text.is_empty();
-        self.take_content(text, listener)?;
+        self.take_content(text, sink)?;
         self.take_finish("", !text.is_empty());
         Ok(())
     }
 
-    fn take_content(&mut self, text: &str, listener: &mut Listener<'_>) -> Result<(), Fault> {
+    fn take_content(
+        &mut self,
+        text: &str,
+        sink: &mut EventSink<'_>,
+    ) -> Result<(), InvalidResponse> {
         let mut resent = std::mem::take(&mut self.resent);
         let mut result = Ok(());
         resent.feed(text, &mut |text| {
             if result.is_ok() {
-                result = self.take_text(text, listener);
+                result = self.take_text(text, sink);
             }
         });
         self.resent = resent;
         result
     }
 
-    fn take_text(&mut self, text: &str, listener: &mut Listener<'_>) -> Result<(), Fault> {
+    fn take_text(&mut self, text: &str, sink: &mut EventSink<'_>) -> Result<(), InvalidResponse> {
         if text.is_empty() {
             return Ok(());
         }
@@ -339,52 +353,56 @@ impl Assembler {
         let mut result = Ok(());
         think.feed(text, &mut |piece| {
             if result.is_ok() {
-                result = self.take_piece(&piece, listener);
+                result = self.take_piece(&piece, sink);
             }
         });
         self.think = think;
         result
     }
 
-    fn take_piece(&mut self, piece: &Piece<'_>, listener: &mut Listener<'_>) -> Result<(), Fault> {
+    fn take_piece(
+        &mut self,
+        piece: &ThinkPiece<'_>,
+        sink: &mut EventSink<'_>,
+    ) -> Result<(), InvalidResponse> {
         match piece {
-            Piece::Said(text) => {
+            ThinkPiece::Said(text) => {
                 grow(&mut self.content, text)?;
                 self.told = true;
-                listener(Event::Text(text));
+                sink(Event::Text(text));
             }
-            Piece::Thought(text) => listener(Event::Reasoning(text)),
+            ThinkPiece::Thought(text) => sink(Event::Reasoning(text)),
         }
         Ok(())
     }
 
     /// The end of the bytes: what the pieces make together. `Finish::Cut` when
     /// nothing says that the reply is whole.
-    pub fn finish(mut self, listener: &mut Listener<'_>) -> Result<Reply, Fault> {
+    pub fn finish(mut self, sink: &mut EventSink<'_>) -> Result<ModelReply, InvalidResponse> {
         let mut resent = std::mem::take(&mut self.resent);
         let mut result = Ok(());
-        resent.finish(&mut |text| result = self.take_text(text, listener));
+        resent.finish(&mut |text| result = self.take_text(text, sink));
         result?;
         let mut think = std::mem::take(&mut self.think);
         let mut result = Ok(());
-        think.finish(&mut |piece| result = self.take_piece(&piece, listener));
+        think.finish(&mut |piece| result = self.take_piece(&piece, sink));
         result?;
         self.think = think;
         let finish = match self.finish.as_deref() {
-            None if !self.done => Finish::Cut,
+            None if !self.done => FinishReason::Cut,
             // A connection that breaks after the reason looks like an end.
-            Some(_) if !self.done && self.calls.has_half() => Finish::Cut,
-            reason => reason.map_or(Finish::Complete, judge),
+            Some(_) if !self.done && self.calls.has_half() => FinishReason::Cut,
+            reason => reason.map_or(FinishReason::Complete, judge),
         };
         let says_calls = matches!(self.finish.as_deref(), Some("tool_calls" | "function_call"));
-        let mut message = Assistant {
+        let mut message = AssistantMessage {
             content: match self.reasoning_field {
                 None if !self.think.has_thought() => split_unopened(self.content),
                 _ => self.content,
             },
-            ..Assistant::default()
+            ..AssistantMessage::default()
         };
-        if finish == Finish::Complete {
+        if finish == FinishReason::Complete {
             message.calls = self.calls.finish()?;
             if message.calls.is_empty() && says_calls && !self.elsewhere.has_half() {
                 message.calls = self.elsewhere.finish()?;
@@ -400,7 +418,7 @@ impl Assembler {
                     .extend(details.map(|details| ("reasoning_details".into(), details.into())));
             }
         }
-        Ok(Reply { message, finish, cause: None, usage: self.usage })
+        Ok(ModelReply { message, finish, cause: None, usage: self.usage })
     }
 
     /// A whole reply that came without a stream has no end marker: the end of
@@ -411,9 +429,9 @@ impl Assembler {
     }
 }
 
-fn grow(text: &mut String, piece: &str) -> Result<(), Fault> {
+fn grow(text: &mut String, piece: &str) -> Result<(), InvalidResponse> {
     if text.len() + piece.len() > limits::MESSAGE_BYTES {
-        return Err(Fault::TooLarge("message"));
+        return Err(InvalidResponse::TooLarge("message"));
     }
     text.push_str(piece);
     Ok(())
@@ -423,13 +441,13 @@ fn grow(text: &mut String, piece: &str) -> Result<(), Fault> {
 mod tests {
     use super::*;
 
-    fn assemble(chunks: &[&str]) -> Result<Reply, Fault> {
-        let mut assembler = Assembler::default();
-        let mut listener = |_: Event<'_>| {};
+    fn assemble(chunks: &[&str]) -> Result<ModelReply, InvalidResponse> {
+        let mut assembler = ReplyAssembler::default();
+        let mut sink = |_: Event<'_>| {};
         for chunk in chunks {
-            assembler.take(chunk.as_bytes(), &mut listener)?;
+            assembler.take(chunk.as_bytes(), &mut sink)?;
         }
-        assembler.finish(&mut listener)
+        assembler.finish(&mut sink)
     }
 
     #[test]
@@ -437,15 +455,15 @@ mod tests {
         let text = r#"{"choices":[{"delta":{"content":"a"}}]}"#;
         let stop = r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#;
         let length = r#"{"choices":[{"delta":{},"finish_reason":"length"}]}"#;
-        let table: &[(&[&str], Finish)] = &[
-            (&[text], Finish::Cut),
-            (&[text, stop], Finish::Complete),
-            (&[text, "[DONE]"], Finish::Complete),
-            (&[text, length, "[DONE]"], Finish::Length),
-            (&[text, length, stop, "[DONE]"], Finish::Length),
-            (&[text, r#"{"choices":[{"finish_reason":"MAX_TOKENS"}]}"#], Finish::Length),
-            (&[text, r#"{"choices":[{"finish_reason":"error"}]}"#, "[DONE]"], Finish::Cut),
-            (&[text, r#"{"choices":[{"finish_reason":"eos"}]}"#], Finish::Complete),
+        let table: &[(&[&str], FinishReason)] = &[
+            (&[text], FinishReason::Cut),
+            (&[text, stop], FinishReason::Complete),
+            (&[text, "[DONE]"], FinishReason::Complete),
+            (&[text, length, "[DONE]"], FinishReason::Length),
+            (&[text, length, stop, "[DONE]"], FinishReason::Length),
+            (&[text, r#"{"choices":[{"finish_reason":"MAX_TOKENS"}]}"#], FinishReason::Length),
+            (&[text, r#"{"choices":[{"finish_reason":"error"}]}"#, "[DONE]"], FinishReason::Cut),
+            (&[text, r#"{"choices":[{"finish_reason":"eos"}]}"#], FinishReason::Complete),
         ];
         for (chunks, finish) in table {
             let reply = assemble(chunks).unwrap();
@@ -470,15 +488,19 @@ mod tests {
         let (empty, text) = (piece(""), piece("b"));
         let stop = r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#;
         let whole = r#"{"choices":[{"message":{"content":"b"},"finish_reason":"stop"}]}"#;
-        let table: &[(&[&str], Finish, &str)] = &[
-            (&[&empty, &text, stop], Finish::Complete, "b"),
-            (&[&empty, &text, whole], Finish::Complete, "b"),
-            (&[&empty, stop, &text], Finish::Cut, "b"),
-            (&[&empty, stop, &empty], Finish::Complete, ""),
-            (&[&empty, "[DONE]", &text], Finish::Complete, ""),
-            (&[&empty, &text, &piece("bc"), &piece("bcd")], Finish::Cut, "bcd"),
+        let table: &[(&[&str], FinishReason, &str)] = &[
+            (&[&empty, &text, stop], FinishReason::Complete, "b"),
+            (&[&empty, &text, whole], FinishReason::Complete, "b"),
+            (&[&empty, stop, &text], FinishReason::Cut, "b"),
+            (&[&empty, stop, &empty], FinishReason::Complete, ""),
+            (&[&empty, "[DONE]", &text], FinishReason::Complete, ""),
+            (&[&empty, &text, &piece("bc"), &piece("bcd")], FinishReason::Cut, "bcd"),
             // Another choice than the one that is read has no form.
-            (&[&of(0, "a"), &of(1, "X"), &of(1, "Y"), &of(0, "b"), &of(1, "Z")], Finish::Cut, "ab"),
+            (
+                &[&of(0, "a"), &of(1, "X"), &of(1, "Y"), &of(0, "b"), &of(1, "Z")],
+                FinishReason::Cut,
+                "ab",
+            ),
         ];
         for (chunks, finish, content) in table {
             let reply = assemble(chunks).unwrap();
@@ -494,7 +516,7 @@ mod tests {
             r#"{"error":"no"}"#,
             r#"{"object":"error","message":"no"}"#,
         ] {
-            let Err(Fault::Refused(value)) = assemble(&[body]) else { panic!("{body}") };
+            let Err(InvalidResponse::Refused(value)) = assemble(&[body]) else { panic!("{body}") };
             assert!(value.to_string().contains("no"));
         }
     }
@@ -508,7 +530,8 @@ mod tests {
         ];
         let reply = assemble(&pieces).unwrap();
         assert_eq!(reply.message.content, "a\u{fffd}b\ncd\te");
-        let Err(Fault::Refused(value)) = assemble(&[r#"[{"error":{"message":"no"}}]"#]) else {
+        let Err(InvalidResponse::Refused(value)) = assemble(&[r#"[{"error":{"message":"no"}}]"#])
+        else {
             panic!("a list of errors is none")
         };
         assert_eq!(value[0]["error"]["message"], "no");

@@ -7,7 +7,7 @@ use crate::limits;
 /// The pause before try number `attempt` (from 2): half a second that doubles,
 /// with up to a quarter more by chance, so that many clients do not come back
 /// at the same moment. What the server asks for counts instead, within bounds.
-pub fn pause(attempt: u32, asked: Option<Duration>) -> Duration {
+pub(super) fn pause(attempt: u32, asked: Option<Duration>) -> Duration {
     if let Some(asked) = asked {
         return asked;
     }
@@ -18,7 +18,7 @@ pub fn pause(attempt: u32, asked: Option<Duration>) -> Duration {
 
 /// How long a server wants to be left alone, wherever it says so: in a header
 /// of one of many names, in the body's `RetryInfo`, or in its words.
-pub fn asked<'h>(
+pub(super) fn requested_delay<'h>(
     header: &dyn Fn(&str) -> Option<&'h str>,
     body: &[u8],
     now: SystemTime,
@@ -261,7 +261,11 @@ mod tests {
         for (headers, body, milliseconds) in table {
             let header = |name: &str| headers.iter().find(|(n, _)| *n == name).map(|(_, v)| *v);
             let expected = milliseconds.map(Duration::from_millis);
-            assert_eq!(asked(&header, body.as_bytes(), now), expected, "{headers:?} {body}");
+            assert_eq!(
+                requested_delay(&header, body.as_bytes(), now),
+                expected,
+                "{headers:?} {body}"
+            );
         }
     }
 }

@@ -3,19 +3,19 @@
 
 use std::cell::Cell;
 
-use crate::error::{Error, Kind, Result};
-use crate::event::{Event, Listener};
-use crate::message::{Assistant, Message};
-use crate::model::{Finish, Model, Reply, Request};
+use crate::error::{Error, ErrorKind, Result};
+use crate::event::{Event, EventSink};
+use crate::message::{AssistantMessage, Message};
+use crate::model::{FinishReason, Model, ModelReply, ModelRequest};
 
 /// One step: what to say after the messages so far.
-pub type Step = fn(&[Message]) -> Assistant;
+pub type ScriptedStep = fn(&[Message]) -> AssistantMessage;
 
 /// Plays its steps in order, one a request.
 #[derive(Debug)]
 pub struct ScriptedModel {
     name: &'static str,
-    steps: &'static [Step],
+    steps: &'static [ScriptedStep],
     next: Cell<usize>,
     /// Calls so far: each has an id of its own.
     calls: Cell<usize>,
@@ -23,7 +23,7 @@ pub struct ScriptedModel {
 
 impl ScriptedModel {
     /// A model of this name that will say this.
-    pub fn new(name: &'static str, steps: &'static [Step]) -> ScriptedModel {
+    pub fn new(name: &'static str, steps: &'static [ScriptedStep]) -> ScriptedModel {
         ScriptedModel { name, steps, next: Cell::new(0), calls: Cell::new(0) }
     }
 }
@@ -33,19 +33,19 @@ impl Model for ScriptedModel {
         self.name
     }
 
-    fn complete(&self, request: &Request<'_>, listener: &mut Listener<'_>) -> Result<Reply> {
+    fn complete(&self, request: &ModelRequest<'_>, sink: &mut EventSink<'_>) -> Result<ModelReply> {
         let step = self
             .steps
             .get(self.next.replace(self.next.get() + 1))
-            .ok_or_else(|| Error::new(Kind::Endpoint, "the script of the model is over"))?;
+            .ok_or_else(|| Error::new(ErrorKind::Endpoint, "the script of the model is over"))?;
         let mut message = step(request.messages);
         for call in &mut message.calls {
             self.calls.set(self.calls.get() + 1);
             call.id = format!("call_{}", self.calls.get());
         }
         if !message.content.is_empty() {
-            listener(Event::Text(&message.content));
+            sink(Event::Text(&message.content));
         }
-        Ok(Reply { message, finish: Finish::Complete, cause: None, usage: None })
+        Ok(ModelReply { message, finish: FinishReason::Complete, cause: None, usage: None })
     }
 }

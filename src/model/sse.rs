@@ -11,15 +11,15 @@ use crate::limits;
 
 /// Events that a gateway may have glued into one; also what bounds the search
 /// for them.
-pub const GLUED: usize = 64;
+pub(super) const GLUED: usize = 64;
 
 /// A line or an event is larger than anything sensible.
 #[derive(Debug, PartialEq, Eq)]
-pub struct TooLarge;
+pub struct EventTooLarge;
 
 /// Takes the stream apart.
 #[derive(Debug, Default)]
-pub struct Splitter {
+pub struct SseSplitter {
     /// The beginning of a line whose end has not come yet.
     rest: Vec<u8>,
     /// Data lines of the event that is being read.
@@ -29,9 +29,9 @@ pub struct Splitter {
     after_cr: bool,
 }
 
-impl Splitter {
+impl SseSplitter {
     /// Takes the next bytes and gives the data of every event that they end.
-    pub fn feed<E: From<TooLarge>>(
+    pub fn feed<E: From<EventTooLarge>>(
         &mut self,
         mut bytes: &[u8],
         on_data: &mut dyn FnMut(&[u8]) -> Result<(), E>,
@@ -68,7 +68,7 @@ impl Splitter {
     }
 
     /// The stream is over: gives what the last, unfinished event held.
-    pub fn finish<E: From<TooLarge>>(
+    pub fn finish<E: From<EventTooLarge>>(
         &mut self,
         on_data: &mut dyn FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
@@ -77,9 +77,9 @@ impl Splitter {
         self.dispatch(on_data)
     }
 
-    fn keep(&mut self, bytes: &[u8]) -> Result<(), TooLarge> {
+    fn keep(&mut self, bytes: &[u8]) -> Result<(), EventTooLarge> {
         if self.rest.len() + bytes.len() > limits::SSE_LINE_BYTES {
-            return Err(TooLarge);
+            return Err(EventTooLarge);
         }
         self.rest.extend_from_slice(bytes);
         Ok(())
@@ -87,7 +87,7 @@ impl Splitter {
 
     /// One line without its end; `after` is what follows it. Returns how much of
     /// `after` was used up.
-    fn line<E: From<TooLarge>>(
+    fn line<E: From<EventTooLarge>>(
         &mut self,
         line: &[u8],
         after: &[u8],
@@ -108,7 +108,7 @@ impl Splitter {
             return Ok(1);
         }
         if self.data.len() + data.len() > limits::SSE_EVENT_BYTES {
-            return Err(TooLarge.into());
+            return Err(EventTooLarge.into());
         }
         if self.has_data {
             self.data.push(b'\n');
@@ -134,7 +134,7 @@ fn line_end(bytes: &[u8]) -> Option<usize> {
 
 /// The event behind the next `data:` in what should be one event: a gateway
 /// has lost the line's end, perhaps with half of the event before it.
-pub fn glued_event(data: &[u8]) -> Option<&[u8]> {
+pub(super) fn glued_event(data: &[u8]) -> Option<&[u8]> {
     const FIELD: &[u8] = b"data:";
     let places = data.windows(FIELD.len()).enumerate();
     let places = places.filter(|(_, bytes)| *bytes == FIELD).take(GLUED);
@@ -146,7 +146,7 @@ pub fn glued_event(data: &[u8]) -> Option<&[u8]> {
 }
 
 /// `null`, `ping`, `keep-alive`: one bare word says nothing.
-pub fn is_beat(data: &[u8]) -> bool {
+pub(super) fn is_beat(data: &[u8]) -> bool {
     let is_plain = |byte: &u8| byte.is_ascii_alphabetic() || matches!(byte, b'-' | b'_');
     data.len() <= limits::BEAT_BYTES && data.iter().all(is_plain)
 }
@@ -155,8 +155,8 @@ pub fn is_beat(data: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    fn split(pieces: &[&[u8]]) -> Result<Vec<String>, TooLarge> {
-        let mut splitter = Splitter::default();
+    fn split(pieces: &[&[u8]]) -> Result<Vec<String>, EventTooLarge> {
+        let mut splitter = SseSplitter::default();
         let mut found = Vec::new();
         let mut collect = |data: &[u8]| {
             found.push(String::from_utf8_lossy(data).into_owned());
@@ -205,11 +205,11 @@ mod tests {
     #[test]
     fn endless_lines_and_events_are_refused() {
         let line = vec![b'x'; limits::SSE_LINE_BYTES / 2 + 1];
-        assert_eq!(split(&[&line, &line]), Err(TooLarge));
+        assert_eq!(split(&[&line, &line]), Err(EventTooLarge));
         let mut event = b"data: ".to_vec();
         event.extend(vec![b'x'; limits::SSE_LINE_BYTES - 10]);
         event.push(b'\n');
         let pieces: Vec<&[u8]> = (0..9).map(|_| event.as_slice()).collect();
-        assert_eq!(split(&pieces), Err(TooLarge));
+        assert_eq!(split(&pieces), Err(EventTooLarge));
     }
 }

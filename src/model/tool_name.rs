@@ -34,7 +34,7 @@ const TOOL_MESSAGE: [&str; 8] = [
 
 /// Whether a refusal, in lower case, says that a tool's message has no name.
 /// `places` are those of such messages in the request.
-pub fn is_wanted(refusal: &str, places: &[usize]) -> bool {
+pub(super) fn is_wanted(refusal: &str, places: &[usize]) -> bool {
     let refusal = refusal.replace("\\n", " ");
     let words: Vec<&str> = refusal
         .split(|c: char| !c.is_alphanumeric() && c != '_')

@@ -18,34 +18,34 @@ use crate::tool::Usage;
 /// for `delta` and `message`.
 #[derive(Debug, Default, serde::Deserialize)]
 #[serde(default)]
-pub struct Chunk<'c> {
+pub(super) struct Chunk<'c> {
     #[serde(borrow)]
-    pub choices: Few<Choice<'c>, { limits::CHOICES }>,
+    pub choices: FirstItems<Choice<'c>, { limits::CHOICES }>,
     #[serde(borrow)]
-    pub usage: Loose<'c>,
+    pub usage: LooseValue<'c>,
     #[serde(borrow)]
-    pub error: Loose<'c>,
+    pub error: LooseValue<'c>,
     #[serde(borrow)]
-    pub object: Loose<'c>,
+    pub object: LooseValue<'c>,
     #[serde(borrow)]
-    pub message: Loose<'c>,
+    pub message: LooseValue<'c>,
     #[serde(borrow)]
-    pub detail: Loose<'c>,
+    pub detail: LooseValue<'c>,
     #[serde(borrow)]
-    pub code: Loose<'c>,
+    pub code: LooseValue<'c>,
     #[serde(borrow)]
-    pub r#type: Loose<'c>,
+    pub r#type: LooseValue<'c>,
 }
 
 impl Chunk<'_> {
     /// The text that it brings, as it stands in the event, if it brings nothing
     /// else.
-    pub fn only_text(&self) -> Option<&str> {
+    pub(super) fn only_text(&self) -> Option<&str> {
         let [choice] = self.choices.items.as_slice() else {
             return None;
         };
         let delta = &choice.delta;
-        let Loose::Text(Cow::Borrowed(text)) = delta.content else {
+        let LooseValue::Text(Cow::Borrowed(text)) = delta.content else {
             return None;
         };
         let others = [
@@ -61,7 +61,7 @@ impl Chunk<'_> {
             &delta.reasoning_details,
             &delta.extra_content,
         ];
-        let is_alone = others.into_iter().all(Loose::is_empty)
+        let is_alone = others.into_iter().all(LooseValue::is_empty)
             && self.object.text() != "error"
             && choice.message.is_none()
             && delta.tool_calls.items.is_empty();
@@ -71,46 +71,46 @@ impl Chunk<'_> {
 
 #[derive(Debug, Default, serde::Deserialize)]
 #[serde(default)]
-pub struct Choice<'c> {
+pub(super) struct Choice<'c> {
     #[serde(borrow)]
-    pub index: Loose<'c>,
+    pub index: LooseValue<'c>,
     #[serde(borrow, deserialize_with = "null_is_default")]
     pub delta: Delta<'c>,
     #[serde(borrow)]
     pub message: Option<Box<Delta<'c>>>,
     #[serde(borrow)]
-    pub finish_reason: Loose<'c>,
+    pub finish_reason: LooseValue<'c>,
     #[serde(borrow)]
-    pub usage: Loose<'c>,
+    pub usage: LooseValue<'c>,
     #[serde(borrow)]
-    pub error: Loose<'c>,
+    pub error: LooseValue<'c>,
 }
 
 /// A piece of the assistant's message, or the whole of it.
 #[derive(Debug, Default, serde::Deserialize)]
 #[serde(default)]
-pub struct Delta<'c> {
+pub(super) struct Delta<'c> {
     #[serde(borrow)]
-    pub content: Loose<'c>,
+    pub content: LooseValue<'c>,
     #[serde(borrow)]
-    pub refusal: Loose<'c>,
+    pub refusal: LooseValue<'c>,
     #[serde(borrow)]
-    pub reasoning_content: Loose<'c>,
+    pub reasoning_content: LooseValue<'c>,
     #[serde(borrow)]
-    pub reasoning: Loose<'c>,
+    pub reasoning: LooseValue<'c>,
     #[serde(borrow)]
-    pub reasoning_text: Loose<'c>,
+    pub reasoning_text: LooseValue<'c>,
     #[serde(borrow)]
-    pub reasoning_details: Loose<'c>,
+    pub reasoning_details: LooseValue<'c>,
     #[serde(borrow)]
-    pub tool_calls: Few<CallDelta<'c>, { limits::CALLS_ANSWERED }>,
+    pub tool_calls: FirstItems<CallDelta<'c>, { limits::CALLS_ANSWERED }>,
     #[serde(borrow)]
-    pub extra_content: Loose<'c>,
+    pub extra_content: LooseValue<'c>,
 }
 
 impl Delta<'_> {
     /// Whether a thought is among it, under whatever name.
-    pub fn has_thought(&self) -> bool {
+    pub(super) fn has_thought(&self) -> bool {
         [&self.reasoning_content, &self.reasoning, &self.reasoning_text]
             .iter()
             .any(|thought| !thought.text().is_empty())
@@ -119,52 +119,55 @@ impl Delta<'_> {
 
 #[derive(Debug, Default, serde::Deserialize)]
 #[serde(default)]
-pub struct CallDelta<'c> {
+pub(super) struct CallDelta<'c> {
     #[serde(borrow)]
-    pub index: Loose<'c>,
+    pub index: LooseValue<'c>,
     #[serde(borrow)]
-    pub id: Loose<'c>,
+    pub id: LooseValue<'c>,
     #[serde(borrow, deserialize_with = "null_is_default")]
     pub function: FunctionDelta<'c>,
     #[serde(borrow)]
-    pub extra_content: Loose<'c>,
+    pub extra_content: LooseValue<'c>,
 }
 
 #[derive(Debug, Default, serde::Deserialize)]
 #[serde(default)]
-pub struct FunctionDelta<'c> {
+pub(super) struct FunctionDelta<'c> {
     #[serde(borrow)]
-    pub name: Loose<'c>,
+    pub name: LooseValue<'c>,
     #[serde(borrow)]
-    pub arguments: Loose<'c>,
+    pub arguments: LooseValue<'c>,
 }
 
 /// The first elements of a list, and whether there are more; null is none.
 #[derive(Debug)]
-pub struct Few<T, const MOST: usize> {
+pub(super) struct FirstItems<T, const MOST: usize> {
     pub items: Vec<T>,
     pub is_cut: bool,
 }
 
-impl<T, const MOST: usize> Default for Few<T, MOST> {
+impl<T, const MOST: usize> Default for FirstItems<T, MOST> {
     fn default() -> Self {
-        Few { items: Vec::new(), is_cut: false }
+        FirstItems { items: Vec::new(), is_cut: false }
     }
 }
 
-impl<'de, T: Deserialize<'de>, const MOST: usize> Deserialize<'de> for Few<T, MOST> {
+impl<'de, T: Deserialize<'de>, const MOST: usize> Deserialize<'de> for FirstItems<T, MOST> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct FewVisitor<T, const MOST: usize>(PhantomData<T>);
         impl<'de, T: Deserialize<'de>, const MOST: usize> Visitor<'de> for FewVisitor<T, MOST> {
-            type Value = Few<T, MOST>;
+            type Value = FirstItems<T, MOST>;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a list")
             }
-            fn visit_unit<E: de::Error>(self) -> Result<Few<T, MOST>, E> {
-                Ok(Few::default())
+            fn visit_unit<E: de::Error>(self) -> Result<FirstItems<T, MOST>, E> {
+                Ok(FirstItems::default())
             }
-            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Few<T, MOST>, A::Error> {
-                let mut few = Few::default();
+            fn visit_seq<A: SeqAccess<'de>>(
+                self,
+                mut list: A,
+            ) -> Result<FirstItems<T, MOST>, A::Error> {
+                let mut few = FirstItems::default();
                 while few.items.len() < MOST {
                     let Some(item) = list.next_element()? else {
                         return Ok(few);
@@ -193,79 +196,79 @@ where
 
 /// A value that should be a string and may be anything.
 #[derive(Debug, Default)]
-pub enum Loose<'c> {
+pub(super) enum LooseValue<'c> {
     #[default]
     Null,
     Text(Cow<'c, str>),
     Other(Value),
 }
 
-impl Loose<'_> {
+impl LooseValue<'_> {
     /// The text of it: a string as it is, a list of content blocks joined
     /// (thoughts left out), everything else nothing.
-    pub fn text(&self) -> Cow<'_, str> {
+    pub(super) fn text(&self) -> Cow<'_, str> {
         match self {
-            Loose::Text(text) => Cow::Borrowed(text),
-            Loose::Other(Value::Array(blocks)) => {
+            LooseValue::Text(text) => Cow::Borrowed(text),
+            LooseValue::Other(Value::Array(blocks)) => {
                 Cow::Owned(blocks.iter().filter_map(block_text).collect::<String>())
             }
-            Loose::Other(block @ Value::Object(_)) => {
+            LooseValue::Other(block @ Value::Object(_)) => {
                 Cow::Owned(block_text(block).unwrap_or_default().to_string())
             }
-            Loose::Null | Loose::Other(_) => Cow::Borrowed(""),
+            LooseValue::Null | LooseValue::Other(_) => Cow::Borrowed(""),
         }
     }
 
     /// The JSON text of it: arguments come as text or as the object itself.
-    pub fn json_text(&self) -> Cow<'_, str> {
+    pub(super) fn json_text(&self) -> Cow<'_, str> {
         match self {
-            Loose::Null => Cow::Borrowed(""),
-            Loose::Text(text) => Cow::Borrowed(text),
-            Loose::Other(value) => Cow::Owned(value.to_string()),
+            LooseValue::Null => Cow::Borrowed(""),
+            LooseValue::Text(text) => Cow::Borrowed(text),
+            LooseValue::Other(value) => Cow::Owned(value.to_string()),
         }
     }
 
     /// A number, also one written as text.
-    pub fn number(&self) -> Option<u64> {
+    pub(super) fn number(&self) -> Option<u64> {
         match self {
-            Loose::Other(value) => value.as_u64(),
-            Loose::Text(text) => text.parse().ok(),
-            Loose::Null => None,
+            LooseValue::Other(value) => value.as_u64(),
+            LooseValue::Text(text) => text.parse().ok(),
+            LooseValue::Null => None,
         }
     }
 
     /// An identifier: text, or a number as text; empty where there is none.
-    pub fn identifier(&self) -> Cow<'_, str> {
+    pub(super) fn identifier(&self) -> Cow<'_, str> {
         match self {
-            Loose::Other(Value::Number(number)) => Cow::Owned(number.to_string()),
-            Loose::Text(text) => Cow::Borrowed(text),
-            Loose::Null | Loose::Other(_) => Cow::Borrowed(""),
+            LooseValue::Other(Value::Number(number)) => Cow::Owned(number.to_string()),
+            LooseValue::Text(text) => Cow::Borrowed(text),
+            LooseValue::Null | LooseValue::Other(_) => Cow::Borrowed(""),
         }
     }
 
     /// Whether it says anything: no `""`, `{}` or `false` in the place of an error.
-    pub fn is_something(&self) -> bool {
+    pub(super) fn is_something(&self) -> bool {
         match self {
-            Loose::Null | Loose::Other(Value::Bool(false)) => false,
-            Loose::Text(text) => !text.trim().is_empty(),
-            Loose::Other(Value::Object(fields)) => !fields.is_empty(),
-            Loose::Other(Value::Array(items)) => !items.is_empty(),
-            Loose::Other(_) => true,
+            LooseValue::Null | LooseValue::Other(Value::Bool(false)) => false,
+            LooseValue::Text(text) => !text.trim().is_empty(),
+            LooseValue::Other(Value::Object(fields)) => !fields.is_empty(),
+            LooseValue::Other(Value::Array(items)) => !items.is_empty(),
+            LooseValue::Other(_) => true,
         }
     }
 
     /// Whether nothing stands there.
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         match self {
-            Loose::Null => true,
-            Loose::Text(text) => text.is_empty(),
-            Loose::Other(_) => false,
+            LooseValue::Null => true,
+            LooseValue::Text(text) => text.is_empty(),
+            LooseValue::Other(_) => false,
         }
     }
 
     /// Token counts, where this is an object of them.
-    pub fn usage(&self) -> Option<Usage> {
-        let Loose::Other(value) = self else {
+    pub(super) fn usage(&self) -> Option<Usage> {
+        let LooseValue::Other(value) = self else {
             return None;
         };
         let count = |key| value.get(key).and_then(Value::as_u64);
@@ -277,11 +280,11 @@ impl Loose<'_> {
     }
 
     /// As a plain JSON value.
-    pub fn into_value(self) -> Value {
+    pub(super) fn into_value(self) -> Value {
         match self {
-            Loose::Null => Value::Null,
-            Loose::Text(text) => Value::String(text.into_owned()),
-            Loose::Other(value) => value,
+            LooseValue::Null => Value::Null,
+            LooseValue::Text(text) => Value::String(text.into_owned()),
+            LooseValue::Other(value) => value,
         }
     }
 }
@@ -298,40 +301,43 @@ fn block_text(block: &Value) -> Option<&str> {
     }
 }
 
-impl<'de: 'c, 'c> Deserialize<'de> for Loose<'c> {
+impl<'de: 'c, 'c> Deserialize<'de> for LooseValue<'c> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct LooseVisitor;
         impl<'de> Visitor<'de> for LooseVisitor {
-            type Value = Loose<'de>;
+            type Value = LooseValue<'de>;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("any value")
             }
-            fn visit_borrowed_str<E: de::Error>(self, text: &'de str) -> Result<Loose<'de>, E> {
-                Ok(Loose::Text(Cow::Borrowed(text)))
+            fn visit_borrowed_str<E: de::Error>(
+                self,
+                text: &'de str,
+            ) -> Result<LooseValue<'de>, E> {
+                Ok(LooseValue::Text(Cow::Borrowed(text)))
             }
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Loose<'de>, E> {
-                Ok(Loose::Text(Cow::Owned(text.to_string())))
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<LooseValue<'de>, E> {
+                Ok(LooseValue::Text(Cow::Owned(text.to_string())))
             }
-            fn visit_unit<E: de::Error>(self) -> Result<Loose<'de>, E> {
-                Ok(Loose::Null)
+            fn visit_unit<E: de::Error>(self) -> Result<LooseValue<'de>, E> {
+                Ok(LooseValue::Null)
             }
-            fn visit_bool<E: de::Error>(self, value: bool) -> Result<Loose<'de>, E> {
-                Ok(Loose::Other(value.into()))
+            fn visit_bool<E: de::Error>(self, value: bool) -> Result<LooseValue<'de>, E> {
+                Ok(LooseValue::Other(value.into()))
             }
-            fn visit_i64<E: de::Error>(self, value: i64) -> Result<Loose<'de>, E> {
-                Ok(Loose::Other(value.into()))
+            fn visit_i64<E: de::Error>(self, value: i64) -> Result<LooseValue<'de>, E> {
+                Ok(LooseValue::Other(value.into()))
             }
-            fn visit_u64<E: de::Error>(self, value: u64) -> Result<Loose<'de>, E> {
-                Ok(Loose::Other(value.into()))
+            fn visit_u64<E: de::Error>(self, value: u64) -> Result<LooseValue<'de>, E> {
+                Ok(LooseValue::Other(value.into()))
             }
-            fn visit_f64<E: de::Error>(self, value: f64) -> Result<Loose<'de>, E> {
-                Ok(Loose::Other(value.into()))
+            fn visit_f64<E: de::Error>(self, value: f64) -> Result<LooseValue<'de>, E> {
+                Ok(LooseValue::Other(value.into()))
             }
-            fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Loose<'de>, A::Error> {
-                bounded::list(list).map(Loose::Other)
+            fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<LooseValue<'de>, A::Error> {
+                bounded::list(list).map(LooseValue::Other)
             }
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Loose<'de>, A::Error> {
-                bounded::map(map).map(Loose::Other)
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<LooseValue<'de>, A::Error> {
+                bounded::map(map).map(LooseValue::Other)
             }
         }
         deserializer.deserialize_any(LooseVisitor)
@@ -353,7 +359,7 @@ mod tests {
             (r#"["a",{"type":"text","text":"b"},{"type":"thinking","text":"c"}]"#, "ab", ""),
         ];
         for (json, text, json_text) in table {
-            let loose: Loose<'_> = serde_json::from_str(json).unwrap();
+            let loose: LooseValue<'_> = serde_json::from_str(json).unwrap();
             assert_eq!(loose.text(), text, "{json}");
             if !json_text.is_empty() {
                 assert_eq!(loose.json_text(), json_text, "{json}");

@@ -30,7 +30,7 @@ pub(super) struct Pattern {
 
 /// What stands in a text from one place on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum PatternMatch {
     /// Something else.
     Nothing,
     /// The beginning of the secret, up to the text's end.
@@ -49,14 +49,14 @@ pub(super) enum Found {
 
 /// Where one unit may end.
 #[derive(Default)]
-struct Ends {
+struct UnitEnds {
     /// Few: only of backslashes there are several.
     at: Vec<usize>,
     /// The text ends within it.
     is_cut: bool,
 }
 
-impl Ends {
+impl UnitEnds {
     fn add(&mut self, end: usize) {
         if !self.at.contains(&end) {
             self.at.push(end);
@@ -64,27 +64,27 @@ impl Ends {
     }
 
     /// Adds where it ends, if it does.
-    fn step(&mut self, step: Step) {
+    fn step(&mut self, step: UnitMatch) {
         match step {
-            Step::To(end) => self.add(end),
-            Step::Cut => self.is_cut = true,
-            Step::No => {}
+            UnitMatch::To(end) => self.add(end),
+            UnitMatch::Cut => self.is_cut = true,
+            UnitMatch::No => {}
         }
     }
 }
 
 /// What one way to write a unit comes to.
 #[derive(Clone, Copy)]
-enum Step {
+enum UnitMatch {
     To(usize),
     Cut,
     No,
 }
 
-impl Step {
-    fn then(self, next: impl FnOnce(usize) -> Step) -> Step {
+impl UnitMatch {
+    fn then(self, next: impl FnOnce(usize) -> UnitMatch) -> UnitMatch {
         match self {
-            Step::To(end) => next(end),
+            UnitMatch::To(end) => next(end),
             other => other,
         }
     }
@@ -136,9 +136,9 @@ impl Pattern {
     }
 
     /// What stands there.
-    pub(super) fn find(&self, text: &[u8], start: usize) -> Found {
+    pub(super) fn find(&self, text: &[u8], start: usize) -> PatternMatch {
         match text.get(start + 1) {
-            Some(next) if !self.may_begin(text[start], *next) => Found::Nothing,
+            Some(next) if !self.may_begin(text[start], *next) => PatternMatch::Nothing,
             _ => self.follow(text, start, 0),
         }
     }
@@ -155,7 +155,7 @@ impl Pattern {
             .take_while(|unit| self.bytes(*unit..self.units.len()) >= limits::SECRET_PART_BYTES);
         let ends = told.flat_map(|unit| {
             (0..=front).filter_map(move |start| match self.follow(text, start, unit) {
-                Found::Whole { end, .. } => Some(end),
+                PatternMatch::Whole { end, .. } => Some(end),
                 _ => None,
             })
         });
@@ -173,11 +173,11 @@ impl Pattern {
     }
 
     /// Follows it through the text from this unit on.
-    fn follow(&self, text: &[u8], start: usize, first: usize) -> Found {
+    fn follow(&self, text: &[u8], start: usize, first: usize) -> PatternMatch {
         let mut places = vec![start];
         let mut bytes_known = None;
         for (index, unit) in self.units.iter().enumerate().skip(first) {
-            let mut ends = Ends::default();
+            let mut ends = UnitEnds::default();
             for place in &places {
                 unit.ends(text, *place, index > first, &mut ends);
             }
@@ -186,8 +186,8 @@ impl Pattern {
             }
             if ends.at.is_empty() {
                 return match bytes_known {
-                    Some(bytes) => Found::Beginning { bytes },
-                    None => Found::Nothing,
+                    Some(bytes) => PatternMatch::Beginning { bytes },
+                    None => PatternMatch::Nothing,
                 };
             }
             places = ends.at;
@@ -195,7 +195,7 @@ impl Pattern {
         let mut end = places.into_iter().max().unwrap_or(start);
         let mut is_open = false;
         for unit in &self.more {
-            let mut ends = Ends::default();
+            let mut ends = UnitEnds::default();
             unit.ends(text, end, true, &mut ends);
             is_open |= ends.is_cut;
             match ends.at.into_iter().max() {
@@ -205,7 +205,7 @@ impl Pattern {
                 None => break,
             }
         }
-        Found::Whole { end, is_open }
+        PatternMatch::Whole { end, is_open }
     }
 }
 
@@ -230,14 +230,14 @@ impl Unit {
     }
 
     /// Adds where it ends if it begins at `start`, in whatever way it is written.
-    fn ends(self, text: &[u8], start: usize, is_within: bool, ends: &mut Ends) {
+    fn ends(self, text: &[u8], start: usize, is_within: bool, ends: &mut UnitEnds) {
         match self {
             Unit::Char(c) => char_ends(text, start, c, ends),
             Unit::Six(value, known) => {
-                let lines = if is_within { behind_line_end(text, start) } else { Step::No };
-                ends.is_cut |= matches!(lines, Step::Cut);
-                for start in [Step::To(start), lines] {
-                    let Step::To(start) = start else { continue };
+                let lines = if is_within { behind_line_end(text, start) } else { UnitMatch::No };
+                ends.is_cut |= matches!(lines, UnitMatch::Cut);
+                for start in [UnitMatch::To(start), lines] {
+                    let UnitMatch::To(start) = start else { continue };
                     match text.get(start) {
                         None => ends.is_cut = true,
                         Some(byte) if self.begins(*byte) => ends.add(start + 1),
@@ -279,7 +279,7 @@ fn letters(value: u8) -> impl Iterator<Item = char> {
 }
 
 /// Behind a line's end within base64, and what the next line is indented by.
-fn behind_line_end(text: &[u8], start: usize) -> Step {
+fn behind_line_end(text: &[u8], start: usize) -> UnitMatch {
     let mut at = start;
     while let Some(byte) = text.get(at) {
         let run = backslashes(text, at);
@@ -288,19 +288,19 @@ fn behind_line_end(text: &[u8], start: usize) -> Step {
             b' ' | b'\t' if at > start => at += 1,
             b'\\' => match text.get(at + run) {
                 Some(b'n' | b'r') => at += run + 1,
-                None => return Step::Cut,
+                None => return UnitMatch::Cut,
                 Some(_) => break,
             },
             _ => break,
         }
         if at - start > limits::SECRET_ESCAPE_BYTES {
-            return Step::No;
+            return UnitMatch::No;
         }
     }
     match at {
-        _ if at == start => Step::No,
-        _ if at == text.len() => Step::Cut,
-        _ => Step::To(at),
+        _ if at == start => UnitMatch::No,
+        _ if at == text.len() => UnitMatch::Cut,
+        _ => UnitMatch::To(at),
     }
 }
 
@@ -310,12 +310,12 @@ fn backslashes(text: &[u8], start: usize) -> usize {
     most.take_while(|byte| **byte == b'\\').count()
 }
 
-fn char_ends(text: &[u8], start: usize, c: char, ends: &mut Ends) {
+fn char_ends(text: &[u8], start: usize, c: char, ends: &mut UnitEnds) {
     let mut plain = [0; 4];
     let plain = c.encode_utf8(&mut plain).as_bytes();
-    let coded = |escape: &dyn Fn(usize, u8) -> Step| {
+    let coded = |escape: &dyn Fn(usize, u8) -> UnitMatch| {
         let bytes = plain.iter();
-        bytes.fold(Step::To(start), |step, byte| step.then(|at| escape(at, *byte)))
+        bytes.fold(UnitMatch::To(start), |step, byte| step.then(|at| escape(at, *byte)))
     };
     match text.get(start) {
         None => ends.is_cut = true,
@@ -345,7 +345,7 @@ fn char_ends(text: &[u8], start: usize, c: char, ends: &mut Ends) {
                 ends.step(coded(&escape(b"", 3, 8)));
                 let mut units = [0; 2];
                 let units = c.encode_utf16(&mut units).iter();
-                ends.step(units.fold(Step::To(start), |step, unit| {
+                ends.step(units.fold(UnitMatch::To(start), |step, unit| {
                     step.then(|at| escaped(text, at, b"u"))
                         .then(|at| digits(text, at, 4, 16, (*unit).into()))
                 }));
@@ -358,7 +358,7 @@ fn char_ends(text: &[u8], start: usize, c: char, ends: &mut Ends) {
 }
 
 /// A character as one escape that needs no digits, or as many as it likes.
-fn one_escape(text: &[u8], start: usize, c: char) -> Step {
+fn one_escape(text: &[u8], start: usize, c: char) -> UnitMatch {
     let letter = match c {
         '\n' => 'n',
         '\r' => 'r',
@@ -381,50 +381,50 @@ fn one_escape(text: &[u8], start: usize, c: char) -> Step {
             if u32::from(*byte) == u32::from(letter)
                 && (c != letter || c.is_ascii_punctuation()) =>
         {
-            Step::To(behind + 1)
+            UnitMatch::To(behind + 1)
         }
-        _ => Step::No,
+        _ => UnitMatch::No,
     }
 }
 
 /// Behind the backslashes and this letter.
-fn escaped(text: &[u8], start: usize, letter: &[u8]) -> Step {
+fn escaped(text: &[u8], start: usize, letter: &[u8]) -> UnitMatch {
     match backslashes(text, start) {
-        _ if start == text.len() => Step::Cut,
-        0 => Step::No,
+        _ if start == text.len() => UnitMatch::Cut,
+        0 => UnitMatch::No,
         run => literal(text, start + run, letter),
     }
 }
 
-fn literal(text: &[u8], start: usize, bytes: &[u8]) -> Step {
+fn literal(text: &[u8], start: usize, bytes: &[u8]) -> UnitMatch {
     let there = &text[start..];
     if there.starts_with(bytes) {
-        Step::To(start + bytes.len())
+        UnitMatch::To(start + bytes.len())
     } else if there.len() < bytes.len() && bytes.starts_with(there) {
-        Step::Cut
+        UnitMatch::Cut
     } else {
-        Step::No
+        UnitMatch::No
     }
 }
 
 /// So many digits that have this value.
-fn digits(text: &[u8], start: usize, count: usize, radix: u32, value: u32) -> Step {
+fn digits(text: &[u8], start: usize, count: usize, radix: u32, value: u32) -> UnitMatch {
     let there = &text[start..text.len().min(start + count)];
     let mut number = 0_u32;
     for (place, byte) in there.iter().enumerate() {
         let Some(digit) = char::from(*byte).to_digit(radix) else {
-            return Step::No;
+            return UnitMatch::No;
         };
         number = number.wrapping_mul(radix).wrapping_add(digit);
         // Whatever follows, it is another.
         let left = u32::try_from(count - place - 1).unwrap_or_default();
         if radix.checked_pow(left).is_some_and(|rest| value / rest != number) {
-            return Step::No;
+            return UnitMatch::No;
         }
     }
     match there.len() {
-        _ if count == 0 => Step::No,
-        length if length < count => Step::Cut,
-        _ => Step::To(start + count),
+        _ if count == 0 => UnitMatch::No,
+        length if length < count => UnitMatch::Cut,
+        _ => UnitMatch::To(start + count),
     }
 }

@@ -10,12 +10,12 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::SystemTime;
 
-use crate::conversation::{Change, Journal};
-use crate::error::{Error, Kind, Result};
+use crate::conversation::{ConversationChange, Journal};
+use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
 use crate::secret::Secrets;
 use crate::session::folder::{LINKED, create, header_of, prune, torn_path};
-use crate::session::record::{Header, line};
+use crate::session::record::{SessionHeader, line};
 use crate::world::lock;
 
 /// A session whose file nobody else writes.
@@ -23,7 +23,7 @@ use crate::world::lock;
 pub struct Session {
     pub(super) name: String,
     pub(super) path: PathBuf,
-    pub(super) header: Header,
+    pub(super) header: SessionHeader,
     pub(super) secrets: Secrets,
     /// Open once in this process, or the lock would be lost. None before the
     /// first message of a conversation that saves itself.
@@ -37,14 +37,14 @@ pub struct Session {
 }
 
 /// A conversation keeps it, and so does who names it.
-pub type Shared = Rc<RefCell<Session>>;
+pub(crate) type SharedSession = Rc<RefCell<Session>>;
 
-impl Journal for Shared {
-    fn note(&mut self, change: Change<'_>) -> Result<()> {
+impl Journal for SharedSession {
+    fn note(&mut self, change: ConversationChange<'_>) -> Result<()> {
         // Nobody holds it across a change.
         match self.try_borrow_mut() {
             Ok(mut session) => session.note(change),
-            Err(_) => Err(Error::new(Kind::Io, "failed to write the session: it is in use")),
+            Err(_) => Err(Error::new(ErrorKind::Io, "failed to write the session: it is in use")),
         }
     }
 
@@ -65,7 +65,7 @@ impl Session {
     }
 
     /// What its first line says.
-    pub fn header(&self) -> &Header {
+    pub fn header(&self) -> &SessionHeader {
         &self.header
     }
 
@@ -74,13 +74,13 @@ impl Session {
         self.header.automatic.as_ref() == Some(&self.name)
     }
 
-    fn note(&mut self, change: Change<'_>) -> Result<()> {
+    fn note(&mut self, change: ConversationChange<'_>) -> Result<()> {
         self.write(change).map_err(|error| failure("write", &self.name, &error))
     }
 
-    fn write(&mut self, change: Change<'_>) -> io::Result<()> {
+    fn write(&mut self, change: ConversationChange<'_>) -> io::Result<()> {
         if self.file.is_none() {
-            if matches!(change, Change::Cut(_)) {
+            if matches!(change, ConversationChange::Cut(_)) {
                 return Ok(());
             }
             self.begin()?;
@@ -194,6 +194,6 @@ impl Drop for Session {
 /// Why a session could not be kept; the conversation goes on without.
 pub(super) fn failure(verb: &str, name: &str, cause: &dyn std::fmt::Display) -> Error {
     let message = format!("failed to {verb} the session `{name}`: {cause}");
-    Error::new(Kind::Io, message)
+    Error::new(ErrorKind::Io, message)
         .with_hint("the conversation goes on, and is not saved from here on")
 }

@@ -8,18 +8,18 @@ use std::time::SystemTime;
 
 use crate::limits;
 use crate::order;
-use crate::session::record::Header;
+use crate::session::record::SessionHeader;
 use crate::world::files::user;
 use crate::world::lock;
 
 const SUFFIX: &str = ".jsonl";
 
 /// Why a file with a second name is not written: that one is not ours.
-pub const LINKED: &str = "it is a hard link: it has another name, too";
+pub(super) const LINKED: &str = "it is a hard link: it has another name, too";
 
 /// A file that may be a session.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub(crate) struct SessionFile {
     /// The session's name.
     pub name: String,
     /// The file's length.
@@ -28,10 +28,10 @@ pub struct Found {
     pub changed: SystemTime,
 }
 
-impl Found {
+impl SessionFile {
     /// The file of a session of this name.
-    pub fn of(name: &str, meta: &Metadata) -> Found {
-        Found {
+    pub(crate) fn of(name: &str, meta: &Metadata) -> SessionFile {
+        SessionFile {
             name: name.to_string(),
             bytes: meta.len(),
             changed: meta.modified().unwrap_or(SystemTime::UNIX_EPOCH),
@@ -40,7 +40,7 @@ impl Found {
 }
 
 /// Whether a session may have this name: it is a file's too.
-pub fn is_name(name: &str) -> bool {
+pub(crate) fn is_name(name: &str) -> bool {
     let is_allowed = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
     (1..=limits::SESSION_NAME_CHARS).contains(&name.len())
         && name.chars().all(is_allowed)
@@ -50,19 +50,19 @@ pub fn is_name(name: &str) -> bool {
 }
 
 /// The file of a session.
-pub fn path_of(folder: &Path, name: &str) -> PathBuf {
+pub(super) fn path_of(folder: &Path, name: &str) -> PathBuf {
     folder.join(format!("{name}{SUFFIX}"))
 }
 
 /// Where what `kill -9` left of a line is kept.
-pub fn torn_path(path: &Path) -> PathBuf {
+pub(super) fn torn_path(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_os_string();
     name.push(".torn");
     name.into()
 }
 
 /// Everything in the folder that has the name of a session, the latest first.
-pub fn found(folder: &Path) -> io::Result<Vec<Found>> {
+pub(super) fn found(folder: &Path) -> io::Result<Vec<SessionFile>> {
     let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries?,
@@ -73,7 +73,7 @@ pub fn found(folder: &Path) -> io::Result<Vec<Found>> {
         let name = name.to_str().and_then(|name| name.strip_suffix(SUFFIX));
         // Of the entry itself, wherever a link leads.
         if let (Some(name), Ok(meta)) = (name.filter(|name| is_name(name)), entry.metadata()) {
-            all.push(Found::of(name, &meta));
+            all.push(SessionFile::of(name, &meta));
         }
     }
     order::sort_by(&mut all, &|one, other| {
@@ -83,13 +83,13 @@ pub fn found(folder: &Path) -> io::Result<Vec<Found>> {
 }
 
 /// A new file for its owner alone.
-pub fn create(path: &Path) -> io::Result<File> {
+pub(super) fn create(path: &Path) -> io::Result<File> {
     options(true).create_new(true).open(path)
 }
 
 /// The file, if it is one of ours that may be read. What it must not be is an
 /// error in words: a link, a folder, somebody else's, too large.
-pub fn open(path: &Path, for_writing: bool) -> io::Result<File> {
+pub(super) fn open(path: &Path, for_writing: bool) -> io::Result<File> {
     // Looked at first: opening a device may do something.
     check(&path.symlink_metadata()?)?;
     let file = options(for_writing).open(path)?;
@@ -135,30 +135,30 @@ fn check(meta: &Metadata) -> io::Result<()> {
 }
 
 /// All of a file that [`open`] has opened.
-pub fn read(file: &File) -> io::Result<Vec<u8>> {
+pub(super) fn read(file: &File) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.take(limits::SESSION_BYTES).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
 /// The first line of a session's file.
-pub fn header(path: &Path) -> Option<Header> {
+pub(super) fn header(path: &Path) -> Option<SessionHeader> {
     header_of(&open(path, false).ok()?).ok()
 }
 
 /// The same of an open file, from where it is read next, or why it is none.
-pub fn header_of(file: &File) -> Result<Header, &'static str> {
+pub(super) fn header_of(file: &File) -> Result<SessionHeader, &'static str> {
     let mut bytes = Vec::new();
     let most = limits::SESSION_HEADER_BYTES as u64;
     if file.take(most).read_to_end(&mut bytes).is_err() {
         return Err("it cannot be read");
     }
     let end = bytes.iter().position(|byte| *byte == b'\n');
-    Header::of(&bytes[..end.unwrap_or(0)])
+    SessionHeader::of(&bytes[..end.unwrap_or(0)])
 }
 
 /// Whether this file still has this name.
-pub fn is_at(file: &File, path: &Path) -> bool {
+pub(super) fn is_at(file: &File, path: &Path) -> bool {
     match (file.metadata(), path.symlink_metadata()) {
         (Ok(one), Ok(other)) => (one.dev(), one.ino()) == (other.dev(), other.ino()),
         _ => false,
@@ -167,9 +167,9 @@ pub fn is_at(file: &File, path: &Path) -> bool {
 
 /// Deletes the oldest of the sessions that the program has named, but for those
 /// that are in use. What cannot be deleted stays.
-pub fn prune(folder: &Path, own: &str) {
+pub(super) fn prune(folder: &Path, own: &str) {
     let Ok(all) = found(folder) else { return };
-    let is_automatic = |found: &&Found| {
+    let is_automatic = |found: &&SessionFile| {
         let header = header(&path_of(folder, &found.name));
         header.is_some_and(|header| header.automatic.as_ref() == Some(&found.name))
     };
@@ -188,7 +188,7 @@ pub fn prune(folder: &Path, own: &str) {
 }
 
 /// Removes a session's file and what was set aside of it.
-pub fn remove(path: &Path) -> io::Result<()> {
+pub(super) fn remove(path: &Path) -> io::Result<()> {
     fs::remove_file(path)?;
     let _ = fs::remove_file(torn_path(path));
     Ok(())

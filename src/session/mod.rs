@@ -3,11 +3,11 @@
 //! overwritten: a conversation goes on with what can be read, or without it.
 
 use std::fs::File;
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
 use crate::secret::Secrets;
 use crate::text;
@@ -19,12 +19,12 @@ mod folder;
 mod record;
 mod restore;
 
-pub use file::{Session, Shared};
-pub use folder::{Found, is_name};
-#[cfg(fuzzing)]
+pub(crate) use file::{Session, SharedSession};
+pub(crate) use folder::{SessionFile, is_name};
 pub use record::line;
-pub use record::{Header, value};
-pub use restore::{Restored, restore};
+pub(crate) use record::{SessionHeader, value};
+pub(crate) use restore::RestoredSession;
+pub use restore::restore;
 
 /// Letters behind the time in a name that the program makes.
 const LETTERS: usize = 4;
@@ -34,51 +34,51 @@ const NEAR_LETTERS: usize = 3;
 
 /// The folder of sessions; it need not exist.
 #[derive(Clone, Debug)]
-pub struct Sessions {
+pub(crate) struct Sessions {
     folder: PathBuf,
     secrets: Secrets,
 }
 
 /// What came of opening a session.
 #[derive(Debug, Default)]
-pub struct Opened {
+pub(crate) struct OpenedSession {
     /// What keeps the conversation from now on; `None`: nothing does.
     pub session: Option<Session>,
     /// What was said before.
-    pub restored: Option<Restored>,
+    pub restored: Option<RestoredSession>,
     /// What a person has to know, a sentence each.
     pub warnings: Vec<String>,
 }
 
 impl Sessions {
     /// The sessions of this folder, into which no secret is written.
-    pub fn new(folder: &Path, secrets: &Secrets) -> Sessions {
+    pub(crate) fn new(folder: &Path, secrets: &Secrets) -> Sessions {
         Sessions { folder: folder.to_path_buf(), secrets: secrets.clone() }
     }
 
     /// Where they are.
-    pub fn folder(&self) -> &Path {
+    pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
 
     /// All of them, the latest first.
-    pub fn all(&self) -> Result<Vec<Found>> {
+    pub(crate) fn all(&self) -> Result<Vec<SessionFile>> {
         folder::found(&self.folder).map_err(|error| {
             let folder = self.folder.display();
-            Error::new(Kind::Io, format!("failed to list the sessions in `{folder}`: {error}"))
+            Error::new(ErrorKind::Io, format!("failed to list the sessions in `{folder}`: {error}"))
         })
     }
 
     /// The session's file, of which nothing is read.
-    pub fn found(&self, name: &str) -> Result<Found> {
+    pub(crate) fn found(&self, name: &str) -> Result<SessionFile> {
         check_name(name)?;
         let meta = self.path(name).symlink_metadata();
-        let found = meta.map(|meta| Found::of(name, &meta));
+        let found = meta.map(|meta| SessionFile::of(name, &meta));
         found.map_err(|_| self.unknown(name))
     }
 
     /// The session that was used last by somebody in this folder.
-    pub fn latest(&self, user_folder: &str) -> Result<Option<Found>> {
+    pub(crate) fn latest(&self, user_folder: &str) -> Result<Option<SessionFile>> {
         Ok(self.all()?.into_iter().find(|found| {
             let header = folder::header(&self.path(&found.name));
             header.is_some_and(|header| header.folder == user_folder)
@@ -86,13 +86,13 @@ impl Sessions {
     }
 
     /// What a session holds, and how many bytes it has. Its file is not changed.
-    pub fn read(&self, name: &str) -> Result<Option<Restored>> {
+    pub(crate) fn read(&self, name: &str) -> Result<Option<RestoredSession>> {
         check_name(name)?;
         let failure = |cause: &dyn std::fmt::Display| {
-            Error::new(Kind::Io, format!("failed to read the session `{name}`: {cause}"))
+            Error::new(ErrorKind::Io, format!("failed to read the session `{name}`: {cause}"))
         };
         let file = match folder::open(&self.path(name), false) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Err(self.unknown(name)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(self.unknown(name)),
             file => file.map_err(|error| failure(&error))?,
         };
         let bytes = folder::read(&file).map_err(|error| failure(&error))?;
@@ -100,20 +100,20 @@ impl Sessions {
     }
 
     /// Whether there is anything of this name.
-    pub fn has(&self, name: &str) -> bool {
+    pub(crate) fn has(&self, name: &str) -> bool {
         self.path(name).symlink_metadata().is_ok()
     }
 
     /// The number of the process that writes a session now.
-    pub fn holder(&self, name: &str) -> Option<i32> {
+    pub(crate) fn holder(&self, name: &str) -> Option<i32> {
         let file = folder::open(&self.path(name), false).ok()?;
         lock::holder(&file).ok().flatten()
     }
 
     /// A session that begins with its first message, under a name of its own.
-    pub fn automatic(&self, mut header: Header) -> Result<Session> {
+    pub(crate) fn automatic(&self, mut header: SessionHeader) -> Result<Session> {
         let mut letters = random::name().map_err(|error| {
-            Error::new(Kind::Io, format!("failed to name the session: {error}"))
+            Error::new(ErrorKind::Io, format!("failed to name the session: {error}"))
         })?;
         letters.truncate(LETTERS);
         let time = timestamp(header.created);
@@ -126,20 +126,23 @@ impl Sessions {
     /// Goes on with a session, or begins it. An error where it is in use, or
     /// the name is none; whatever else is wrong is a warning, and the file
     /// stays as it is.
-    pub fn open(&self, name: &str, fresh: Header) -> Result<Opened> {
+    pub(crate) fn open(&self, name: &str, fresh: SessionHeader) -> Result<OpenedSession> {
         check_name(name)?;
         let path = self.path(name);
         for _ in 0..limits::SESSION_TRIES {
             let file = match folder::open(&path, true) {
                 Ok(file) => file,
-                Err(error) if error.kind() == ErrorKind::NotFound => {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     let mut session = self.session(name, fresh.clone(), None);
                     match session.begin() {
                         // Somebody else was faster.
-                        Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
+                        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
                         Err(error) => return Ok(self.useless(name, &error)),
                         Ok(()) => {
-                            return Ok(Opened { session: Some(session), ..Opened::default() });
+                            return Ok(OpenedSession {
+                                session: Some(session),
+                                ..OpenedSession::default()
+                            });
                         }
                     }
                 }
@@ -161,7 +164,7 @@ impl Sessions {
         Ok(self.useless(name, &"it changes all the time"))
     }
 
-    fn go_on(&self, name: &str, fresh: Header, file: File) -> Opened {
+    fn go_on(&self, name: &str, fresh: SessionHeader, file: File) -> OpenedSession {
         let bytes = match folder::read(&file) {
             Ok(bytes) => bytes,
             Err(error) => return self.useless(name, &error),
@@ -171,7 +174,7 @@ impl Sessions {
             Err(cause) => return self.useless(name, &cause),
         };
         let torn = restored.as_ref().map_or(bytes.len(), |restored| restored.torn_bytes);
-        let mut opened = Opened::default();
+        let mut opened = OpenedSession::default();
         let whole = bytes.len() - torn;
         if torn > 0 {
             let path = folder::torn_path(&self.path(name));
@@ -207,10 +210,12 @@ impl Sessions {
     }
 
     /// A session that cannot be written may still be read.
-    fn only_read(&self, name: &str, error: &io::Error) -> Opened {
+    fn only_read(&self, name: &str, error: &io::Error) -> OpenedSession {
         let mut opened = self.useless(name, error);
-        if matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem)
-            && let Ok(Some(restored)) = self.read(name)
+        if matches!(
+            error.kind(),
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem
+        ) && let Ok(Some(restored)) = self.read(name)
         {
             opened.warnings.extend(restored.told(name));
             opened.restored = Some(restored);
@@ -218,7 +223,7 @@ impl Sessions {
         opened
     }
 
-    fn useless(&self, name: &str, cause: &dyn std::fmt::Display) -> Opened {
+    fn useless(&self, name: &str, cause: &dyn std::fmt::Display) -> OpenedSession {
         let mut warning =
             format!("failed to open the session `{name}`: {cause}; the conversation is not saved");
         let file = |path: &&Path| path.exists() && !path.is_dir();
@@ -230,40 +235,45 @@ impl Sessions {
                 file.display()
             );
         }
-        Opened { warnings: vec![warning], ..Opened::default() }
+        OpenedSession { warnings: vec![warning], ..OpenedSession::default() }
     }
 
     /// Gives a session that saved itself the name that a person chose.
-    pub fn rename(&self, session: &mut Session, name: &str) -> Result<()> {
+    pub(crate) fn rename(&self, session: &mut Session, name: &str) -> Result<()> {
         check_name(name)?;
         let done = if self.has(name) {
-            Err(ErrorKind::AlreadyExists.into())
+            Err(io::ErrorKind::AlreadyExists.into())
         } else {
             session.rename(name, self.path(name))
         };
         done.map_err(|error| match error.kind() {
-            ErrorKind::AlreadyExists => self.taken(name),
-            _ => Error::new(Kind::Io, format!("failed to save the session as `{name}`: {error}")),
+            io::ErrorKind::AlreadyExists => Sessions::taken(name),
+            _ => Error::new(
+                ErrorKind::Io,
+                format!("failed to save the session as `{name}`: {error}"),
+            ),
         })
     }
 
     /// That another session has this name.
-    pub fn taken(&self, name: &str) -> Error {
+    pub(crate) fn taken(name: &str) -> Error {
         let message = format!("failed to save the session as `{name}`: there is one of this name");
-        Error::new(Kind::Io, message)
+        Error::new(ErrorKind::Io, message)
             .with_hint(format!("another name, or `skills-runner sessions delete {name}` first"))
     }
 
     /// Deletes a session that nobody uses.
-    pub fn delete(&self, name: &str) -> Result<()> {
+    pub(crate) fn delete(&self, name: &str) -> Result<()> {
         check_name(name)?;
         let path = self.path(name);
         let failure = |cause: &dyn std::fmt::Display| {
-            Error::new(Kind::Io, format!("failed to delete the session `{name}`: {cause}"))
+            Error::new(ErrorKind::Io, format!("failed to delete the session `{name}`: {cause}"))
         };
         let file = match folder::open(&path, true) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Err(self.unknown(name)),
-            Err(error) if error.kind() == ErrorKind::PermissionDenied => folder::open(&path, false),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(self.unknown(name)),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                folder::open(&path, false)
+            }
             file => file,
         };
         let file = file.map_err(|error| failure(&error))?;
@@ -288,7 +298,7 @@ impl Sessions {
         let near =
             text::nearest(name, all.iter().map(|found| found.name.as_str()), limits::NEAR_NAMES);
         let error = Error::new(
-            Kind::Io,
+            ErrorKind::Io,
             format!(
                 "failed to find the session `{name}`: there is none in `{}`",
                 self.folder.display()
@@ -305,7 +315,7 @@ impl Sessions {
         folder::path_of(&self.folder, name)
     }
 
-    fn session(&self, name: &str, header: Header, file: Option<File>) -> Session {
+    fn session(&self, name: &str, header: SessionHeader, file: Option<File>) -> Session {
         Session {
             name: name.to_string(),
             path: self.path(name),
@@ -320,13 +330,13 @@ impl Sessions {
 }
 
 /// Wrong usage, if it is no name of a session.
-pub fn check_name(name: &str) -> Result<()> {
+pub(crate) fn check_name(name: &str) -> Result<()> {
     if is_name(name) {
         return Ok(());
     }
     let shown = text::one_line(&text::one_name(name), limits::SUMMARY_CHARS);
     let message = format!("failed to name a session `{shown}`: it is no name");
-    Err(Error::new(Kind::Usage, message).with_hint(format!(
+    Err(Error::new(ErrorKind::Usage, message).with_hint(format!(
         "letters, digits, `.`, `_` and `-`, at most {} of them, and no `-` in front",
         limits::SESSION_NAME_CHARS
     )))
@@ -338,14 +348,14 @@ fn in_use(verb: &str, name: &str, pid: i32) -> Error {
         pid => format!("process {pid}"),
     };
     let message = format!("failed to {verb} the session `{name}`: {who} uses it");
-    Error::new(Kind::Temporary, message)
+    Error::new(ErrorKind::Temporary, message)
 }
 
 /// Moves the beginning of a line behind those that were torn before, and cuts
 /// it off the session's file: first the one, then the other.
 fn set_aside(path: &Path, torn: &[u8], file: &File, whole: u64) -> io::Result<()> {
     let mut aside = match folder::open(path, true) {
-        Err(error) if error.kind() == ErrorKind::NotFound => folder::create(path)?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => folder::create(path)?,
         file => file?,
     };
     aside.write_all(&[torn, b"\n"].concat())?;
@@ -353,7 +363,7 @@ fn set_aside(path: &Path, torn: &[u8], file: &File, whole: u64) -> io::Result<()
 }
 
 /// How long ago something was, as short as people say it.
-pub fn age(since: SystemTime) -> String {
+pub(crate) fn age(since: SystemTime) -> String {
     let seconds = SystemTime::now().duration_since(since).unwrap_or_default().as_secs();
     let (hour, day) = (3600, 86_400); // not a bound
     match seconds {

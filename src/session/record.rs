@@ -5,20 +5,20 @@ use std::time::SystemTime;
 
 use serde_json::{Map, Value, json};
 
-use crate::conversation::Change;
-use crate::message::{Assistant, Image, Message, User};
+use crate::conversation::ConversationChange;
+use crate::message::{AssistantMessage, Image, Message, UserMessage};
 use crate::secret::Secrets;
 use crate::tool::{ToolCall, parse_arguments};
 use crate::world::clock::{parse, timestamp};
 
 /// What the first line begins with, by which a session is known.
-pub const MARK: &str = r#"{"format":"skills-runner session","#;
+pub(super) const MARK: &str = r#"{"format":"skills-runner session","#;
 
 const VERSION: u64 = 1;
 
 /// The first line: whose conversation it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Header {
+pub struct SessionHeader {
     /// The conversation's id, a UUID.
     pub id: String,
     /// The working folder it was begun in.
@@ -32,7 +32,7 @@ pub struct Header {
     pub automatic: Option<String>,
 }
 
-impl Header {
+impl SessionHeader {
     /// Its line.
     pub fn line(&self, secrets: &Secrets) -> String {
         let mut fields = json!({
@@ -50,7 +50,7 @@ impl Header {
     }
 
     /// The header that a line is, or why it is none.
-    pub fn of(line: &[u8]) -> Result<Header, &'static str> {
+    pub fn of(line: &[u8]) -> Result<SessionHeader, &'static str> {
         if !line.starts_with(MARK.as_bytes()) {
             return Err("it is no session of skills-runner");
         }
@@ -61,7 +61,7 @@ impl Header {
         }
         let text = |name: &str| fields[name].as_str().map(String::from);
         let header = || {
-            Some(Header {
+            Some(SessionHeader {
                 id: text("id")?,
                 folder: text("folder")?,
                 model: text("model")?,
@@ -75,7 +75,7 @@ impl Header {
 
 /// A change, as it is read.
 #[derive(Debug, PartialEq)]
-pub enum Entry {
+pub(super) enum SessionEntry {
     /// A message was added.
     Added(Message),
     /// So many messages are left.
@@ -85,11 +85,11 @@ pub enum Entry {
 }
 
 /// The line of a change.
-pub fn line(change: Change<'_>, now: SystemTime, secrets: &Secrets) -> String {
+pub fn line(change: ConversationChange<'_>, now: SystemTime, secrets: &Secrets) -> String {
     let (name, what) = match change {
-        Change::Added(message) => ("add", value(message, secrets)),
-        Change::Cut(length) => ("cut", length.into()),
-        Change::Replaced(messages) => {
+        ConversationChange::Added(message) => ("add", value(message, secrets)),
+        ConversationChange::Cut(length) => ("cut", length.into()),
+        ConversationChange::Replaced(messages) => {
             ("replace", messages.iter().map(|said| value(said, secrets)).collect())
         }
     };
@@ -98,27 +98,27 @@ pub fn line(change: Change<'_>, now: SystemTime, secrets: &Secrets) -> String {
 }
 
 /// The change that a line is; `None` if it is none.
-pub fn entry(line: &[u8]) -> Option<Entry> {
+pub(super) fn entry(line: &[u8]) -> Option<SessionEntry> {
     let Ok(Value::Object(mut fields)) = serde_json::from_slice(line) else {
         return None;
     };
     parse(fields.get("time")?.as_str()?)?;
     if let Some(message) = fields.remove("add") {
-        return Some(Entry::Added(message_of(message)?));
+        return Some(SessionEntry::Added(message_of(message)?));
     }
     if let Some(length) = fields.get("cut") {
-        return Some(Entry::Cut(usize::try_from(length.as_u64()?).ok()?));
+        return Some(SessionEntry::Cut(usize::try_from(length.as_u64()?).ok()?));
     }
     match fields.remove("replace")? {
         Value::Array(all) => {
-            Some(Entry::Replaced(all.into_iter().map(message_of).collect::<Option<_>>()?))
+            Some(SessionEntry::Replaced(all.into_iter().map(message_of).collect::<Option<_>>()?))
         }
         _ => None,
     }
 }
 
 /// A message as an object, without secrets.
-pub fn value(message: &Message, secrets: &Secrets) -> Value {
+pub(crate) fn value(message: &Message, secrets: &Secrets) -> Value {
     let mut value = match message {
         Message::System(text) => json!({"role": "system", "text": text}),
         Message::User(said) => {
@@ -177,7 +177,7 @@ fn message_of(value: Value) -> Option<Message> {
     };
     let content = text(&mut fields, "text")?;
     let message = match text(&mut fields, "role")?.as_str() {
-        "user" => Message::User(User {
+        "user" => Message::User(UserMessage {
             text: content,
             images: match fields.remove("images") {
                 Some(Value::Array(images)) => {
@@ -189,7 +189,7 @@ fn message_of(value: Value) -> Option<Message> {
             },
             is_document: fields.get("document") == Some(&Value::Bool(true)),
         }),
-        "assistant" => Message::Assistant(Assistant {
+        "assistant" => Message::Assistant(AssistantMessage {
             content,
             calls: match fields.remove("calls") {
                 Some(Value::Array(calls)) => {
@@ -265,10 +265,10 @@ mod tests {
     use crate::secret::Secret;
 
     fn back(message: &Message, secrets: &Secrets) -> Message {
-        let line = line(Change::Added(message), SystemTime::now(), secrets);
+        let line = line(ConversationChange::Added(message), SystemTime::now(), secrets);
         assert!(line.ends_with("}\n") && line.matches('\n').count() == 1);
         match entry(line.trim_end().as_bytes()) {
-            Some(Entry::Added(message)) => message,
+            Some(SessionEntry::Added(message)) => message,
             other => panic!("{line}: {other:?}"),
         }
     }
@@ -284,13 +284,13 @@ mod tests {
         };
         let messages = [
             Message::user("a\nb\u{2028}\u{1f}ü"),
-            Message::User(User {
+            Message::User(UserMessage {
                 text: String::new(),
                 images: vec![Image { url: "data:image/png;base64,AA==".into() }],
                 is_document: true,
             }),
             Message::assistant("x"),
-            Message::Assistant(Assistant {
+            Message::Assistant(AssistantMessage {
                 content: String::new(),
                 calls: vec![call.clone(), call],
                 opaque: opaque(r#"{"reasoning":"r"}"#),
@@ -307,8 +307,8 @@ mod tests {
         for message in &messages {
             assert_eq!(back(message, &none), *message);
         }
-        let line = line(Change::Replaced(&messages), SystemTime::now(), &none);
-        assert_eq!(entry(line.as_bytes()), Some(Entry::Replaced(messages.into())));
+        let line = line(ConversationChange::Replaced(&messages), SystemTime::now(), &none);
+        assert_eq!(entry(line.as_bytes()), Some(SessionEntry::Replaced(messages.into())));
     }
 
     #[test]

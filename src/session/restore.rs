@@ -4,13 +4,13 @@
 use crate::conversation::repaired;
 use crate::limits;
 use crate::message::Message;
-use crate::session::record::{Entry, Header, MARK, entry};
+use crate::session::record::{MARK, SessionEntry, SessionHeader, entry};
 
 /// What a file holds.
 #[derive(Debug)]
-pub struct Restored {
+pub struct RestoredSession {
     /// Its first line.
-    pub header: Header,
+    pub header: SessionHeader,
     /// What the conversation was, whole.
     pub messages: Vec<Message>,
     /// The request for the last question failed.
@@ -25,7 +25,7 @@ pub struct Restored {
     pub torn_bytes: usize,
 }
 
-impl Restored {
+impl RestoredSession {
     /// What is wrong with its lines, in one sentence.
     pub fn told(&self, name: &str) -> Option<String> {
         if self.faults.is_empty() {
@@ -44,7 +44,7 @@ impl Restored {
 
 /// The conversation that these bytes tell of, or why they are no session.
 /// `None` for a file that was only about to become one.
-pub fn restore(bytes: &[u8]) -> Result<Option<Restored>, &'static str> {
+pub fn restore(bytes: &[u8]) -> Result<Option<RestoredSession>, &'static str> {
     let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
     let (lines, torn) = bytes.split_at(whole);
     if lines.is_empty() {
@@ -52,29 +52,29 @@ pub fn restore(bytes: &[u8]) -> Result<Option<Restored>, &'static str> {
         if torn[..start] == mark[..start] {
             return Ok(None);
         }
-        return Header::of(torn).map(|_| None);
+        return SessionHeader::of(torn).map(|_| None);
     }
     let mut lines = lines[..whole - 1].split(|byte| *byte == b'\n');
-    let header = Header::of(lines.next().unwrap_or_default())?;
+    let header = SessionHeader::of(lines.next().unwrap_or_default())?;
     // Of a line that cannot be read it is known only that it was there: most
     // lines add a message, and where it stood, none is.
     let mut said: Vec<Option<Message>> = Vec::new();
-    let mut faults = Faults::default();
+    let mut faults = LineProblems::default();
     let mut has_failed = false;
     for (line, number) in lines.zip(2..) {
         let entry = entry(line);
-        has_failed = matches!(&entry, Some(Entry::Cut(length)) if *length == said.len());
+        has_failed = matches!(&entry, Some(SessionEntry::Cut(length)) if *length == said.len());
         match entry {
-            Some(Entry::Added(message)) => {
+            Some(SessionEntry::Added(message)) => {
                 said.push(Some(message));
             }
-            Some(Entry::Cut(length)) if length <= said.len() => {
+            Some(SessionEntry::Cut(length)) if length <= said.len() => {
                 said.truncate(length);
             }
-            Some(Entry::Replaced(messages)) => {
+            Some(SessionEntry::Replaced(messages)) => {
                 said = messages.into_iter().map(Some).collect();
             }
-            Some(Entry::Cut(length)) => {
+            Some(SessionEntry::Cut(length)) => {
                 faults.tell_unread();
                 faults.tell(format!(
                     "line {number} leaves {length} messages, and there are {}",
@@ -89,7 +89,7 @@ pub fn restore(bytes: &[u8]) -> Result<Option<Restored>, &'static str> {
     }
     faults.tell_unread();
     let (messages, is_mended) = repaired(said);
-    Ok(Some(Restored {
+    Ok(Some(RestoredSession {
         header,
         messages,
         has_failed,
@@ -102,14 +102,14 @@ pub fn restore(bytes: &[u8]) -> Result<Option<Restored>, &'static str> {
 
 /// What is wrong with lines; neighbours that cannot be read are one fault.
 #[derive(Default)]
-struct Faults {
+struct LineProblems {
     told: Vec<String>,
     more: usize,
     /// The first and the last of the lines that are to be told next.
     unread: Option<(usize, usize)>,
 }
 
-impl Faults {
+impl LineProblems {
     fn leave_out(&mut self, line: usize) {
         match &mut self.unread {
             Some((_, last)) if *last + 1 == line => *last = line,
@@ -144,12 +144,12 @@ mod tests {
     use std::time::SystemTime;
 
     use super::*;
-    use crate::conversation::Change;
+    use crate::conversation::ConversationChange;
     use crate::secret::Secrets;
     use crate::session::record::line;
 
     fn header() -> String {
-        let header = Header {
+        let header = SessionHeader {
             id: "i".into(),
             folder: "/f".into(),
             model: "m".into(),
@@ -157,12 +157,12 @@ mod tests {
             automatic: None,
         };
         let line = header.line(&Secrets::default());
-        assert_eq!(Header::of(line.trim_end().as_bytes()), Ok(header));
+        assert_eq!(SessionHeader::of(line.trim_end().as_bytes()), Ok(header));
         line
     }
 
     fn add(message: &Message) -> String {
-        line(Change::Added(message), SystemTime::now(), &Secrets::default())
+        line(ConversationChange::Added(message), SystemTime::now(), &Secrets::default())
     }
 
     #[test]
@@ -172,7 +172,7 @@ mod tests {
             add(&Message::user("one")),
             add(&Message::assistant("two")),
             add(&Message::user("three")),
-            line(Change::Cut(2), SystemTime::now(), &Secrets::default()),
+            line(ConversationChange::Cut(2), SystemTime::now(), &Secrets::default()),
             add(&Message::user("four")),
         ]
         .concat();
@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn damaged_lines_are_named_and_the_rest_is_a_conversation() {
-        let cut = line(Change::Cut(2), SystemTime::now(), &Secrets::default());
+        let cut = line(ConversationChange::Cut(2), SystemTime::now(), &Secrets::default());
         let lines = [
             header(),
             add(&Message::user("one")),

@@ -7,7 +7,7 @@ use crate::address::is_loopback;
 use crate::secret::MASK;
 
 /// What is shown of an address that is rather a key.
-pub const LIKE_A_KEY: &str = "[secret], which looks like a key";
+pub(crate) const LIKE_A_KEY: &str = "[secret], which looks like a key";
 
 impl Setting {
     /// Its value as anybody may see it.

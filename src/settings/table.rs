@@ -67,59 +67,59 @@ const fn proxy(name: &'static str, lower: &'static str, about: &'static str) -> 
 }
 
 /// The value of `LLM_API_KEY` that sends none.
-pub const NO_KEY: &str = "none";
+pub(crate) const NO_KEY: &str = "none";
 
 /// The endpoint's credential.
-pub const LLM_API_KEY: &str = "LLM_API_KEY";
+pub(crate) const LLM_API_KEY: &str = "LLM_API_KEY";
 /// A file with the credential.
-pub const LLM_API_KEY_FILE: &str = "LLM_API_KEY_FILE";
+pub(crate) const LLM_API_KEY_FILE: &str = "LLM_API_KEY_FILE";
 /// The endpoint's address.
-pub const LLM_API_BASE_URL: &str = "LLM_API_BASE_URL";
+pub(crate) const LLM_API_BASE_URL: &str = "LLM_API_BASE_URL";
 /// The model.
-pub const LLM_MODEL_NAME: &str = "LLM_MODEL_NAME";
+pub(crate) const LLM_MODEL_NAME: &str = "LLM_MODEL_NAME";
 /// Fields of every request.
-pub const LLM_EXTRA_BODY: &str = "LLM_EXTRA_BODY";
+pub(crate) const LLM_EXTRA_BODY: &str = "LLM_EXTRA_BODY";
 /// Headers of every request.
-pub const LLM_EXTRA_HEADERS: &str = "LLM_EXTRA_HEADERS";
+pub(crate) const LLM_EXTRA_HEADERS: &str = "LLM_EXTRA_HEADERS";
 /// Longest silence while reading a reply.
-pub const LLM_TIMEOUT_SECONDS: &str = "LLM_TIMEOUT_SECONDS";
+pub(crate) const LLM_TIMEOUT_SECONDS: &str = "LLM_TIMEOUT_SECONDS";
 /// Tokens that the model reads at most.
-pub const LLM_CONTEXT_WINDOW: &str = "LLM_CONTEXT_WINDOW";
+pub(crate) const LLM_CONTEXT_WINDOW: &str = "LLM_CONTEXT_WINDOW";
 /// Whether the model sees images.
-pub const LLM_VISION: &str = "LLM_VISION";
+pub(crate) const LLM_VISION: &str = "LLM_VISION";
 /// A file of instructions.
-pub const SYSTEM_PROMPT_PATH: &str = "SYSTEM_PROMPT_PATH";
+pub(crate) const SYSTEM_PROMPT_PATH: &str = "SYSTEM_PROMPT_PATH";
 /// The file of facts.
-pub const MEMORY_PATH: &str = "MEMORY_PATH";
+pub(crate) const MEMORY_PATH: &str = "MEMORY_PATH";
 /// The folder of daily notes.
-pub const NOTES_FOLDER_PATH: &str = "NOTES_FOLDER_PATH";
+pub(crate) const NOTES_FOLDER_PATH: &str = "NOTES_FOLDER_PATH";
 /// The folder of saved conversations.
-pub const SESSIONS_PATH: &str = "SESSIONS_PATH";
+pub(crate) const SESSIONS_PATH: &str = "SESSIONS_PATH";
 /// Folders of skills.
-pub const SKILLS_FOLDER_PATH: &str = "SKILLS_FOLDER_PATH";
+pub(crate) const SKILLS_FOLDER_PATH: &str = "SKILLS_FOLDER_PATH";
 /// A script's limit.
-pub const SCRIPT_TIMEOUT_SECONDS: &str = "SCRIPT_TIMEOUT_SECONDS";
+pub(crate) const SCRIPT_TIMEOUT_SECONDS: &str = "SCRIPT_TIMEOUT_SECONDS";
 /// The interpreter for skills without a venv.
-pub const SCRIPT_PYTHON: &str = "SCRIPT_PYTHON";
+pub(crate) const SCRIPT_PYTHON: &str = "SCRIPT_PYTHON";
 /// What happens to processes that a script leaves behind.
-pub const SCRIPT_LEFTOVERS: &str = "SCRIPT_LEFTOVERS";
+pub(crate) const SCRIPT_LEFTOVERS: &str = "SCRIPT_LEFTOVERS";
 /// Whether scripts run in a sandbox.
-pub const SCRIPT_SANDBOX: &str = "SCRIPT_SANDBOX";
+pub(crate) const SCRIPT_SANDBOX: &str = "SCRIPT_SANDBOX";
 /// More folders that sandboxed scripts write in.
-pub const SCRIPT_SANDBOX_WRITE: &str = "SCRIPT_SANDBOX_WRITE";
+pub(crate) const SCRIPT_SANDBOX_WRITE: &str = "SCRIPT_SANDBOX_WRITE";
 /// More files and folders that sandboxed scripts read.
-pub const SCRIPT_SANDBOX_READ: &str = "SCRIPT_SANDBOX_READ";
+pub(crate) const SCRIPT_SANDBOX_READ: &str = "SCRIPT_SANDBOX_READ";
 
 /// Certificates to trust.
-pub const SSL_CERT_FILE: &str = "SSL_CERT_FILE";
+pub(crate) const SSL_CERT_FILE: &str = "SSL_CERT_FILE";
 /// The proxy for https endpoints.
-pub const HTTPS_PROXY: &str = "HTTPS_PROXY";
+pub(crate) const HTTPS_PROXY: &str = "HTTPS_PROXY";
 /// The proxy for http endpoints.
-pub const HTTP_PROXY: &str = "HTTP_PROXY";
+pub(crate) const HTTP_PROXY: &str = "HTTP_PROXY";
 /// The proxy where neither of these is set.
-pub const ALL_PROXY: &str = "ALL_PROXY";
+pub(crate) const ALL_PROXY: &str = "ALL_PROXY";
 /// Hosts that are reached without a proxy.
-pub const NO_PROXY: &str = "NO_PROXY";
+pub(crate) const NO_PROXY: &str = "NO_PROXY";
 
 /// Every variable that the program reads.
 pub static SETTINGS: &[Setting] = &[
@@ -212,7 +212,7 @@ pub static SETTINGS: &[Setting] = &[
 ];
 
 /// The row with this name.
-pub fn setting(name: &str) -> Option<&'static Setting> {
+pub(crate) fn setting(name: &str) -> Option<&'static Setting> {
     SETTINGS.iter().find(|row| row.name == name)
 }
 

@@ -9,23 +9,23 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::config::Scripts;
+use crate::config::ScriptSettings;
 use crate::skills::python::variable;
-use crate::world::confined::{Identity, Refusal, Root, identity};
+use crate::world::confined::{Identity, OpenError, Root, identity};
 
 /// The home and the working folder, as far as they are known.
 #[derive(Clone, Debug, Default)]
-pub struct Boundary {
+pub(super) struct Boundary {
     home: Option<PathBuf>,
     working_folder: Option<PathBuf>,
 }
 
 /// Folders that are no skills when a link leads to them, each with what it is.
-pub struct Forbidden(Vec<(Identity, &'static str)>);
+pub(super) struct Forbidden(Vec<(Identity, &'static str)>);
 
 impl Boundary {
     /// The boundary of the user for whom scripts run; the home is what `HOME` says.
-    pub fn of(scripts: &Scripts) -> Boundary {
+    pub(super) fn of(scripts: &ScriptSettings) -> Boundary {
         let home = variable(scripts, "HOME").filter(|home| !home.is_empty());
         Boundary {
             home: home.map(|home| scripts.user_folder.join(home)),
@@ -34,7 +34,7 @@ impl Boundary {
     }
 
     /// The forbidden folders, as they are now.
-    pub fn draw(&self) -> Forbidden {
+    pub(super) fn draw(&self) -> Forbidden {
         let mut found = Vec::new();
         let mut add = |folder: &Path, what| found.extend(identity(folder).map(|it| (it, what)));
         add(Path::new("/"), "the root folder");
@@ -53,7 +53,7 @@ impl Boundary {
 
 impl Forbidden {
     /// What the folder is, if a link led to it and must not.
-    pub fn meets(&self, folder: &Root) -> Result<Option<&'static str>, Refusal> {
+    pub(super) fn meets(&self, folder: &Root) -> Result<Option<&'static str>, OpenError> {
         if !folder.is_linked() {
             return Ok(None);
         }
@@ -62,7 +62,7 @@ impl Forbidden {
     }
 
     /// What a forbidden folder is.
-    pub fn names(&self, folder: Identity) -> Option<&'static str> {
+    pub(super) fn names(&self, folder: Identity) -> Option<&'static str> {
         let mut found = self.0.iter();
         let (_, what) = found.find(|(identity, _)| *identity == folder)?;
         Some(what)

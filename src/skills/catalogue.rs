@@ -10,7 +10,7 @@ use crate::text;
 
 /// What the catalogue tells of a skill.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Summary {
+pub struct SkillSummary {
     /// The folder's name: the skill's name everywhere.
     pub name: String,
     /// From the frontmatter, as it is written there; or the document's first
@@ -40,7 +40,7 @@ pub struct Summary {
 #[derive(Clone, Debug, Default)]
 pub struct Catalogue {
     /// Sorted by name.
-    pub skills: Vec<Summary>,
+    pub skills: Vec<SkillSummary>,
     /// Folders that are missing or cannot be read: each message names its
     /// folder, which `file` is.
     pub faults: Vec<Problem>,
@@ -49,7 +49,7 @@ pub struct Catalogue {
     pub problems: Vec<Problem>,
 }
 
-impl Summary {
+impl SkillSummary {
     /// The description without line ends and runs of blanks.
     pub fn description_line(&self) -> Cow<'_, str> {
         let description = self.description.trim();
@@ -71,8 +71,8 @@ impl Summary {
         Cow::Owned(text::one_name(&self.name))
     }
 
-    pub(super) fn unusable(folder: &Path, name: &str, fault: String) -> Summary {
-        Summary {
+    pub(super) fn unusable(folder: &Path, name: &str, fault: String) -> SkillSummary {
+        SkillSummary {
             name: name.to_string(),
             description: String::new(),
             alias: None,
@@ -87,10 +87,10 @@ impl Summary {
     }
 
     /// A folder that is no skill; what the problem says is its fault.
-    pub(super) fn no_skill(folder: &Path, name: &str, problem: Problem) -> Summary {
-        Summary {
+    pub(super) fn no_skill(folder: &Path, name: &str, problem: Problem) -> SkillSummary {
+        SkillSummary {
             no_skill: Some(problem.clone()),
-            ..Summary::unusable(folder, name, problem.message)
+            ..SkillSummary::unusable(folder, name, problem.message)
         }
     }
 
@@ -102,12 +102,12 @@ impl Summary {
 
 impl Catalogue {
     /// The skills that can be used.
-    pub fn usable(&self) -> impl Iterator<Item = &Summary> {
+    pub fn usable(&self) -> impl Iterator<Item = &SkillSummary> {
         self.skills.iter().filter(|skill| skill.is_usable())
     }
 
     /// The skill whose folder has this name.
-    pub fn named(&self, name: &str) -> Option<&Summary> {
+    pub fn named(&self, name: &str) -> Option<&SkillSummary> {
         let at = self.skills.binary_search_by(|skill| skill.name.as_str().cmp(name));
         at.ok().map(|at| &self.skills[at])
     }

@@ -13,21 +13,21 @@ use serde_json::Value;
 
 use crate::limits;
 use crate::skills::boundary::Forbidden;
-use crate::skills::catalogue::{Catalogue, Summary};
+use crate::skills::catalogue::{Catalogue, SkillSummary};
 use crate::skills::check::is_name;
 use crate::skills::invocation;
-use crate::skills::listing::{self, Listing};
+use crate::skills::listing::{self, FolderListing};
 use crate::skills::metadata::{self, Metadata};
 use crate::skills::nested;
 use crate::skills::skeleton::valid_name;
 use crate::skills::skill::{DOCUMENT, open_document};
 use crate::skills::{Problem, Severity, Skills};
 use crate::text;
-use crate::world::confined::{Identity, OpenFile, Refusal, Root, identity};
+use crate::world::confined::{Identity, OpenError, OpenFile, Root, identity};
 
 /// Reads the folders, in the order in which they win a name.
 pub(super) fn read(skills: &Skills) -> Catalogue {
-    let mut reading = Reading {
+    let mut reading = DiscoveryRun {
         forbidden: skills.boundary.draw(),
         head: vec![0; limits::FRONTMATTER_BYTES],
         skills: Vec::new(),
@@ -43,11 +43,11 @@ pub(super) fn read(skills: &Skills) -> Catalogue {
 }
 
 /// What has been read so far.
-struct Reading {
+struct DiscoveryRun {
     /// Where no link may lead.
     forbidden: Forbidden,
     /// Sorted by name.
-    skills: Vec<Found>,
+    skills: Vec<NameEntry>,
     /// The skills folders themselves.
     folders: HashSet<Identity>,
     faults: Vec<Problem>,
@@ -59,13 +59,13 @@ struct Reading {
 }
 
 /// What lies behind one name.
-struct Found {
-    summary: Summary,
-    state: State,
+struct NameEntry {
+    summary: SkillSummary,
+    state: DiscoveryState,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
+enum DiscoveryState {
     /// It cannot be entered, so it hides no other.
     Closed,
     /// A folder that is no skill, and holds none.
@@ -76,17 +76,17 @@ enum State {
     Full,
 }
 
-impl Reading {
+impl DiscoveryRun {
     fn add(&mut self, folder: &Path, skills: &Skills) {
         // Listed twice, or under two names: read once.
         if identity(folder).is_some_and(|identity| !self.folders.insert(identity)) {
             return;
         }
         let root = skills.open_folder(folder);
-        if let Err(refusal @ Refusal::Foreign) = &root {
+        if let Err(refusal @ OpenError::Foreign) = &root {
             return self.faults.push(listing::unused(folder, refusal));
         }
-        let listing = match Listing::of(folder) {
+        let listing = match FolderListing::of(folder) {
             Ok(listing) => listing,
             Err(error) => return self.faults.push(listing::unreadable(folder, &error)),
         };
@@ -99,7 +99,7 @@ impl Reading {
             }
             let found = match &root {
                 Ok(root) => self.look_into(root, folder, &name),
-                Err(refusal) => Some(Found::closed(folder, &name, refusal)),
+                Err(refusal) => Some(NameEntry::closed(folder, &name, refusal)),
             };
             let Some(found) = found else {
                 continue;
@@ -110,55 +110,62 @@ impl Reading {
             }
             // The parts of a skill are no skills, nor is what tools leave behind.
             let is_part = listing.is_skill || listing::is_made_by_tools(&name);
-            if found.state == State::Empty && is_part {
+            if found.state == DiscoveryState::Empty && is_part {
                 continue;
             }
             fresh.push(found);
         }
         let is_fresh = |name: &str| fresh.binary_search_by(|found| found.name().cmp(name)).is_ok();
-        self.skills.retain(|found| found.state == State::Full || !is_fresh(found.name()));
+        self.skills.retain(|found| found.state == DiscoveryState::Full || !is_fresh(found.name()));
         fresh.append(&mut self.skills);
         self.skills = fresh;
         self.skills.sort_unstable_by(|a, b| a.name().cmp(b.name()));
     }
 
-    fn known(&self, name: &str) -> Option<&Found> {
+    fn known(&self, name: &str) -> Option<&NameEntry> {
         let at = self.skills.binary_search_by(|found| found.name().cmp(name));
         at.ok().map(|at| &self.skills[at])
     }
 
     /// Whether a skill in an earlier folder has the name.
     fn is_taken(&self, folder: &Path, name: &str) -> bool {
-        let is_same = |kept: &Found| identity(folder.join(name)) == identity(&kept.summary.path);
-        let is_kept = |kept: &Found| match kept.state {
-            State::Closed => false,
-            State::Empty | State::Collection => is_same(kept),
-            State::Full => true,
+        let is_same =
+            |kept: &NameEntry| identity(folder.join(name)) == identity(&kept.summary.path);
+        let is_kept = |kept: &NameEntry| match kept.state {
+            DiscoveryState::Closed => false,
+            DiscoveryState::Empty | DiscoveryState::Collection => is_same(kept),
+            DiscoveryState::Full => true,
         };
         self.known(name).is_some_and(is_kept)
     }
 
     /// Whether nothing of the name was found before, or nothing that could be
     /// a skill while this one can; the latter is told.
-    fn gives_way(&mut self, found: &Found) -> bool {
+    fn gives_way(&mut self, found: &NameEntry) -> bool {
         let Some(kept) = self.known(found.name()) else {
             return true;
         };
         let problem = match kept.state {
-            State::Closed => return true,
-            State::Empty | State::Collection if found.state == State::Full => Problem {
-                file: kept.summary.path.clone(),
-                line: None,
-                rule: "name-clash",
-                severity: Severity::Warning,
-                message: format!(
-                    "it has no {DOCUMENT}, so that the name `{}` means {}",
-                    found.name(),
-                    found.summary.path.display()
-                ),
-                fix: Some(format!("rename the folder, or write its {DOCUMENT}")),
-            },
-            State::Empty | State::Collection | State::Full => return false,
+            DiscoveryState::Closed => return true,
+            DiscoveryState::Empty | DiscoveryState::Collection
+                if found.state == DiscoveryState::Full =>
+            {
+                Problem {
+                    file: kept.summary.path.clone(),
+                    line: None,
+                    rule: "name-clash",
+                    severity: Severity::Warning,
+                    message: format!(
+                        "it has no {DOCUMENT}, so that the name `{}` means {}",
+                        found.name(),
+                        found.summary.path.display()
+                    ),
+                    fix: Some(format!("rename the folder, or write its {DOCUMENT}")),
+                }
+            }
+            DiscoveryState::Empty | DiscoveryState::Collection | DiscoveryState::Full => {
+                return false;
+            }
         };
         self.problems.push(problem);
         true
@@ -185,55 +192,61 @@ impl Reading {
     }
 
     /// None: the folder has gone since its name was read.
-    fn look_into(&mut self, root: &Root, folder: &Path, name: &str) -> Option<Found> {
+    fn look_into(&mut self, root: &Root, folder: &Path, name: &str) -> Option<NameEntry> {
         // The usual case at the least cost; what is unusual is looked at closely, and
         // so is what lies behind a link.
         let usual = [name, "/", DOCUMENT, "\0"].concat();
         let usual = CStr::from_bytes_with_nul(usual.as_bytes()).ok();
         let usual = usual.filter(|_| !root.is_linked());
         if let Some(open) = usual.and_then(|usual| root.plain_file(usual)) {
-            return Some(Found::full(self.summary(folder, name, DOCUMENT, &open)));
+            return Some(NameEntry::full(self.summary(folder, name, DOCUMENT, &open)));
         }
         let skill = match root.linked_folder(name) {
             Ok(skill) => skill,
-            Err(Refusal::NotFound) => return None,
-            Err(refusal) => return Some(Found::closed(folder, name, &refusal)),
+            Err(OpenError::NotFound) => return None,
+            Err(refusal) => return Some(NameEntry::closed(folder, name, &refusal)),
         };
         let forbidden = match self.forbidden.meets(&skill) {
             Ok(forbidden) => forbidden,
-            Err(refusal) => return Some(Found::closed(folder, name, &refusal)),
+            Err(refusal) => return Some(NameEntry::closed(folder, name, &refusal)),
         };
         let document = open_document(&skill);
         if let Some(what) = forbidden {
-            let has_document = !matches!(document, Err(Refusal::NotFound));
-            return Some(Found::behind_link(folder, name, what, has_document));
+            let has_document = !matches!(document, Err(OpenError::NotFound));
+            return Some(NameEntry::behind_link(folder, name, what, has_document));
         }
         Some(match document {
             Ok((file_name, file)) => {
                 let size = file.metadata().map_or(0, |meta| meta.len());
                 let open = OpenFile { file, size };
-                Found::full(self.summary(folder, name, &file_name, &open))
+                NameEntry::full(self.summary(folder, name, &file_name, &open))
             }
-            Err(Refusal::NotFound) => self.without_document(&skill, folder, name),
+            Err(OpenError::NotFound) => self.without_document(&skill, folder, name),
             Err(refusal) => {
                 let fault = format!("{DOCUMENT} cannot be read: {}", refusal.for_people());
-                Found::full(Summary::unusable(folder, name, fault))
+                NameEntry::full(SkillSummary::unusable(folder, name, fault))
             }
         })
     }
 
     /// What there is to tell of the skill `name` in a skills folder.
-    fn summary(&mut self, folder: &Path, name: &str, file_name: &str, open: &OpenFile) -> Summary {
+    fn summary(
+        &mut self,
+        folder: &Path,
+        name: &str,
+        file_name: &str,
+        open: &OpenFile,
+    ) -> SkillSummary {
         let Metadata { matter, description, is_text } = match metadata::read(open, &mut self.head) {
             Ok(read) => read,
             Err(refusal) => {
                 let fault = format!("{file_name} cannot be read: {}", refusal.for_people());
-                return Summary::unusable(folder, name, fault);
+                return SkillSummary::unusable(folder, name, fault);
             }
         };
         let is_large = open.size > limits::DOCUMENT_BYTES as u64;
         let refused = metadata::refused(file_name, is_large, is_text, &matter);
-        Summary {
+        SkillSummary {
             name: name.to_string(),
             description,
             alias: matter.name().filter(|alias| alias != name),
@@ -250,7 +263,7 @@ impl Reading {
     }
 
     /// A folder without a document may be a collection of skills.
-    fn without_document(&mut self, skill: &Root, folder: &Path, name: &str) -> Found {
+    fn without_document(&mut self, skill: &Root, folder: &Path, name: &str) -> NameEntry {
         self.searched += 1;
         let nested = if self.searched <= limits::NESTED_FOLDERS {
             nested::search(skill, &folder.join(name))
@@ -258,21 +271,21 @@ impl Reading {
             None
         };
         let (state, message, fix) = match nested {
-            Some(below) => (State::Collection, below.fault(), below.fix()),
+            Some(below) => (DiscoveryState::Collection, below.fault(), below.fix()),
             None => (
-                State::Empty,
+                DiscoveryState::Empty,
                 format!("it has no {DOCUMENT}"),
                 format!("write its {DOCUMENT}, if it is to be a skill"),
             ),
         };
-        Found::no_skill(folder, name, state, "no-document", message, fix)
+        NameEntry::no_skill(folder, name, state, "no-document", message, fix)
     }
 
     fn finish(mut self) -> Catalogue {
         let found = self.skills.len();
         self.skills.truncate(limits::SKILLS);
         let summaries = self.skills.into_iter().map(|found| found.summary);
-        let skills: Vec<Summary> = summaries.collect();
+        let skills: Vec<SkillSummary> = summaries.collect();
         if found > limits::SKILLS {
             let problem = listing::too_many(Path::new(""), found - skills.len());
             self.problems.push(problem);
@@ -282,17 +295,17 @@ impl Reading {
     }
 }
 
-impl Found {
+impl NameEntry {
     fn name(&self) -> &str {
         &self.summary.name
     }
 
-    fn full(summary: Summary) -> Found {
-        let state = State::Full;
-        Found { summary, state }
+    fn full(summary: SkillSummary) -> NameEntry {
+        let state = DiscoveryState::Full;
+        NameEntry { summary, state }
     }
 
-    fn behind_link(folder: &Path, name: &str, what: &str, has_document: bool) -> Found {
+    fn behind_link(folder: &Path, name: &str, what: &str, has_document: bool) -> NameEntry {
         let message = format!("a link to {what} is no skill");
         let (rule, message) = if has_document {
             ("link-above", message)
@@ -300,17 +313,17 @@ impl Found {
             ("no-document", format!("it has no {DOCUMENT}, and {message}"))
         };
         let fix = "remove the link, or let it lead to the skill's own folder".to_owned();
-        Found::no_skill(folder, name, State::Empty, rule, message, fix)
+        NameEntry::no_skill(folder, name, DiscoveryState::Empty, rule, message, fix)
     }
 
     fn no_skill(
         folder: &Path,
         name: &str,
-        state: State,
+        state: DiscoveryState,
         rule: &'static str,
         message: String,
         fix: String,
-    ) -> Found {
+    ) -> NameEntry {
         let problem = Problem {
             file: PathBuf::new(),
             line: None,
@@ -319,15 +332,15 @@ impl Found {
             message,
             fix: Some(fix),
         };
-        let summary = Summary::no_skill(folder, name, problem);
-        Found { summary, state }
+        let summary = SkillSummary::no_skill(folder, name, problem);
+        NameEntry { summary, state }
     }
 
-    fn closed(folder: &Path, name: &str, refusal: &Refusal) -> Found {
+    fn closed(folder: &Path, name: &str, refusal: &OpenError) -> NameEntry {
         let fault = format!("it cannot be opened: {}", refusal.for_people());
-        let summary = Summary::unusable(folder, name, fault);
-        let state = State::Closed;
-        Found { summary, state }
+        let summary = SkillSummary::unusable(folder, name, fault);
+        let state = DiscoveryState::Closed;
+        NameEntry { summary, state }
     }
 }
 
@@ -340,9 +353,9 @@ fn is_true(value: Option<&Value>) -> bool {
 }
 
 /// Names in frontmatters that mean no skill, or more than one.
-fn alias_clashes(skills: &[Summary]) -> Vec<Problem> {
+fn alias_clashes(skills: &[SkillSummary]) -> Vec<Problem> {
     let mut problems = Vec::new();
-    let mut aliases: HashMap<&str, &Summary> = HashMap::new();
+    let mut aliases: HashMap<&str, &SkillSummary> = HashMap::new();
     for skill in skills {
         let Some(alias) = skill.alias.as_deref() else {
             continue;
@@ -375,7 +388,7 @@ fn alias_clashes(skills: &[Summary]) -> Vec<Problem> {
 }
 
 /// What to call a skill whose name is another's: as its folder, if that may be.
-fn own_name(skill: &Summary, skills: &[Summary]) -> String {
+fn own_name(skill: &SkillSummary, skills: &[SkillSummary]) -> String {
     if is_name(&skill.name) {
         return format!("give it the name `{}` there, as its folder has it", skill.name);
     }

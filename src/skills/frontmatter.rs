@@ -17,8 +17,8 @@ use super::yaml::fence::{
     trim_start,
 };
 use super::yaml::lines::split_key;
-use super::yaml::{self, Reading};
-pub use super::yaml::{Diagnostic, Severity};
+use super::yaml::{self, ParsedYaml};
+pub(crate) use super::yaml::{Diagnostic, Severity};
 use crate::order;
 
 /// What stands in front of a document.
@@ -267,14 +267,14 @@ impl Frontmatter {
 }
 
 /// Where the YAML lies in a document, and where the body begins.
-struct Block {
+struct FrontmatterBlock {
     start: usize,
     end: usize,
     body_start: usize,
     is_closed: bool,
 }
 
-fn find_block(document: &str, front: &mut Frontmatter) -> Option<Block> {
+fn find_block(document: &str, front: &mut Frontmatter) -> Option<FrontmatterBlock> {
     let start = find_opening(document)?;
     let line = line_number(document, start) - 1;
     if line > 1 {
@@ -285,7 +285,7 @@ fn find_block(document: &str, front: &mut Frontmatter) -> Option<Block> {
         front.find(1, Severity::Warning, rule, message);
     }
     if let Some((end, body_start)) = find_fence(document, start, "---", true) {
-        return Some(Block { start, end, body_start, is_closed: true });
+        return Some(FrontmatterBlock { start, end, body_start, is_closed: true });
     }
     if !begins_with_key(&document[start..]) {
         return None;
@@ -297,19 +297,20 @@ fn find_block(document: &str, front: &mut Frontmatter) -> Option<Block> {
     });
     let message = "the frontmatter is never closed by a line of `---`";
     front.find(line, Severity::Warning, "unclosed-frontmatter", message);
-    Some(Block { start, end, body_start, is_closed: false })
+    Some(FrontmatterBlock { start, end, body_start, is_closed: false })
 }
 
 /// Reads the block strictly, or else as far as it can be mended.
-fn read_block(document: &str, block: &mut Block, front: &mut Frontmatter) -> Reading {
-    let strict =
-        |block: &Block| match yaml::parse(&yaml::normalize(&document[block.start..block.end])) {
-            Ok(reading) if reading.value.is_object() => Some(reading),
-            Ok(Reading { value: Value::Null, written, findings }) => {
-                Some(Reading { value: Value::Object(Map::new()), written, findings })
-            }
-            _ => None,
-        };
+fn read_block(document: &str, block: &mut FrontmatterBlock, front: &mut Frontmatter) -> ParsedYaml {
+    let strict = |block: &FrontmatterBlock| match yaml::parse(&yaml::normalize(
+        &document[block.start..block.end],
+    )) {
+        Ok(reading) if reading.value.is_object() => Some(reading),
+        Ok(ParsedYaml { value: Value::Null, written, findings }) => {
+            Some(ParsedYaml { value: Value::Object(Map::new()), written, findings })
+        }
+        _ => None,
+    };
     let mut reading = strict(block);
     if reading.is_none() && block.is_closed {
         // The line of dashes may be one of the body's.

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::limits;
-use crate::skills::Fault;
+use crate::skills::SkillError;
 use crate::skills::frontmatter::{self, Frontmatter};
 
 /// What stands for the skill's folder, beside `${CLAUDE_SKILL_DIR}`.
@@ -29,10 +29,10 @@ const ARGUMENTS: &str = "ARGUMENTS";
 
 /// The body of a document, without its frontmatter, with its placeholders
 /// replaced. Arguments that none of them took are appended.
-pub fn render(document: &str, folder: &str, arguments: &str) -> Result<String, Fault> {
+pub fn render(document: &str, folder: &str, arguments: &str) -> Result<String, SkillError> {
     let matter = frontmatter::parse(document);
     let body = document.get(matter.body_start..).unwrap_or_default();
-    let values = Values {
+    let values = PlaceholderValues {
         folder,
         all: arguments,
         words: words(arguments, limits::ARGUMENT_WORDS),
@@ -41,7 +41,7 @@ pub fn render(document: &str, folder: &str, arguments: &str) -> Result<String, F
             .iter()
             .any(|key| matter.fields.contains_key(*key)),
     };
-    let mut text = Text(String::with_capacity(body.len()));
+    let mut text = BoundedText(String::with_capacity(body.len()));
     let is_taken = values.fill(body, &mut text)?;
     if !is_taken && !arguments.trim().is_empty() {
         text.push("\n\nARGUMENTS: ")?;
@@ -60,13 +60,13 @@ pub fn is_for_users(matter: &Frontmatter) -> bool {
 }
 
 /// A text that grows to a limit and no further.
-struct Text(String);
+struct BoundedText(String);
 
-impl Text {
-    fn push(&mut self, part: &str) -> Result<(), Fault> {
+impl BoundedText {
+    fn push(&mut self, part: &str) -> Result<(), SkillError> {
         if self.0.len() + part.len() > limits::INVOCATION_BYTES {
             let most = limits::INVOCATION_BYTES >> 20;
-            return Err(Fault::Invocation(format!(
+            return Err(SkillError::Invocation(format!(
                 "the document would become larger than {most} MiB with these arguments: give shorter ones"
             )));
         }
@@ -76,7 +76,7 @@ impl Text {
 }
 
 /// What placeholders stand for.
-struct Values<'v> {
+struct PlaceholderValues<'v> {
     folder: &'v str,
     all: &'v str,
     words: Vec<String>,
@@ -87,27 +87,27 @@ struct Values<'v> {
 }
 
 /// A piece of the body that is not plain text.
-struct Piece<'p> {
+struct BodyPart<'p> {
     bytes: usize,
     /// What is written in its place.
     value: &'p str,
     is_argument: bool,
 }
 
-impl<'p> Piece<'p> {
-    fn of(bytes: usize, value: &'p str) -> Piece<'p> {
-        Piece { bytes, value, is_argument: false }
+impl<'p> BodyPart<'p> {
+    fn of(bytes: usize, value: &'p str) -> BodyPart<'p> {
+        BodyPart { bytes, value, is_argument: false }
     }
 
-    fn argument(bytes: usize, value: &'p str) -> Piece<'p> {
-        Piece { is_argument: true, ..Piece::of(bytes, value) }
+    fn argument(bytes: usize, value: &'p str) -> BodyPart<'p> {
+        BodyPart { is_argument: true, ..BodyPart::of(bytes, value) }
     }
 }
 
-impl Values<'_> {
+impl PlaceholderValues<'_> {
     /// Writes the body with its placeholders replaced, in one pass: values are
     /// not looked at again. Whether any argument was taken.
-    fn fill(&self, body: &str, text: &mut Text) -> Result<bool, Fault> {
+    fn fill(&self, body: &str, text: &mut BoundedText) -> Result<bool, SkillError> {
         let mut is_taken = false;
         let mut rest = body;
         // The character in front of what is looked at.
@@ -123,10 +123,10 @@ impl Values<'_> {
                 _ if matches!(before, Some('$' | '{')) => None,
                 _ => {
                     let name = FOLDERS.iter().find(|name| here.starts_with(**name));
-                    name.map(|name| Piece::of(name.len(), self.folder))
+                    name.map(|name| BodyPart::of(name.len(), self.folder))
                 }
             };
-            let piece = piece.unwrap_or(Piece::of(1, &here[..1]));
+            let piece = piece.unwrap_or(BodyPart::of(1, &here[..1]));
             text.push(piece.value)?;
             is_taken |= piece.is_argument;
             before = here[..piece.bytes].chars().next_back();
@@ -138,21 +138,21 @@ impl Values<'_> {
 
     /// A backslash takes its meaning from a `$`, and from a number's also where
     /// that is no placeholder, as in `\$1.00`. Several escape nothing.
-    fn backslashes<'p>(&self, here: &'p str) -> Piece<'p> {
+    fn backslashes<'p>(&self, here: &'p str) -> BodyPart<'p> {
         let behind = here.trim_start_matches('\\');
         let count = here.len() - behind.len();
         let is_price = || behind.starts_with('$') && digits(&behind[1..]) > 0;
         if count == 1 && (is_price() || self.dollar(behind).is_some()) {
-            return Piece::of(2, "$");
+            return BodyPart::of(2, "$");
         }
-        Piece::of(count, &here[..count])
+        BodyPart::of(count, &here[..count])
     }
 
     /// The placeholder that begins with this `$`, if it is one.
-    fn dollar<'p>(&'p self, here: &'p str) -> Option<Piece<'p>> {
+    fn dollar<'p>(&'p self, here: &'p str) -> Option<BodyPart<'p>> {
         let behind = here.strip_prefix('$')?;
         if behind.starts_with(SKILL_DIR) {
-            return Some(Piece::of(1 + SKILL_DIR.len(), self.folder));
+            return Some(BodyPart::of(1 + SKILL_DIR.len(), self.folder));
         }
         if let Some(rest) = behind.strip_prefix(ARGUMENTS) {
             let start = 1 + ARGUMENTS.len();
@@ -161,7 +161,7 @@ impl Values<'_> {
             }
             // `$ARGUMENTSX` is another name; `$ARGUMENTS_test.go` is how people
             // name files, and letters of other scripts need no blank before them.
-            return (!is_word(rest)).then(|| Piece::argument(start, self.all));
+            return (!is_word(rest)).then(|| BodyPart::argument(start, self.all));
         }
         let digits = digits(behind);
         if digits > 0 {
@@ -171,16 +171,16 @@ impl Values<'_> {
         }
         let (length, index) = self.name(behind)?;
         let word = self.words.get(index).map_or("", String::as_str);
-        Some(Piece::argument(1 + length, word))
+        Some(BodyPart::argument(1 + length, word))
     }
 
     /// The word with this number; where there is none, the placeholder stays,
     /// all of it: `$ARGUMENTS[9]` holds no `$ARGUMENTS`.
-    fn word<'p>(&'p self, here: &'p str, index: &str, bytes: usize) -> Piece<'p> {
+    fn word<'p>(&'p self, here: &'p str, index: &str, bytes: usize) -> BodyPart<'p> {
         let index: Option<usize> = index.parse().ok();
         match index.and_then(|index| self.words.get(index)) {
-            Some(word) => Piece::argument(bytes, word),
-            None => Piece::of(bytes, &here[..bytes]),
+            Some(word) => BodyPart::argument(bytes, word),
+            None => BodyPart::of(bytes, &here[..bytes]),
         }
     }
 

@@ -12,14 +12,14 @@ use crate::limits;
 use crate::skills::skill::is_document;
 use crate::skills::{Problem, Severity, is_skill_name};
 use crate::text::quoted;
-use crate::world::confined::Refusal;
+use crate::world::confined::OpenError;
 
 /// Folders that tools make wherever they run.
 const MADE_BY_TOOLS: [&str; 3] = ["__pycache__", "node_modules", "venv"];
 
 /// What lies in a skills folder.
 #[derive(Default)]
-pub(super) struct Listing {
+pub(super) struct FolderListing {
     /// Sorted, at most [`limits::SKILLS`].
     pub names: Vec<String>,
     /// Whether the folder itself holds a document, and so is a skill.
@@ -33,10 +33,10 @@ pub(super) fn is_made_by_tools(name: &str) -> bool {
     MADE_BY_TOOLS.contains(&name)
 }
 
-impl Listing {
+impl FolderListing {
     /// Reads the names in a folder.
-    pub fn of(folder: &Path) -> std::io::Result<Listing> {
-        let mut listing = Listing::default();
+    pub(super) fn of(folder: &Path) -> std::io::Result<FolderListing> {
+        let mut listing = FolderListing::default();
         let names = &mut listing.names;
         let mut left_out = 0;
         for entry in fs::read_dir(folder)?.take(limits::ENTRIES_READ) {
@@ -127,7 +127,7 @@ pub(super) fn unreadable(folder: &Path, error: &Error) -> Problem {
 }
 
 /// What is wrong with a skills folder that is not to be trusted.
-pub(super) fn unused(folder: &Path, refusal: &Refusal) -> Problem {
+pub(super) fn unused(folder: &Path, refusal: &OpenError) -> Problem {
     let shown = folder.display();
     Problem {
         severity: Severity::Error,

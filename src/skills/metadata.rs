@@ -10,7 +10,7 @@ use crate::limits;
 use crate::skills::frontmatter::{self, Frontmatter};
 use crate::skills::{Problem, Severity};
 use crate::text;
-use crate::world::confined::{self, OpenFile, Refusal};
+use crate::world::confined::{self, OpenError, OpenFile};
 
 /// The faults of a frontmatter; what was repaired is no fault.
 pub(super) fn problems(matter: Frontmatter, file_name: &str) -> impl Iterator<Item = Problem> {
@@ -62,7 +62,7 @@ pub(super) struct Metadata {
 }
 
 /// Name and description, from as little of the document as it takes.
-pub(super) fn read(open: &OpenFile, head: &mut [u8]) -> Result<Metadata, Refusal> {
+pub(super) fn read(open: &OpenFile, head: &mut [u8]) -> Result<Metadata, OpenError> {
     let length = confined::read_head(&open.file, open.size, head)?;
     let is_whole = length < head.len();
     if let Some(matter) = frontmatter::parse_head(&head[..length], is_whole) {

@@ -12,46 +12,44 @@ use std::path::{Path, PathBuf};
 
 use crate::config::Config;
 use crate::limits;
-use crate::world::confined::{Refusal, Root, identity};
+use crate::world::confined::{OpenError, Root, identity};
 use boundary::Boundary;
 
 mod boundary;
 mod catalogue;
-pub mod changes;
-pub mod check;
+pub(crate) mod changes;
+pub(crate) mod check;
 mod discovery;
-mod fault;
-pub mod frontmatter;
-pub mod grants;
-pub mod invocation;
+pub(crate) mod frontmatter;
+pub(crate) mod interpreter_shim;
+pub(crate) mod invocation;
 mod listing;
 mod metadata;
 mod nested;
-pub mod packages;
-pub mod probe;
+pub(crate) mod packages;
+pub(crate) mod probe;
 mod problem;
-pub mod python;
+pub(crate) mod python;
 mod requirements_text;
-pub mod setup;
-pub mod shim;
-pub mod skeleton;
+pub(crate) mod sandbox_grants;
+pub(crate) mod setup;
+pub(crate) mod skeleton;
 mod skill;
-pub mod venv;
-pub mod yaml;
+mod skill_error;
+pub(crate) mod venv;
+pub(crate) mod yaml;
 
 /// Whether a text keeps the specification's rules for names.
-pub fn is_valid_name(name: &str) -> bool {
+pub(crate) fn is_valid_name(name: &str) -> bool {
     check::is_name(name)
 }
 
-// What `fuzz/` feeds: it is not public otherwise.
-#[cfg(fuzzing)]
 pub use requirements_text::{decoded, ends_line, is_continued, lines};
 
-pub use catalogue::{Catalogue, Summary};
-pub use fault::Fault;
+pub use catalogue::{Catalogue, SkillSummary};
 pub use problem::{Problem, Severity};
-pub use skill::{Document, Skill};
+pub use skill::Skill;
+pub(crate) use skill_error::SkillError;
 
 /// Where skills are installed with the program, below the folder above its own.
 const INSTALLED: [&CStr; 3] = [c"share", c"skills-runner", c"skills"];
@@ -86,7 +84,7 @@ impl Skills {
 
     /// The skills of a configuration: no link among them leads to the home, or above
     /// the home or the working folder.
-    pub fn of(config: &Config) -> Skills {
+    pub fn from_config(config: &Config) -> Skills {
         Skills {
             boundary: Boundary::of(&config.scripts),
             ..Skills::new(config.skills_folders.clone())
@@ -160,7 +158,7 @@ impl Skills {
     }
 
     /// Opens a skills folder.
-    fn open_folder(&self, folder: &Path) -> Result<Root, Refusal> {
+    fn open_folder(&self, folder: &Path) -> Result<Root, OpenError> {
         match &self.installed {
             Some((installed, prefix)) if installed == folder => Root::open_own(prefix, INSTALLED),
             _ => Root::open(folder),
@@ -188,9 +186,10 @@ impl Skills {
             return Ok(skill);
         }
         let catalogue = self.catalogue();
-        let is_meant =
-            |skill: &&Summary| skill.alias.as_deref() == Some(name) || skill.shown_name() == name;
-        let meant: Vec<&Summary> = catalogue.usable().filter(is_meant).collect();
+        let is_meant = |skill: &&SkillSummary| {
+            skill.alias.as_deref() == Some(name) || skill.shown_name() == name
+        };
+        let meant: Vec<&SkillSummary> = catalogue.usable().filter(is_meant).collect();
         if let [first, _, ..] = meant.as_slice() {
             let names: Vec<&str> = meant.iter().map(|skill| skill.name.as_str()).collect();
             return Err(format!(
@@ -236,7 +235,8 @@ impl Skills {
                         root,
                     }));
                 }
-                Ok(None) | Err(Refusal::NotFound | Refusal::NotAFolder | Refusal::Foreign) => {}
+                Ok(None)
+                | Err(OpenError::NotFound | OpenError::NotAFolder | OpenError::Foreign) => {}
                 Err(refusal) => refused = refused.or(Some(refusal)),
             }
         }
@@ -248,12 +248,12 @@ impl Skills {
 
     /// Opens a folder in a skills folder, if it is a skill's: what is decided here is
     /// decided of the folder that is read later.
-    fn open_in(&self, folder: &Path, name: &str) -> Result<Option<Root>, Refusal> {
+    fn open_in(&self, folder: &Path, name: &str) -> Result<Option<Root>, OpenError> {
         let root = self.open_folder(folder)?.linked_folder(name)?;
         if root.is_linked() && self.boundary.draw().meets(&root)?.is_some() {
             return Ok(None);
         }
-        let has_document = !matches!(skill::open_document(&root), Err(Refusal::NotFound));
+        let has_document = !matches!(skill::open_document(&root), Err(OpenError::NotFound));
         Ok(has_document.then_some(root))
     }
 }

@@ -12,7 +12,7 @@ use crate::skills::skill::{DOCUMENT, is_document};
 use crate::world::confined::{Root, WalkLimits};
 
 /// The skills below a folder without a document.
-pub(super) struct Below {
+pub(super) struct NestedSkills {
     /// How many there are, as in `2 skills lie`.
     lie: String,
     /// The options that reach them.
@@ -20,22 +20,22 @@ pub(super) struct Below {
     is_one: bool,
 }
 
-impl Below {
+impl NestedSkills {
     /// Why the folder is no skill.
-    pub fn fault(&self) -> String {
-        let Below { lie, options, .. } = self;
+    pub(super) fn fault(&self) -> String {
+        let NestedSkills { lie, options, .. } = self;
         let need = if self.is_one { "needs" } else { "need" };
         format!("it has no {DOCUMENT}, but {lie} below it, which {need} an option: {options}")
     }
 
     /// What to do with it.
-    pub fn fix(&self) -> String {
+    pub(super) fn fix(&self) -> String {
         format!("name it as a skills folder: {}", self.options)
     }
 }
 
 /// The skills that lie below a folder; nothing where there are none.
-pub(super) fn search(folder: &Root, path: &Path) -> Option<Below> {
+pub(super) fn search(folder: &Root, path: &Path) -> Option<NestedSkills> {
     let limits = WalkLimits {
         depth: limits::NESTED_DEPTH,
         files: limits::NESTED_ENTRIES,
@@ -71,5 +71,5 @@ pub(super) fn search(folder: &Root, path: &Path) -> Option<Below> {
     if homes.len() > shown.len() {
         options.push_str(" …");
     }
-    Some(Below { lie, options, is_one })
+    Some(NestedSkills { lie, options, is_one })
 }

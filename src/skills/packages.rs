@@ -20,7 +20,7 @@ pub fn known_part(module: &str) -> &str {
 }
 
 /// Modules that share their first word with those of other packages.
-pub fn namespaced() -> impl Iterator<Item = &'static str> {
+pub(crate) fn namespaced() -> impl Iterator<Item = &'static str> {
     let modules = rows().map(|(module, _)| module);
     modules.filter(|module| module.contains('.'))
 }

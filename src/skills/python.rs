@@ -14,14 +14,14 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::config::{Python, Scripts, find_program};
+use crate::config::{PythonChoice, ScriptSettings, find_program};
 use crate::skills::Skill;
-use crate::skills::grants::Case;
+use crate::skills::sandbox_grants::GrantRequest;
 use crate::skills::venv::{self, BEFORE, SETUP_FOLDER};
 use crate::text::quoted;
-use crate::world::capture::Caps;
-use crate::world::patience::Patience;
-use crate::world::process::{self, Confine, Job, Leftovers, Outcome};
+use crate::world::cancellation::Cancellation;
+use crate::world::capture::CaptureLimits;
+use crate::world::process::{self, Leftovers, ProcessJob, ProcessOutcome, Restrictions};
 
 /// What runs a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub struct Interpreter {
 impl Interpreter {
     /// Climbs the ladder. The error tells a model, and through it the user,
     /// what to do.
-    pub fn of(skill: &Skill, scripts: &Scripts) -> Result<Interpreter, String> {
+    pub fn of(skill: &Skill, scripts: &ScriptSettings) -> Result<Interpreter, String> {
         let is_there = |path: &Path| path.symlink_metadata().is_ok();
         let before = skill.path.join(SETUP_FOLDER).join(BEFORE);
         if is_there(&before) && !is_there(&skill.path.join("venv")) {
@@ -49,7 +49,7 @@ impl Interpreter {
             }
             return in_venv(skill, venv);
         }
-        if scripts.python == Python::Off {
+        if scripts.python == PythonChoice::Off {
             return Err(format!(
                 "the skill `{}` has no venv, and scripts of such skills are switched off \
                  (SCRIPT_PYTHON=off); `{}` makes one",
@@ -61,17 +61,17 @@ impl Interpreter {
     }
 
     /// What runs the scripts of skills without a venv.
-    pub fn without_venv(scripts: &Scripts) -> Result<Interpreter, String> {
+    pub fn without_venv(scripts: &ScriptSettings) -> Result<Interpreter, String> {
         let program = match &scripts.python {
-            Python::Off => return Err("SCRIPT_PYTHON=off switches it off".into()),
-            Python::Program(program) if is_executable(program) => program.clone(),
-            Python::Program(program) => {
+            PythonChoice::Off => return Err("SCRIPT_PYTHON=off switches it off".into()),
+            PythonChoice::Program(program) if is_executable(program) => program.clone(),
+            PythonChoice::Program(program) => {
                 return Err(format!(
                     "SCRIPT_PYTHON names {}, which is no program: set it to a Python interpreter",
                     program.display()
                 ));
             }
-            Python::Search => {
+            PythonChoice::Search => {
                 let path = scripts.environment.iter().find(|(name, _)| name == "PATH");
                 let path = path.map(|(_, value)| value.as_os_str());
                 find_program(OsStr::new("python3"), path).ok_or_else(|| {
@@ -96,7 +96,11 @@ impl Interpreter {
 
     /// The environment of a skill's scripts: the user's, and what tells them
     /// where they are.
-    pub fn environment(&self, skill: &Skill, scripts: &Scripts) -> Vec<(OsString, OsString)> {
+    pub fn environment(
+        &self,
+        skill: &Skill,
+        scripts: &ScriptSettings,
+    ) -> Vec<(OsString, OsString)> {
         let mut environment = scripts.environment.clone();
         let mut set = |name: &str, value: OsString| {
             environment.retain(|(known, _)| known != name);
@@ -139,14 +143,14 @@ impl Interpreter {
     /// none, and then the interpreter must not be started.
     pub fn confine(
         &self,
-        scripts: &Scripts,
+        scripts: &ScriptSettings,
         skills_folders: &[PathBuf],
         limit: Duration,
-    ) -> Result<Option<Confine>, String> {
+    ) -> Result<Option<Restrictions>, String> {
         let Some(confinement) = &scripts.sandbox else {
             return Ok(None);
         };
-        let case = Case {
+        let case = GrantRequest {
             folder: None,
             python: self,
             scripts,
@@ -161,7 +165,7 @@ impl Interpreter {
     /// The environment of a program of our own in this interpreter: it finds
     /// the installed modules that scripts find, and no module of a skill takes
     /// the place of one of the standard library.
-    pub fn own_environment(&self, scripts: &Scripts) -> Vec<(OsString, OsString)> {
+    pub fn own_environment(&self, scripts: &ScriptSettings) -> Vec<(OsString, OsString)> {
         let places = ["PYTHONHOME", "PYTHONUSERBASE", "PYTHONNOUSERSITE"];
         let mut environment = scripts.environment.clone();
         environment.retain(|(name, _)| {
@@ -175,7 +179,7 @@ impl Interpreter {
 }
 
 /// The value of a variable in the environment of all scripts.
-pub fn variable<'s>(scripts: &'s Scripts, name: &str) -> Option<&'s OsStr> {
+pub(crate) fn variable<'s>(scripts: &'s ScriptSettings, name: &str) -> Option<&'s OsStr> {
     let mut environment = scripts.environment.iter();
     let (_, value) = environment.find(|(known, _)| known == name)?;
     Some(value)
@@ -184,7 +188,7 @@ pub fn variable<'s>(scripts: &'s Scripts, name: &str) -> Option<&'s OsStr> {
 /// The folders of the user's `PYTHONPATH` as the user's folder understands them: Python
 /// takes an empty or relative one for one in the folder that the script starts in, which
 /// is the skill's.
-pub fn python_path(scripts: &Scripts) -> Vec<PathBuf> {
+pub(crate) fn python_path(scripts: &ScriptSettings) -> Vec<PathBuf> {
     let search = variable(scripts, "PYTHONPATH").unwrap_or_default();
     let entries = search.as_bytes().split(|byte| *byte == b':');
     let entries = entries.map(|entry| match entry {
@@ -204,7 +208,7 @@ fn joined(first: &Path, rest: Option<&OsStr>) -> OsString {
 }
 
 /// A program of our own for an interpreter.
-pub struct Question<'a> {
+pub(crate) struct InterpreterQuery<'a> {
     /// The program's text.
     pub source: &'a str,
     /// What it reads.
@@ -214,29 +218,33 @@ pub struct Question<'a> {
     /// How long it may take.
     pub limit: Duration,
     /// How much is kept of what it says.
-    pub caps: Caps,
+    pub caps: CaptureLimits,
     /// The sandbox that it runs in, if in one.
-    pub confine: Option<Confine>,
+    pub confine: Option<Restrictions>,
 }
 
-impl Question<'_> {
+impl InterpreterQuery<'_> {
     /// Lets an interpreter run it, in a folder that is nobody's.
-    pub fn ask(&self, program: &Path, patience: &Patience) -> Result<Outcome, String> {
+    pub(crate) fn run(
+        &self,
+        program: &Path,
+        cancellation: &Cancellation,
+    ) -> Result<ProcessOutcome, String> {
         let args = [OsString::from("-c"), OsString::from(self.source)];
-        let job = Job {
+        let job = ProcessJob {
             program,
             args: &args,
             // The user's may be closed to its user, and scripts do not start there.
             folder: Path::new("/"),
             environment: self.environment,
             stdin: self.stdin,
-            limit: patience.at_most(self.limit),
+            limit: cancellation.limited_to(self.limit),
             leftovers: Leftovers::Kill,
             caps: self.caps,
-            interrupt: &patience.interrupt,
+            interrupt: &cancellation.interrupt,
             scratch: None,
             confine: self.confine.clone(),
-            attendant: None,
+            event_source: None,
         };
         process::run(&job).map_err(|error| format!("cannot be started: {error}"))
     }
@@ -285,7 +293,7 @@ fn is_closed(program: &Path) -> bool {
 
 /// The commands that put a venv without a working interpreter right: a setup
 /// leaves alone what people made. `None`: only who made it can.
-pub fn remedy(skill: &Skill, venv: &Path) -> Option<String> {
+pub(crate) fn remedy(skill: &Skill, venv: &Path) -> Option<String> {
     let command = format!("`{}`", setup_command(&skill.address, &[]));
     // Of another name, it is passed over for the one that a setup makes.
     let is_replaced = !venv.ends_with("venv") || venv::is_made(venv);
@@ -315,7 +323,7 @@ fn broken(skill: &Skill, venv: &Path, cause: &str) -> String {
 
 /// The command that gives the skill with this address its venv, with what it
 /// declares and these packages in it.
-pub fn setup_command(address: &str, packages: &[&str]) -> String {
+pub(crate) fn setup_command(address: &str, packages: &[&str]) -> String {
     let mut command = "skills-runner skills setup".to_string();
     for word in [address].iter().chain(packages) {
         command.push(' ');
@@ -325,6 +333,6 @@ pub fn setup_command(address: &str, packages: &[&str]) -> String {
 }
 
 /// Whether it is a file that somebody may run.
-pub fn is_executable(path: &Path) -> bool {
+pub(crate) fn is_executable(path: &Path) -> bool {
     path.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
 }

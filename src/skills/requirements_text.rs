@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 /// As bytes of one character are put together.
 #[derive(Clone, Copy)]
-enum Order {
+enum ByteOrder {
     Little,
     Big,
 }
@@ -16,20 +16,20 @@ enum Order {
 pub fn decoded(bytes: &[u8]) -> Cow<'_, str> {
     match bytes {
         // Before UTF-16, whose mark is the beginning of this one.
-        [0xff, 0xfe, 0, 0, rest @ ..] => utf_32(rest, Order::Little).into(),
-        [0, 0, 0xfe, 0xff, rest @ ..] => utf_32(rest, Order::Big).into(),
-        [0xff, 0xfe, rest @ ..] => utf_16(rest, Order::Little).into(),
-        [0xfe, 0xff, rest @ ..] => utf_16(rest, Order::Big).into(),
+        [0xff, 0xfe, 0, 0, rest @ ..] => utf_32(rest, ByteOrder::Little).into(),
+        [0, 0, 0xfe, 0xff, rest @ ..] => utf_32(rest, ByteOrder::Big).into(),
+        [0xff, 0xfe, rest @ ..] => utf_16(rest, ByteOrder::Little).into(),
+        [0xfe, 0xff, rest @ ..] => utf_16(rest, ByteOrder::Big).into(),
         // Every byte is the character of its number.
         _ if is_latin(bytes) => bytes.iter().copied().map(char::from).collect(),
         _ => String::from_utf8_lossy(bytes),
     }
 }
 
-fn utf_16(bytes: &[u8], order: Order) -> String {
+fn utf_16(bytes: &[u8], order: ByteOrder) -> String {
     let units = bytes.chunks(2).map(|pair| match (order, pair) {
-        (Order::Little, &[one, two]) => u16::from_le_bytes([one, two]),
-        (Order::Big, &[one, two]) => u16::from_be_bytes([one, two]),
+        (ByteOrder::Little, &[one, two]) => u16::from_le_bytes([one, two]),
+        (ByteOrder::Big, &[one, two]) => u16::from_be_bytes([one, two]),
         // The half of one.
         _ => u16::MAX,
     });
@@ -38,12 +38,12 @@ fn utf_16(bytes: &[u8], order: Order) -> String {
         .collect()
 }
 
-fn utf_32(bytes: &[u8], order: Order) -> String {
+fn utf_32(bytes: &[u8], order: ByteOrder) -> String {
     let number = |four: &[u8]| {
         let four: [u8; 4] = four.try_into().ok()?;
         Some(match order {
-            Order::Little => u32::from_le_bytes(four),
-            Order::Big => u32::from_be_bytes(four),
+            ByteOrder::Little => u32::from_le_bytes(four),
+            ByteOrder::Big => u32::from_be_bytes(four),
         })
     };
     bytes

@@ -2,17 +2,17 @@
 //! with.
 
 use std::fs::{self, DirBuilder, OpenOptions};
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
-use crate::skills::yaml::written::scalar;
+use crate::skills::yaml::quoting::scalar;
 
 /// Why a name is none for a skill, by the specification: 1 to 64 lowercase
 /// letters, digits and hyphens, no hyphen at an edge, no two in a row.
 /// Source: <https://agentskills.io/specification>.
-pub fn name_fault(name: &str) -> Option<&'static str> {
+pub(crate) fn name_fault(name: &str) -> Option<&'static str> {
     let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     if name.is_empty() {
         Some("it is empty")
@@ -32,7 +32,7 @@ pub fn name_fault(name: &str) -> Option<&'static str> {
 /// A valid name that is as near to `name` as can be: with all its letters, as
 /// far as 64 characters reach. None where a letter has no counterpart, or
 /// nothing is left.
-pub fn valid_name(name: &str) -> Option<String> {
+pub(crate) fn valid_name(name: &str) -> Option<String> {
     let mut valid = String::new();
     for c in name.to_lowercase().chars() {
         if c.is_ascii_lowercase() || c.is_ascii_digit() {
@@ -83,19 +83,19 @@ fn plain_letters(c: char) -> Option<&'static str> {
 /// # Errors
 ///
 /// The folder is none or may not be written in, or there is the skill already.
-pub fn write(folder: &Path, name: &str) -> Result<PathBuf> {
+pub(crate) fn write(folder: &Path, name: &str) -> Result<PathBuf> {
     fs::create_dir_all(folder).map_err(|error| no_folder(folder, &error))?;
     let path = folder.join(name);
     let made = DirBuilder::new().create(&path);
     made.map_err(|error| match error.kind() {
-        ErrorKind::AlreadyExists => exists(&path, name),
+        io::ErrorKind::AlreadyExists => exists(&path, name),
         _ => no_folder(folder, &error),
     })?;
     if let Err(error) = fill(&path, name) {
         let _ = fs::remove_dir_all(&path);
         let path = path.display();
         let text = format!("failed to write the skill `{name}` in `{path}`: {error}");
-        return Err(Error::new(Kind::Io, text));
+        return Err(Error::new(ErrorKind::Io, text));
     }
     Ok(path)
 }
@@ -113,7 +113,7 @@ fn no_folder(folder: &Path, error: &io::Error) -> Error {
         }
         (Err(_), Err(_)) => format!("failed to make the skills folder `{shown}`: {error}"),
     };
-    Error::new(Kind::Io, text).with_hint(
+    Error::new(ErrorKind::Io, text).with_hint(
         "--skills DIR or SKILLS_FOLDER_PATH names another folder, one that you may write in",
     )
 }
@@ -125,7 +125,7 @@ fn exists(path: &Path, name: &str) -> Error {
         _ => format!("something else is in its place, `{shown}`"),
     };
     let text = format!("failed to write the skill `{name}`: {cause}");
-    Error::new(Kind::Io, text).with_hint("nothing was changed; choose another name")
+    Error::new(ErrorKind::Io, text).with_hint("nothing was changed; choose another name")
 }
 
 fn fill(path: &Path, name: &str) -> io::Result<()> {

@@ -5,9 +5,9 @@ use std::fs;
 use std::path::PathBuf;
 
 use crate::limits;
-use crate::skills::Fault;
+use crate::skills::SkillError;
 use crate::text;
-use crate::world::confined::{self, Kind, Refusal, Root, Tree, WalkLimits};
+use crate::world::confined::{self, EntryKind, FileTree, OpenError, Root, WalkLimits};
 
 /// One skill, opened.
 #[derive(Debug)]
@@ -34,7 +34,7 @@ pub struct Document {
 
 impl Skill {
     /// The skill's files, as far as anybody wants to read a list of them.
-    pub fn files(&self) -> Tree {
+    pub fn files(&self) -> FileTree {
         let limits = WalkLimits {
             depth: limits::WALK_DEPTH,
             files: limits::DOCUMENT_FILES + 1,
@@ -45,11 +45,11 @@ impl Skill {
 
     /// Why a file of the skill cannot be read or run, for a model: with the
     /// files that it may have meant. `what` is how the file is called.
-    pub fn explain(&self, what: &str, verb: &str, path: &str, refusal: &Refusal) -> String {
+    pub fn explain(&self, what: &str, verb: &str, path: &str, refusal: &OpenError) -> String {
         let shown = text::one_line(path, limits::SUMMARY_CHARS);
         let name = &self.name;
         let message = format!("{what} `{shown}` of the skill `{name}` cannot be {verb}: {refusal}");
-        if !matches!(refusal, Refusal::NotFound) {
+        if !matches!(refusal, OpenError::NotFound) {
             return message;
         }
         let tree = self.files();
@@ -75,11 +75,11 @@ impl Skill {
     }
 
     /// Reads the whole document. The error tells a model what is wrong.
-    pub fn document(&self) -> Result<Document, Fault> {
+    pub fn document(&self) -> Result<Document, SkillError> {
         let (file_name, file) = open_document(&self.root)
-            .map_err(|refusal| Fault::Document(self.document_fault(&refusal)))?;
+            .map_err(|refusal| SkillError::Document(self.document_fault(&refusal)))?;
         let fault = |what: &str| {
-            Fault::Document(format!("{file_name} of the skill `{}` {what}", self.name))
+            SkillError::Document(format!("{file_name} of the skill `{}` {what}", self.name))
         };
         let piece = confined::read_whole(&file, limits::DOCUMENT_BYTES)
             .map_err(|refusal| fault(&format!("cannot be read: {refusal}")))?;
@@ -98,9 +98,9 @@ impl Skill {
             .map_err(|refusal| self.document_fault(&refusal))
     }
 
-    fn document_fault(&self, refusal: &Refusal) -> String {
+    fn document_fault(&self, refusal: &OpenError) -> String {
         match refusal {
-            Refusal::NotFound => format!("the skill `{}` has no SKILL.md", self.name),
+            OpenError::NotFound => format!("the skill `{}` has no SKILL.md", self.name),
             other => format!("SKILL.md of the skill `{}` cannot be read: {other}", self.name),
         }
     }
@@ -116,14 +116,14 @@ pub(super) fn is_document(name: &str) -> bool {
 
 /// `SKILL.md` itself first, then any other letter case. A folder of such a
 /// name is passed over, and told where there is no file.
-pub(super) fn open_document(root: &Root) -> Result<(String, fs::File), Refusal> {
+pub(super) fn open_document(root: &Root) -> Result<(String, fs::File), OpenError> {
     let lacking = match root.file(DOCUMENT) {
-        Err(refusal @ (Refusal::NotFound | Refusal::NotAFile("a folder"))) => refusal,
+        Err(refusal @ (OpenError::NotFound | OpenError::NotAFile("a folder"))) => refusal,
         other => return other.map(|file| (DOCUMENT.to_string(), file)),
     };
     let entries = root.entries(limits::SKILLS)?;
     let files = entries.list.iter();
-    let files = files.filter(|entry| entry.kind != Kind::Folder && entry.name != DOCUMENT);
+    let files = files.filter(|entry| entry.kind != EntryKind::Folder && entry.name != DOCUMENT);
     let mut names = files.filter_map(|entry| entry.name.to_str());
     let Some(name) = names.find(|name| is_document(name)) else {
         return Err(lacking);

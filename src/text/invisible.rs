@@ -16,7 +16,7 @@ const IN_A_ROW: usize = 16;
 
 /// Whether it shows nothing, or changes how others are shown; the one judge of it. Control
 /// characters are not among these.
-pub fn is_invisible(c: char) -> bool {
+pub(crate) fn is_invisible(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
         | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
@@ -25,7 +25,7 @@ pub fn is_invisible(c: char) -> bool {
 }
 
 /// The text without them.
-pub fn without_invisible(text: &str) -> Cow<'_, str> {
+pub(crate) fn without_invisible(text: &str) -> Cow<'_, str> {
     if text.is_ascii() || !text.contains(is_invisible) {
         return Cow::Borrowed(text);
     }
@@ -51,7 +51,7 @@ pub(super) fn escaped(text: &str) -> Cow<'_, str> {
 }
 
 /// Those of a text that are no part of it: where, and which.
-pub fn hidden(text: &str) -> Vec<(usize, char)> {
+pub(crate) fn hidden(text: &str) -> Vec<(usize, char)> {
     let mut found = Vec::new();
     if !text.is_ascii() {
         judge(None, text, |at, c, is_text| {
@@ -66,14 +66,14 @@ pub fn hidden(text: &str) -> Vec<(usize, char)> {
 /// An answer for a terminal, in pieces that may end between two characters that belong
 /// together: what is no part of its text is replaced.
 #[derive(Debug, Default)]
-pub struct Answer {
+pub(crate) struct TerminalTextFilter {
     before: Option<char>,
     held: String,
 }
 
-impl Answer {
+impl TerminalTextFilter {
     /// Takes a piece, and gives what can be shown by now.
-    pub fn add(&mut self, piece: &str) -> String {
+    pub(crate) fn add(&mut self, piece: &str) -> String {
         let mut text = std::mem::take(&mut self.held) + piece;
         let row = text.chars().rev().take_while(|c| is_invisible(*c));
         let row: usize = row.take(IN_A_ROW + 1).map(char::len_utf8).sum();
@@ -85,7 +85,7 @@ impl Answer {
     }
 
     /// Nothing more comes: gives the rest.
-    pub fn end(&mut self) -> String {
+    pub(crate) fn end(&mut self) -> String {
         let held = std::mem::take(&mut self.held);
         let rest = self.judged(&held);
         self.before = None;
@@ -195,12 +195,12 @@ mod tests {
         for (text, due) in TEXTS {
             let ends: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
             for cut in ends {
-                let mut answer = Answer::default();
+                let mut answer = TerminalTextFilter::default();
                 let (begin, end) = text.split_at(cut);
                 let shown = answer.add(begin) + &answer.add(end) + &answer.end();
                 assert_eq!(shown, due, "{text:?} cut at {cut}");
             }
-            let mut answer = Answer::default();
+            let mut answer = TerminalTextFilter::default();
             let mut shown: String = text.chars().map(|c| answer.add(&c.to_string())).collect();
             shown += &answer.end();
             assert_eq!(shown, due, "{text:?} in single characters");
@@ -208,7 +208,7 @@ mod tests {
             assert_eq!(hidden(text).len(), count, "{text:?}");
         }
         // A row that does not end is not kept back.
-        let mut answer = Answer::default();
+        let mut answer = TerminalTextFilter::default();
         let shown = answer.add(&"\u{200b}".repeat(1000));
         assert_eq!(shown.chars().count(), 1000);
     }

@@ -6,13 +6,13 @@
 use serde_json::{Value, json};
 
 use crate::limits;
-use crate::skills::{Fault, Skill, Skills, frontmatter, invocation};
+use crate::skills::{Skill, SkillError, Skills, frontmatter, invocation};
 use crate::text::one_name;
 use crate::tool::{Effects, ToolResult};
-use crate::tools::{Arguments, Tool, Workbench, text_of};
+use crate::tools::{Arguments, Tool, ToolContext, text_of};
 
 /// The tool.
-pub struct GetSkill;
+pub(super) struct GetSkill;
 
 impl Tool for GetSkill {
     fn name(&self) -> &'static str {
@@ -38,11 +38,11 @@ impl Tool for GetSkill {
         })
     }
 
-    fn effects(&self, _bench: &Workbench<'_>) -> Effects {
+    fn effects(&self, _bench: &ToolContext<'_>) -> Effects {
         Effects::NONE
     }
 
-    fn is_offered(&self, _bench: &Workbench<'_>, has_skills: bool) -> bool {
+    fn is_offered(&self, _bench: &ToolContext<'_>, has_skills: bool) -> bool {
         has_skills
     }
 
@@ -54,20 +54,24 @@ impl Tool for GetSkill {
         }
     }
 
-    fn run(&self, arguments: &Arguments, bench: &Workbench<'_>) -> ToolResult {
+    fn run(&self, arguments: &Arguments, context: &ToolContext<'_>) -> ToolResult {
         let words = arguments.get("arguments").and_then(Value::as_str);
-        let loaded = find(bench.skills, text_of(arguments, "skill_name"))
+        let loaded = find(context.skills, text_of(arguments, "skill_name"))
             .and_then(|skill| load(&skill, words));
         loaded.unwrap_or_else(ToolResult::failure)
     }
 }
 
 /// What a model reads when a person invokes a skill with these arguments.
-pub fn invoke(skills: &Skills, name: &str, arguments: &str) -> Result<ToolResult, Fault> {
+pub(super) fn invoke(
+    skills: &Skills,
+    name: &str,
+    arguments: &str,
+) -> Result<ToolResult, SkillError> {
     let skill = find(skills, name)?;
     let document = skill.document()?;
     if !invocation::is_for_users(&frontmatter::parse(&document.text)) {
-        return Err(Fault::Invocation(
+        return Err(SkillError::Invocation(
             "it is for the model only (user-invocable: false): say what you need, and the model reads it"
                 .into(),
         ));
@@ -82,12 +86,12 @@ pub fn invoke(skills: &Skills, name: &str, arguments: &str) -> Result<ToolResult
     Ok(result)
 }
 
-fn find(skills: &Skills, name: &str) -> Result<Skill, Fault> {
-    skills.find_any(name).map_err(Fault::NotFound)
+fn find(skills: &Skills, name: &str) -> Result<Skill, SkillError> {
+    skills.find_any(name).map_err(SkillError::NotFound)
 }
 
 /// The skill's folder, its document, and its other files.
-fn load(skill: &Skill, arguments: Option<&str>) -> Result<ToolResult, Fault> {
+fn load(skill: &Skill, arguments: Option<&str>) -> Result<ToolResult, SkillError> {
     let document = skill.document()?;
     let folder = skill.path.display().to_string();
     let text = match arguments {

@@ -4,12 +4,12 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::limits;
-use crate::skills::{Catalogue, Summary};
+use crate::skills::{Catalogue, SkillSummary};
 use crate::tool::{Effects, ToolResult};
-use crate::tools::{Arguments, Tool, Workbench, text_of};
+use crate::tools::{Arguments, Tool, ToolContext, text_of};
 
 /// The tool.
-pub struct ListSkills;
+pub(super) struct ListSkills;
 
 impl Tool for ListSkills {
     fn name(&self) -> &'static str {
@@ -53,11 +53,11 @@ impl Tool for ListSkills {
         }))
     }
 
-    fn effects(&self, _bench: &Workbench<'_>) -> Effects {
+    fn effects(&self, _bench: &ToolContext<'_>) -> Effects {
         Effects::NONE
     }
 
-    fn is_offered(&self, _bench: &Workbench<'_>, has_skills: bool) -> bool {
+    fn is_offered(&self, _bench: &ToolContext<'_>, has_skills: bool) -> bool {
         has_skills
     }
 
@@ -65,8 +65,8 @@ impl Tool for ListSkills {
         text_of(arguments, "query").to_string()
     }
 
-    fn run(&self, arguments: &Arguments, bench: &Workbench<'_>) -> ToolResult {
-        let catalogue = bench.skills.catalogue();
+    fn run(&self, arguments: &Arguments, context: &ToolContext<'_>) -> ToolResult {
+        let catalogue = context.skills.catalogue();
         let query = text_of(arguments, "query").to_lowercase();
         let mut words: Vec<&str> = words_of(&query).map(singular).collect();
         words.sort_unstable();
@@ -85,7 +85,7 @@ impl Tool for ListSkills {
         for skill in chosen {
             // Once it is too much, nothing more is listed, only counted.
             if bytes <= limits::LIST_BYTES {
-                let entry = Listed {
+                let entry = SkillRow {
                     name: &skill.name,
                     description: describe(skill),
                     invoked_by: (!skill.is_for_model).then_some("the user alone"),
@@ -116,7 +116,7 @@ impl Tool for ListSkills {
 
 /// A skill, in this order of its fields.
 #[derive(Serialize)]
-struct Listed<'l> {
+struct SkillRow<'l> {
     name: &'l str,
     description: String,
     /// With `disable-model-invocation`: the model is to wait for the user.
@@ -124,13 +124,13 @@ struct Listed<'l> {
     invoked_by: Option<&'static str>,
 }
 
-fn matching(catalogue: &Catalogue, is_meant: impl Fn(&Summary) -> bool) -> Vec<&Summary> {
+fn matching(catalogue: &Catalogue, is_meant: impl Fn(&SkillSummary) -> bool) -> Vec<&SkillSummary> {
     let skills = catalogue.skills.iter();
     skills.filter(|skill| is_meant(skill)).collect()
 }
 
 /// How many of the words the skill mentions.
-fn mentions(skill: &Summary, words: &[&str]) -> usize {
+fn mentions(skill: &SkillSummary, words: &[&str]) -> usize {
     if words.is_empty() {
         return 0;
     }
@@ -156,7 +156,7 @@ fn singular(word: &str) -> &str {
 }
 
 /// The description, or the reason why there is none.
-fn describe(skill: &Summary) -> String {
+fn describe(skill: &SkillSummary) -> String {
     match &skill.fault {
         Some(fault) => format!("(not usable: {fault})"),
         None => skill.description.clone(),

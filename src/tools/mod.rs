@@ -11,16 +11,16 @@ use std::time::Instant;
 
 use serde_json::{Map, Value};
 
-use crate::config::{Config, Scripts, Storage};
-use crate::event::{Event, Listener};
+use crate::config::{Config, ScriptSettings, Storage};
+use crate::event::{Event, EventSink};
 use crate::limits;
 use crate::secret::Secrets;
-use crate::skills::shim::Shims;
-use crate::skills::{Catalogue, Fault, Skills};
+use crate::skills::interpreter_shim::Shims;
+use crate::skills::{Catalogue, SkillError, Skills};
 use crate::text;
 use crate::tool::{Effects, ToolCall, ToolDefinition, ToolResult, parse_arguments};
-use crate::world::attendant::Attendant;
-use crate::world::patience::{Patience, Stop};
+use crate::world::cancellation::{Cancellation, StopReason};
+use crate::world::event_source::EventSource;
 
 mod get_skill;
 mod list_skills;
@@ -31,10 +31,8 @@ mod run_python;
 mod schema;
 mod write_daily_note;
 
-pub use run_python::Consent;
+pub(crate) use run_python::Consent;
 
-// What `fuzz/` feeds: nothing of it is public otherwise.
-#[cfg(fuzzing)]
 pub use schema::{
     advise as advise_names, check as check_arguments, describe as describe_schema,
     validate as validate_schema,
@@ -45,11 +43,11 @@ pub type Arguments = Map<String, Value>;
 
 /// What tools work with.
 #[derive(Clone, Debug)]
-pub struct Workbench<'w> {
+pub struct ToolContext<'w> {
     /// The skills.
     pub skills: &'w Skills,
     /// How scripts run; `None`: they do not.
-    pub scripts: Option<&'w Scripts>,
+    pub scripts: Option<&'w ScriptSettings>,
     /// What a person has allowed; `None`: everything.
     pub consent: Option<Rc<Consent>>,
     /// What is behind the `python3` that runs them.
@@ -63,15 +61,19 @@ pub struct Workbench<'w> {
     /// Whether the model is shown pictures.
     pub vision: bool,
     /// Signals and the deadline of the run.
-    pub patience: &'w Patience,
+    pub cancellation: &'w Cancellation,
     /// Whoever is served while a script runs.
-    pub attendant: Option<&'w dyn Attendant>,
+    pub event_source: Option<&'w dyn EventSource>,
 }
 
-impl<'w> Workbench<'w> {
+impl<'w> ToolContext<'w> {
     /// As configured: scripts run, nobody is asked, no conversation is named.
-    pub fn new(config: &'w Config, skills: &'w Skills, patience: &'w Patience) -> Workbench<'w> {
-        Workbench {
+    pub fn new(
+        config: &'w Config,
+        skills: &'w Skills,
+        cancellation: &'w Cancellation,
+    ) -> ToolContext<'w> {
+        ToolContext {
             skills,
             scripts: Some(&config.scripts),
             consent: None,
@@ -80,8 +82,8 @@ impl<'w> Workbench<'w> {
             storage: &config.storage,
             secrets: &config.secrets,
             vision: config.vision,
-            patience,
-            attendant: None,
+            cancellation,
+            event_source: None,
         }
     }
 }
@@ -99,9 +101,9 @@ pub trait Tool {
     /// runs; what else it says is for the model.
     fn parameters(&self) -> Value;
 
-    /// Whether it can work at all on this bench, and with skills or without.
-    fn is_offered(&self, bench: &Workbench<'_>, has_skills: bool) -> bool {
-        let _ = (bench, has_skills);
+    /// Whether it can work at all on this context, and with skills or without.
+    fn is_offered(&self, context: &ToolContext<'_>, has_skills: bool) -> bool {
+        let _ = (context, has_skills);
         true
     }
 
@@ -123,13 +125,13 @@ pub trait Tool {
     }
 
     /// What calling it may do.
-    fn effects(&self, bench: &Workbench<'_>) -> Effects {
-        let _ = bench;
+    fn effects(&self, context: &ToolContext<'_>) -> Effects {
+        let _ = context;
         Effects::ANY
     }
 
-    /// Does what is asked. What takes long asks `bench.patience` whether to go on.
-    fn run(&self, arguments: &Arguments, bench: &Workbench<'_>) -> ToolResult;
+    /// Does what is asked. What takes long asks `context.cancellation` whether to go on.
+    fn run(&self, arguments: &Arguments, context: &ToolContext<'_>) -> ToolResult;
 }
 
 /// Every tool of our own.
@@ -142,10 +144,10 @@ pub static TABLE: &[&(dyn Tool + Sync)] = &[
     &write_daily_note::WriteDailyNote,
 ];
 
-/// The tools on a bench. What the model is offered stays the same for the
+/// The tools on a context. What the model is offered stays the same for the
 /// whole conversation: endpoints cache the beginning of a prompt.
 pub struct Tools<'w> {
-    bench: Workbench<'w>,
+    context: ToolContext<'w>,
     definitions: Vec<ToolDefinition>,
     has_skills: bool,
     /// Those of [`TABLE`] can be called.
@@ -156,9 +158,9 @@ pub struct Tools<'w> {
 
 impl<'w> Tools<'w> {
     /// No tool at all, until one is added ([`Tools::with`]).
-    pub fn new(bench: Workbench<'w>) -> Tools<'w> {
+    pub fn new(context: ToolContext<'w>) -> Tools<'w> {
         Tools {
-            bench,
+            context,
             definitions: Vec::new(),
             has_skills: false,
             has_ours: false,
@@ -167,12 +169,12 @@ impl<'w> Tools<'w> {
     }
 
     /// All of ours can be called, and none is offered: for calls by hand.
-    pub fn by_hand(bench: Workbench<'w>) -> Tools<'w> {
-        Tools { has_ours: true, ..Tools::new(bench) }
+    pub fn by_hand(context: ToolContext<'w>) -> Tools<'w> {
+        Tools { has_ours: true, ..Tools::new(context) }
     }
 
     /// The model is told of the tools that can work here, and of these skills.
-    pub fn offered(bench: Workbench<'w>, catalogue: &Catalogue) -> Tools<'w> {
+    pub fn offered(context: ToolContext<'w>, catalogue: &Catalogue) -> Tools<'w> {
         let names = schema::names_to_offer(catalogue);
         let cost = schema::cost(&names);
         // The choice is made with get_skill; a skill that the user invoked has
@@ -180,10 +182,10 @@ impl<'w> Tools<'w> {
         let is_whole = schema::is_whole(catalogue);
         let is_advised = |tool: &dyn Tool| is_whole || tool.name() == get_skill::GetSkill.name();
         let mut left = limits::ENUM_BYTES;
-        let mut tools = Tools::by_hand(bench);
+        let mut tools = Tools::by_hand(context);
         tools.has_skills = catalogue.usable().next().is_some();
         for tool in TABLE {
-            if !tool.is_offered(&tools.bench, tools.has_skills) {
+            if !tool.is_offered(&tools.context, tools.has_skills) {
                 continue;
             }
             let mut parameters = tool.parameters();
@@ -221,14 +223,14 @@ impl<'w> Tools<'w> {
             _ => call.arguments.clone(),
         };
         // Masked first: a cut would leave a part that nobody knows.
-        let line = self.bench.secrets.mask(&line);
+        let line = self.context.secrets.mask(&line);
         text::one_line(&line, limits::SUMMARY_CHARS)
     }
 
     /// Runs a call. Whatever is wrong with it is told in the result.
     pub fn call(&self, call: &ToolCall) -> ToolResult {
         let result = match self.prepare(call) {
-            Ok((tool, arguments)) => tool.run(&arguments, &self.bench),
+            Ok((tool, arguments)) => tool.run(&arguments, &self.context),
             Err(message) => ToolResult::failure(message),
         };
         self.masked(result)
@@ -239,35 +241,35 @@ impl<'w> Tools<'w> {
     pub fn call_told(
         &self,
         call: &ToolCall,
-        listener: &mut Listener<'_>,
-    ) -> Result<ToolResult, Stop> {
+        sink: &mut EventSink<'_>,
+    ) -> Result<ToolResult, StopReason> {
         let summary = &self.summary(call);
-        listener(Event::ToolCall { call, summary });
-        self.bench.patience.check()?;
+        sink(Event::ToolCall { call, summary });
+        self.context.cancellation.check()?;
         let start = Instant::now();
         let result = self.call(call);
-        listener(Event::ToolResult { call, result: &result, duration: start.elapsed() });
+        sink(Event::ToolResult { call, result: &result, duration: start.elapsed() });
         if let Some(warning) = &result.warning {
-            listener(Event::Warning(warning));
+            sink(Event::Warning(warning));
         }
         Ok(result)
     }
 
     /// What the model reads when a person invokes a skill: its instructions
     /// with these arguments, as `get_skill` gives them.
-    pub fn invoke(&self, skill_name: &str, arguments: &str) -> Result<String, Fault> {
-        let result = get_skill::invoke(self.bench.skills, skill_name, arguments)?;
+    pub fn invoke(&self, skill_name: &str, arguments: &str) -> Result<String, SkillError> {
+        let result = get_skill::invoke(self.context.skills, skill_name, arguments)?;
         Ok(self.masked(result).content)
     }
 
     fn masked(&self, result: ToolResult) -> ToolResult {
         // Names and descriptions have been shortened.
-        let mask = |text: String| match self.bench.secrets.mask_shortened(&text) {
+        let mask = |text: String| match self.context.secrets.mask_shortened(&text) {
             Cow::Borrowed(_) => text,
             Cow::Owned(masked) => masked,
         };
         let (document, _) = result.parts();
-        let document = document.map(|text| self.bench.secrets.mask_shortened(text));
+        let document = document.map(|text| self.context.secrets.mask_shortened(text));
         ToolResult {
             document_bytes: document.map(|text| text.len()),
             content: mask(result.content),
@@ -279,18 +281,18 @@ impl<'w> Tools<'w> {
 }
 
 /// The tool of our own with this name.
-pub fn find(name: &str) -> Option<&'static dyn Tool> {
+pub(crate) fn find(name: &str) -> Option<&'static dyn Tool> {
     let tool = TABLE.iter().copied().find(|tool| tool.name() == name)?;
     Some(tool)
 }
 
 /// The message for a name that is no tool's.
-pub fn unknown(name: &str) -> String {
+pub(crate) fn unknown(name: &str) -> String {
     not_among(name, TABLE.iter().map(|tool| tool.name()))
 }
 
 /// The same where only some can be called.
-pub fn not_among<'n>(name: &str, names: impl Iterator<Item = &'n str> + Clone) -> String {
+pub(crate) fn not_among<'n>(name: &str, names: impl Iterator<Item = &'n str> + Clone) -> String {
     let shown = text::one_line(name, limits::SUMMARY_CHARS);
     let all = names.clone().collect::<Vec<_>>().join(", ");
     match text::nearest(name, names, 1).first() {

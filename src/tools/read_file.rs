@@ -12,16 +12,16 @@ use serde_json::{Value, json};
 
 use crate::limits;
 use crate::media::{self, Picture};
-use crate::secret::Cut;
+use crate::secret::CutEdges;
 use crate::skills::Skill;
 use crate::skills::venv::SETUP_FOLDER;
 use crate::text::one_name;
 use crate::tool::{Effects, ToolResult};
-use crate::tools::{Arguments, Tool, Workbench, text_of};
-use crate::world::confined::{Kind, Node, Refusal, Root};
+use crate::tools::{Arguments, Tool, ToolContext, text_of};
+use crate::world::confined::{EntryKind, OpenError, PathTarget, Root};
 
 /// The tool.
-pub struct ReadFile;
+pub(super) struct ReadFile;
 
 impl Tool for ReadFile {
     fn name(&self) -> &'static str {
@@ -50,11 +50,11 @@ impl Tool for ReadFile {
         })
     }
 
-    fn effects(&self, _bench: &Workbench<'_>) -> Effects {
+    fn effects(&self, _bench: &ToolContext<'_>) -> Effects {
         Effects::NONE
     }
 
-    fn is_offered(&self, _bench: &Workbench<'_>, has_skills: bool) -> bool {
+    fn is_offered(&self, _bench: &ToolContext<'_>, has_skills: bool) -> bool {
         has_skills
     }
 
@@ -62,37 +62,36 @@ impl Tool for ReadFile {
         format!("{}: {}", text_of(arguments, "skill_name"), text_of(arguments, "file_path"))
     }
 
-    fn run(&self, arguments: &Arguments, bench: &Workbench<'_>) -> ToolResult {
-        let page = match Page::of(arguments) {
+    fn run(&self, arguments: &Arguments, context: &ToolContext<'_>) -> ToolResult {
+        let page = match LineRange::of(arguments) {
             Ok(page) => page,
             Err(message) => return ToolResult::failure(message),
         };
-        let skill = match bench.skills.find(text_of(arguments, "skill_name")) {
+        let skill = match context.skills.find(text_of(arguments, "skill_name")) {
             Ok(skill) => skill,
             Err(message) => return ToolResult::failure(message),
         };
         let path = text_of(arguments, "file_path");
         match open(&skill, path) {
-            Ok(Node::Folder(folder)) => list(&folder, &page),
-            Ok(Node::File(file)) => {
-                read(file.file, file.size, &page, bench).unwrap_or_else(|error| {
+            Ok(PathTarget::Folder(folder)) => list(&folder, &page),
+            Ok(PathTarget::File(file)) => read(file.file, file.size, &page, context)
+                .unwrap_or_else(|error| {
                     ToolResult::failure(format!("`{path}` cannot be read: {error}"))
-                })
-            }
+                }),
             Err(refusal) => ToolResult::failure(skill.explain("the file", "read", path, &refusal)),
         }
     }
 }
 
 /// Which lines are wanted.
-struct Page {
+struct LineRange {
     /// From 1.
     first: usize,
     lines: usize,
 }
 
-impl Page {
-    fn of(arguments: &Arguments) -> Result<Page, String> {
+impl LineRange {
+    fn of(arguments: &Arguments) -> Result<LineRange, String> {
         let positive = |name: &str, default: usize| match arguments.get(name) {
             None => Ok(default),
             // The first line is 1; models that count from 0 mean the same.
@@ -102,17 +101,20 @@ impl Page {
                 _ => Err(format!("`{name}` must be 1 or more, not {value}")),
             },
         };
-        Ok(Page { first: positive("offset", 1)?, lines: positive("limit", limits::PAGE_LINES)? })
+        Ok(LineRange {
+            first: positive("offset", 1)?,
+            lines: positive("limit", limits::PAGE_LINES)?,
+        })
     }
 }
 
-fn open(skill: &Skill, path: &str) -> Result<Node, Refusal> {
+fn open(skill: &Skill, path: &str) -> Result<PathTarget, OpenError> {
     let relative = skill.root.relative(path)?;
     skill.root.node(&relative)
 }
 
 /// A folder's entries, in pages as a file's lines.
-fn list(folder: &Root, page: &Page) -> ToolResult {
+fn list(folder: &Root, page: &LineRange) -> ToolResult {
     let before = page.first - 1;
     let wanted = before.saturating_add(page.lines.min(limits::FOLDER_ENTRIES));
     let mut entries = match folder.entries(wanted.min(limits::FOLDER_ENTRIES_PAGED)) {
@@ -129,11 +131,11 @@ fn list(folder: &Root, page: &Page) -> ToolResult {
     for entry in shown {
         text.push_str(&one_name(&entry.name.to_string_lossy()));
         match (entry.kind, entry.size) {
-            (Kind::Folder, _) => text.push('/'),
-            (Kind::File, Some(size)) => text.push_str(&format!(" ({size} bytes)")),
-            (Kind::File, None) => text.push_str(" (size unknown)"),
-            (Kind::Link, _) => text.push_str(" (link)"),
-            (Kind::Other, _) => text.push_str(" (special file)"),
+            (EntryKind::Folder, _) => text.push('/'),
+            (EntryKind::File, Some(size)) => text.push_str(&format!(" ({size} bytes)")),
+            (EntryKind::File, None) => text.push_str(" (size unknown)"),
+            (EntryKind::Link, _) => text.push_str(" (link)"),
+            (EntryKind::Other, _) => text.push_str(" (special file)"),
         }
         text.push('\n');
     }
@@ -152,11 +154,16 @@ fn list(folder: &Root, page: &Page) -> ToolResult {
     ToolResult::success(text, format!("folder, {count} entries"))
 }
 
-fn read(file: File, size: u64, page: &Page, bench: &Workbench<'_>) -> io::Result<ToolResult> {
+fn read(
+    file: File,
+    size: u64,
+    page: &LineRange,
+    context: &ToolContext<'_>,
+) -> io::Result<ToolResult> {
     let mut reader = BufReader::with_capacity(limits::READ_BYTES, file);
     let beginning = reader.fill_buf()?;
     if let Some(kind) = media::binary_kind(beginning) {
-        return show(reader, kind, size, bench.vision);
+        return show(reader, kind, size, context.vision);
     }
     let mut line = Vec::new();
     let mut position = 0;
@@ -189,7 +196,7 @@ fn read(file: File, size: u64, page: &Page, bench: &Workbench<'_>) -> io::Result
     }
     let text = String::from_utf8_lossy(&bytes);
     let is_replaced = matches!(text, Cow::Owned(_));
-    let mut text = bench.secrets.mask_cut(&text, Cut { before, behind }).into_owned();
+    let mut text = context.secrets.mask_cut(&text, CutEdges { before, behind }).into_owned();
     if is_replaced {
         let note = "[some bytes are no UTF-8 and shown as \u{fffd}: a script can read them in their encoding]";
         text = format!("{}\n{note}\n", text.trim_end_matches('\n'));

@@ -5,14 +5,14 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
 use crate::text;
 use crate::tool::{ToolCall, parse_arguments};
 use crate::tools::{Arguments, Tool, Tools, find, not_among, schema};
 
 impl<'w> Tools<'w> {
-    /// Adds a tool and offers it to the model. Refused with [`Kind::Usage`]: a
+    /// Adds a tool and offers it to the model. Refused with [`ErrorKind::Usage`]: a
     /// name that does not match `^[a-z_][a-z0-9_]*$`, is longer than
     /// [`limits::TOOL_NAME_CHARS`] or stands for a tool already, an empty
     /// description, and a schema that is wrong.
@@ -20,9 +20,9 @@ impl<'w> Tools<'w> {
         let parameters = tool.parameters();
         self.examine(&*tool, &parameters).map_err(|cause| {
             let name = text::one_line(tool.name(), limits::SUMMARY_CHARS);
-            Error::new(Kind::Usage, format!("failed to add the tool `{name}`: {cause}"))
+            Error::new(ErrorKind::Usage, format!("failed to add the tool `{name}`: {cause}"))
         })?;
-        if tool.is_offered(&self.bench, self.has_skills) {
+        if tool.is_offered(&self.context, self.has_skills) {
             self.offer(&*tool, complete(parameters));
         }
         self.own.push(tool);
@@ -68,7 +68,7 @@ impl<'w> Tools<'w> {
         let parameters = tool.parameters();
         // A number is a skill's name only where there is such a skill.
         let is_ours = find(tool.name()).is_some();
-        let is_name = |number: &str| !is_ours || self.bench.skills.find(number).is_ok();
+        let is_name = |number: &str| !is_ours || self.context.skills.find(number).is_ok();
         let arguments = parse_arguments(&call.arguments)
             .and_then(|arguments| schema::check_name(arguments, &is_name))
             .and_then(|arguments| schema::check(arguments, &parameters))
@@ -119,12 +119,12 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::config::{Config, Needs};
+    use crate::config::{Config, ConfigNeeds};
     use crate::settings::Settings;
     use crate::skills::Skills;
     use crate::tool::ToolResult;
-    use crate::tools::Workbench;
-    use crate::world::patience::Patience;
+    use crate::tools::ToolContext;
+    use crate::world::cancellation::Cancellation;
 
     /// Keeps what it is called with, in what belongs to the program.
     struct Own<'o> {
@@ -147,15 +147,15 @@ mod tests {
             self.parameters.clone()
         }
 
-        fn run(&self, arguments: &Arguments, _bench: &Workbench<'_>) -> ToolResult {
+        fn run(&self, arguments: &Arguments, _bench: &ToolContext<'_>) -> ToolResult {
             self.told.borrow_mut().push(arguments.clone().into());
             ToolResult::success("done", "done")
         }
     }
 
     fn config() -> Config {
-        let settings = Settings::of([("LLM_API_KEY", "canary-1")]);
-        Config::resolve(&settings, Path::new("/nowhere"), Needs::Skills).unwrap()
+        let settings = Settings::from_pairs([("LLM_API_KEY", "canary-1")]);
+        Config::resolve(&settings, Path::new("/nowhere"), ConfigNeeds::Skills).unwrap()
     }
 
     fn call(name: &str, arguments: &str) -> ToolCall {
@@ -166,17 +166,17 @@ mod tests {
     #[test]
     fn a_tool_that_is_wrong_is_refused_with_its_name_and_the_reason() {
         let (config, skills) = (config(), Skills::new(Vec::new()));
-        let (patience, told) = (Patience::endless(), RefCell::default());
+        let (cancellation, told) = (Cancellation::never(), RefCell::default());
         let add = |name, description, parameters| {
             let tool = |name, description, parameters| {
                 let told = &told;
                 Box::new(Own { name, description, parameters, told })
             };
             let good = json!({"type": "object", "properties": {}});
-            let tools = Tools::new(Workbench::new(&config, &skills, &patience));
+            let tools = Tools::new(ToolContext::new(&config, &skills, &cancellation));
             let tools = tools.with(tool("taken", "d", good)).unwrap();
             let error = tools.with(tool(name, description, parameters)).err()?;
-            assert_eq!(error.kind(), Kind::Usage);
+            assert_eq!(error.kind(), ErrorKind::Usage);
             Some(error.message().to_string())
         };
         let good = || json!({"type": "object", "properties": {}});
@@ -212,8 +212,8 @@ mod tests {
     #[test]
     fn a_tool_of_ones_own_is_offered_listed_and_called_as_ours_are() {
         let (config, skills) = (config(), Skills::new(Vec::new()));
-        let (patience, told) = (Patience::endless(), RefCell::default());
-        let tools = Tools::new(Workbench::new(&config, &skills, &patience));
+        let (cancellation, told) = (Cancellation::never(), RefCell::default());
+        let tools = Tools::new(ToolContext::new(&config, &skills, &cancellation));
         let parameters = json!({
             "type": "object",
             "properties": {

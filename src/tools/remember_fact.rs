@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 
-use crate::memory::facts::Change;
-use crate::memory::{Added, Memory};
+use crate::memory::facts::FactChange;
+use crate::memory::{AddedFact, Memory};
 use crate::tool::{Effects, ToolResult};
-use crate::tools::{Arguments, Tool, Workbench, text_of};
+use crate::tools::{Arguments, Tool, ToolContext, text_of};
 
 /// The tool.
-pub struct RememberFact;
+pub(super) struct RememberFact;
 
 impl Tool for RememberFact {
     fn name(&self) -> &'static str {
@@ -53,46 +53,46 @@ impl Tool for RememberFact {
         }))
     }
 
-    fn effects(&self, _bench: &Workbench<'_>) -> Effects {
+    fn effects(&self, _bench: &ToolContext<'_>) -> Effects {
         // An older version of the fact goes.
         Effects { reads_only: false, destroys: true, ..Effects::NONE }
     }
 
-    fn is_offered(&self, bench: &Workbench<'_>, _has_skills: bool) -> bool {
-        bench.storage.facts.is_some()
+    fn is_offered(&self, context: &ToolContext<'_>, _has_skills: bool) -> bool {
+        context.storage.facts.is_some()
     }
 
     fn summary(&self, arguments: &Arguments) -> String {
         text_of(arguments, "content").to_string()
     }
 
-    fn run(&self, arguments: &Arguments, bench: &Workbench<'_>) -> ToolResult {
-        let Some(path) = bench.storage.facts.as_deref() else {
+    fn run(&self, arguments: &Arguments, context: &ToolContext<'_>) -> ToolResult {
+        let Some(path) = context.storage.facts.as_deref() else {
             return ToolResult::failure(
                 "there is no memory: the user can name a file for it with MEMORY_PATH",
             );
         };
-        let memory = Memory { path, patience: bench.patience };
-        let text = bench.secrets.mask(text_of(arguments, "content"));
+        let memory = Memory { path, cancellation: context.cancellation };
+        let text = context.secrets.mask(text_of(arguments, "content"));
         let important = arguments.get("important").and_then(Value::as_bool);
-        let replaces = bench.secrets.mask(text_of(arguments, "replaces"));
+        let replaces = context.secrets.mask(text_of(arguments, "replaces"));
         let replaces = Some(replaces.trim()).filter(|text| !text.is_empty());
-        match memory.add(&text, important.unwrap_or_default(), replaces, bench.source) {
+        match memory.add(&text, important.unwrap_or_default(), replaces, context.source) {
             Ok(added) => told(&added),
             Err(error) => ToolResult::failure(error.to_string().replace("\nhint: ", "; ")),
         }
     }
 }
 
-fn told(added: &Added) -> ToolResult {
+fn told(added: &AddedFact) -> ToolResult {
     let content = &added.content;
     let (mut result, summary) = match &added.change {
-        Change::Known => (
+        FactChange::Known => (
             json!({"remembered": content, "note": "this was known already"}),
             "known already".to_string(),
         ),
-        Change::Added => (json!({"remembered": content}), "remembered".to_string()),
-        Change::Replaced(old) => (
+        FactChange::Added => (json!({"remembered": content}), "remembered".to_string()),
+        FactChange::Replaced(old) => (
             json!({"remembered": content, "replaced": old.content}),
             format!("in place of: {}", old.content),
         ),

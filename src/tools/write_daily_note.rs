@@ -4,10 +4,10 @@ use serde_json::{Value, json};
 
 use crate::memory::notes;
 use crate::tool::{Effects, ToolResult};
-use crate::tools::{Arguments, Tool, Workbench, text_of};
+use crate::tools::{Arguments, Tool, ToolContext, text_of};
 
 /// The tool.
-pub struct WriteDailyNote;
+pub(super) struct WriteDailyNote;
 
 impl Tool for WriteDailyNote {
     fn name(&self) -> &'static str {
@@ -41,12 +41,12 @@ impl Tool for WriteDailyNote {
         }))
     }
 
-    fn effects(&self, _bench: &Workbench<'_>) -> Effects {
+    fn effects(&self, _bench: &ToolContext<'_>) -> Effects {
         Effects { reads_only: false, is_idempotent: false, ..Effects::NONE }
     }
 
-    fn is_offered(&self, bench: &Workbench<'_>, _has_skills: bool) -> bool {
-        bench.storage.notes.is_some()
+    fn is_offered(&self, context: &ToolContext<'_>, _has_skills: bool) -> bool {
+        context.storage.notes.is_some()
     }
 
     fn summary(&self, arguments: &Arguments) -> String {
@@ -56,14 +56,14 @@ impl Tool for WriteDailyNote {
         }
     }
 
-    fn run(&self, arguments: &Arguments, bench: &Workbench<'_>) -> ToolResult {
-        let Some(folder) = &bench.storage.notes else {
+    fn run(&self, arguments: &Arguments, context: &ToolContext<'_>) -> ToolResult {
+        let Some(folder) = &context.storage.notes else {
             return ToolResult::failure(
                 "there are no daily notes: the user can name a folder for them with NOTES_FOLDER_PATH",
             );
         };
-        let text = |name| bench.secrets.mask(text_of(arguments, name));
-        match notes::write(folder, &text("title"), &text("activity"), bench.patience) {
+        let text = |name| context.secrets.mask(text_of(arguments, name));
+        match notes::write(folder, &text("title"), &text("activity"), context.cancellation) {
             Ok(path) => {
                 let shown = path.display().to_string();
                 let name = path.file_name().unwrap_or_default().to_string_lossy();

@@ -6,29 +6,29 @@
 
 use std::fmt::Write as _;
 
-use crate::secret::{Cut, Secrets};
+use crate::secret::{CutEdges, Secrets};
 use crate::text::grouped;
 
 /// How much of a stream is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Caps {
+pub struct CaptureLimits {
     /// Bytes kept from the beginning.
     pub head_bytes: usize,
     /// Bytes kept from the end.
     pub tail_bytes: usize,
 }
 
-impl Caps {
+impl CaptureLimits {
     /// Half of `bytes` for the beginning, half for the end.
-    pub const fn halves(bytes: usize) -> Caps {
-        Caps { head_bytes: bytes - bytes / 2, tail_bytes: bytes / 2 }
+    pub const fn halves(bytes: usize) -> CaptureLimits {
+        CaptureLimits { head_bytes: bytes - bytes / 2, tail_bytes: bytes / 2 }
     }
 }
 
 /// The beginning and the end of a stream, and its length.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Capture {
-    caps: Caps,
+    caps: CaptureLimits,
     head: Vec<u8>,
     /// A ring once it is full: `oldest` is where it begins.
     tail: Vec<u8>,
@@ -38,7 +38,7 @@ pub struct Capture {
 
 impl Capture {
     /// An empty capture.
-    pub const fn new(caps: Caps) -> Capture {
+    pub const fn new(caps: CaptureLimits) -> Capture {
         Capture { caps, head: Vec::new(), tail: Vec::new(), oldest: 0, total_bytes: 0 }
     }
 
@@ -95,18 +95,18 @@ impl Capture {
         let tail = self.tail();
         let masked = |bytes: Vec<u8>, cut| secrets.mask_cut(&lossy(bytes), cut).into_owned();
         if !self.truncated() {
-            return masked([self.head.as_slice(), &tail].concat(), Cut::default());
+            return masked([self.head.as_slice(), &tail].concat(), CutEdges::default());
         }
         let head = &self.head[..whole_characters(&self.head)];
         let tail = &tail[tail.iter().take(3).take_while(|byte| is_continuation(**byte)).count()..];
         let missing = self.total_bytes - (head.len() + tail.len()) as u64;
-        let mut text = masked(head.to_vec(), Cut::BEHIND);
+        let mut text = masked(head.to_vec(), CutEdges::BEHIND);
         if !text.is_empty() && !text.ends_with('\n') {
             text.push('\n');
         }
         // Writing to a string cannot fail.
         let _ = writeln!(text, "[… {} bytes left out …]", grouped(missing));
-        text.push_str(&masked(tail.to_vec(), Cut::BEFORE));
+        text.push_str(&masked(tail.to_vec(), CutEdges::BEFORE));
         text
     }
 }
@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     fn captured(head_bytes: usize, tail_bytes: usize, chunks: &[&[u8]]) -> Capture {
-        let mut capture = Capture::new(Caps { head_bytes, tail_bytes });
+        let mut capture = Capture::new(CaptureLimits { head_bytes, tail_bytes });
         for chunk in chunks {
             capture.push(chunk);
         }

@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// RFC 3339, UTC, with milliseconds.
-pub fn timestamp(time: SystemTime) -> String {
+pub(crate) fn timestamp(time: SystemTime) -> String {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     let seconds = since.as_secs();
     let (year, month, day) = date(seconds / 86_400); // not a bound
@@ -29,7 +29,7 @@ fn date(days: u64) -> (u64, u64, u64) {
 
 /// A moment where the user is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Local {
+pub(crate) struct LocalTime {
     /// `YYYY-MM-DD`.
     pub date: String,
     /// `HH:MM`.
@@ -38,10 +38,10 @@ pub struct Local {
     pub stamp: String,
 }
 
-impl Local {
+impl LocalTime {
     /// By the time zone of the process (`TZ`, else the system's); UTC where there
     /// is none.
-    pub fn of(time: SystemTime) -> Local {
+    pub(crate) fn of(time: SystemTime) -> LocalTime {
         let seconds = time.duration_since(UNIX_EPOCH).unwrap_or_default();
         let seconds = seconds.as_secs().try_into().unwrap_or_default();
         // SAFETY: a structure of numbers and a pointer, for which zero is a value.
@@ -51,7 +51,7 @@ impl Local {
         let done = unsafe { libc::localtime_r(&raw const seconds, &raw mut parts) };
         if done.is_null() {
             let utc = timestamp(time);
-            return Local {
+            return LocalTime {
                 date: utc[..10].to_string(),
                 time: utc[11..16].to_string(),
                 stamp: format!("{}+00:00", &utc[..19]),
@@ -64,17 +64,17 @@ impl Local {
         let minutes = parts.tm_gmtoff.abs() / 60;
         let (hours, minutes) = (minutes / 60, minutes % 60);
         let stamp = format!("{date}T{time}:{:02}{sign}{hours:02}:{minutes:02}", parts.tm_sec);
-        Local { date, time, stamp }
+        LocalTime { date, time, stamp }
     }
 
     /// Now.
-    pub fn now() -> Local {
-        Local::of(SystemTime::now())
+    pub(crate) fn now() -> LocalTime {
+        LocalTime::of(SystemTime::now())
     }
 }
 
 /// The time that [`timestamp`] has written; `None` for anything else.
-pub fn parse(text: &str) -> Option<SystemTime> {
+pub(crate) fn parse(text: &str) -> Option<SystemTime> {
     let bytes = text.as_bytes();
     let number = |from: usize, to: usize| text.get(from..to)?.parse::<u64>().ok();
     let days = days(number(0, 4)?, number(5, 7)?, number(8, 10)?);

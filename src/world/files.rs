@@ -12,11 +12,11 @@ use std::path::Path;
 
 use crate::error::Error;
 use crate::limits;
-use crate::world::patience::{Patience, Readiness, Stop};
+use crate::world::cancellation::{Cancellation, Readiness, StopReason};
 
 /// A regular file, whole, if it is not larger than `most` bytes; otherwise the
 /// reason, in words.
-pub fn read_whole(path: &Path, most: usize) -> Result<Vec<u8>, String> {
+pub(crate) fn read_whole(path: &Path, most: usize) -> Result<Vec<u8>, String> {
     let file = open(path).map_err(|error| error.to_string())?;
     if !file.metadata().map_err(|error| error.to_string())?.is_file() {
         return Err("it is not a regular file".into());
@@ -32,10 +32,14 @@ pub fn read_whole(path: &Path, most: usize) -> Result<Vec<u8>, String> {
 /// What the user names on the command line: a regular file, or a pipe, as in
 /// `<(command)`, or `/dev/null`. A pipe is waited for as long as the run may
 /// last, but no silence for longer than [`limits::PIPE_SILENCE`], also that of a
-/// FIFO into which nobody writes. The error of a wait holds its [`Stop`].
+/// FIFO into which nobody writes. The error of a wait holds its [`StopReason`].
 ///
-/// [`Stop`]: crate::world::patience::Stop
-pub fn read_given(path: &Path, most: usize, patience: &Patience) -> io::Result<Vec<u8>> {
+/// [`StopReason`]: crate::world::cancellation::StopReason
+pub(crate) fn read_given(
+    path: &Path,
+    most: usize,
+    cancellation: &Cancellation,
+) -> io::Result<Vec<u8>> {
     let mut file = open(path)?;
     let (kind, device) = file.metadata().map(|meta| (meta.file_type(), meta.rdev()))?;
     let is_null = kind.is_char_device() && device == libc::makedev(1, 3);
@@ -46,7 +50,7 @@ pub fn read_given(path: &Path, most: usize, patience: &Patience) -> io::Result<V
     let mut piece = [0; limits::PIPE_READ_BYTES];
     while bytes.len() <= most {
         let readable = Some((file.as_fd(), Readiness::Read));
-        patience.wait(readable, Some(limits::PIPE_SILENCE))?;
+        cancellation.wait(readable, Some(limits::PIPE_SILENCE))?;
         match file.read(&mut piece) {
             Ok(0) => return Ok(bytes),
             Ok(length) => bytes.extend_from_slice(&piece[..length]),
@@ -60,9 +64,9 @@ pub fn read_given(path: &Path, most: usize, patience: &Patience) -> io::Result<V
 }
 
 /// What ends the run, or why a file that was named cannot be used.
-pub fn unread(error: &io::Error, failure: impl Fn(&str) -> Error) -> Error {
-    match Stop::within(error) {
-        Some(stop @ (Stop::Interrupted(_) | Stop::Deadline)) => stop.into(),
+pub(crate) fn unread(error: &io::Error, failure: impl Fn(&str) -> Error) -> Error {
+    match StopReason::within(error) {
+        Some(stop @ (StopReason::Interrupted(_) | StopReason::Deadline)) => stop.into(),
         _ => failure(&error.to_string()),
     }
 }
@@ -80,7 +84,7 @@ fn too_large(most: usize) -> String {
 /// Whether users who are neither its owner nor of its group can get to a regular
 /// file and read it. That its group may is not asked: it is how a service is
 /// given its key, and a group with one member is nobody else.
-pub fn is_open_to_others(path: &Path) -> bool {
+pub(crate) fn is_open_to_others(path: &Path) -> bool {
     let allows = |path: &Path, bits: u32| {
         path.metadata().is_ok_and(|meta| meta.permissions().mode() & bits != 0)
     };
@@ -93,7 +97,7 @@ pub fn is_open_to_others(path: &Path) -> bool {
 
 /// Writes a new file that is on the disk when this returns. Whatever had its name
 /// is removed first, so that no link is written through.
-pub fn write_new(path: &Path, content: &[u8]) -> io::Result<()> {
+pub(crate) fn write_new(path: &Path, content: &[u8]) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
         Ok(()) | Err(_) => {}
@@ -104,7 +108,7 @@ pub fn write_new(path: &Path, content: &[u8]) -> io::Result<()> {
 }
 
 /// The number of the user that the process acts for.
-pub fn user() -> u32 {
+pub(crate) fn user() -> u32 {
     // SAFETY: it has no conditions, and cannot fail.
     unsafe { libc::geteuid() }
 }

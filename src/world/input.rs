@@ -8,14 +8,14 @@ use std::os::unix::fs::FileTypeExt;
 use std::time::Duration;
 
 use crate::limits;
-use crate::world::lines::Lines;
-pub use crate::world::lines::Piece;
-use crate::world::patience::{Patience, Readiness, Stop};
+use crate::world::cancellation::{Cancellation, Readiness, StopReason};
+use crate::world::lines::LineBuffer;
+pub(crate) use crate::world::lines::LinePiece;
 use crate::world::terminal;
 
 /// What standard input is, as far as reading it differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
+pub(crate) enum StdinKind {
     /// A person types.
     Terminal,
     /// `/dev/null` and other devices, or nothing at all: not to be read unasked.
@@ -28,7 +28,7 @@ pub enum Source {
 
 /// All of standard input, or why not.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Whole {
+pub(crate) enum WholeInput {
     /// Everything up to the end.
     Bytes(Vec<u8>),
     /// No byte came in time.
@@ -39,7 +39,7 @@ pub enum Whole {
 
 /// A line, or why there is none.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Line {
+pub(crate) enum InputLine {
     /// Without its end. What is not UTF-8 is replaced.
     Text(String),
     /// One that is longer than the bound.
@@ -48,148 +48,156 @@ pub enum Line {
     End,
 }
 
-impl Line {
-    fn of(piece: &Piece<'_>) -> Line {
+impl InputLine {
+    fn of(piece: &LinePiece<'_>) -> InputLine {
         match piece {
-            Piece::Whole(bytes) => Line::Text(String::from_utf8_lossy(bytes).into_owned()),
-            Piece::TooLong => Line::TooLong,
+            LinePiece::Whole(bytes) => InputLine::Text(String::from_utf8_lossy(bytes).into_owned()),
+            LinePiece::TooLong => InputLine::TooLong,
         }
     }
 }
 
 /// Standard input, unbuffered below us.
 #[derive(Debug)]
-pub struct Input {
+pub(crate) struct StdinReader {
     file: File,
-    source: Source,
+    source: StdinKind,
     /// Read but not yet given out.
-    lines: Lines,
+    lines: LineBuffer,
     at_end: bool,
 }
 
-impl Input {
+impl StdinReader {
     /// Looks at standard input without reading any of it.
-    pub fn open() -> io::Result<Input> {
+    pub(crate) fn open() -> io::Result<StdinReader> {
         // A second descriptor for the same file: std's own has a buffer that
         // poll cannot see into.
         let file = File::from(io::stdin().as_fd().try_clone_to_owned()?);
         let kind = file.metadata()?.file_type();
         let source = if io::stdin().is_terminal() {
-            Source::Terminal
+            StdinKind::Terminal
         } else if kind.is_file() {
-            Source::File
+            StdinKind::File
         } else if kind.is_fifo() || kind.is_socket() {
-            Source::Stream
+            StdinKind::Stream
         } else {
-            Source::Nothing
+            StdinKind::Nothing
         };
-        Ok(Input { file, source, lines: Lines::default(), at_end: false })
+        Ok(StdinReader { file, source, lines: LineBuffer::default(), at_end: false })
     }
 
     /// What it is.
-    pub fn source(&self) -> Source {
+    pub(crate) fn source(&self) -> StdinKind {
         self.source
     }
 
     /// Reads to the end, at most `most` bytes. With `first` the first byte has
     /// to come within that time; after it there is no hurry.
-    pub fn read_to_end(
+    pub(crate) fn read_to_end(
         &mut self,
         most: usize,
         first: Option<Duration>,
-        patience: &Patience,
-    ) -> Result<Whole, ReadError> {
+        cancellation: &Cancellation,
+    ) -> Result<WholeInput, StdinError> {
         let mut bytes = self.lines.take();
         let mut piece = vec![0u8; limits::READ_BYTES];
         loop {
             let limit = if bytes.is_empty() { first } else { None };
-            match patience.wait(Some((self.file.as_fd(), Readiness::Read)), limit) {
+            match cancellation.wait(Some((self.file.as_fd(), Readiness::Read)), limit) {
                 Ok(()) => {}
-                Err(Stop::Silence(_)) => return Ok(Whole::Silent),
-                Err(stop) => return Err(ReadError::Stop(stop)),
+                Err(StopReason::Silence(_)) => return Ok(WholeInput::Silent),
+                Err(stop) => return Err(StdinError::Stop(stop)),
             }
             match self.file.read(&mut piece) {
-                Ok(0) => return Ok(Whole::Bytes(bytes)),
-                Ok(count) if bytes.len() + count > most => return Ok(Whole::TooLarge),
+                Ok(0) => return Ok(WholeInput::Bytes(bytes)),
+                Ok(count) if bytes.len() + count > most => return Ok(WholeInput::TooLarge),
                 Ok(count) => bytes.extend_from_slice(&piece[..count]),
                 Err(error) if is_passing(&error) => {}
-                Err(error) => return Err(ReadError::Io(error)),
+                Err(error) => return Err(StdinError::Io(error)),
             }
         }
     }
 
     /// The next line without its end. Of one that is longer than `most` bytes
     /// nothing is kept.
-    pub fn read_line(&mut self, most: usize, patience: &Patience) -> Result<Line, ReadError> {
+    pub(crate) fn read_line(
+        &mut self,
+        most: usize,
+        cancellation: &Cancellation,
+    ) -> Result<InputLine, StdinError> {
         loop {
             if let Some(piece) = self.lines.next(most) {
-                return Ok(Line::of(&piece));
+                return Ok(InputLine::of(&piece));
             }
             if self.at_end {
                 // After Ctrl+D a terminal goes on.
-                self.at_end = self.source != Source::Terminal;
+                self.at_end = self.source != StdinKind::Terminal;
                 let last = self.lines.last(most);
-                return Ok(last.map_or(Line::End, |piece| Line::of(&piece)));
+                return Ok(last.map_or(InputLine::End, |piece| InputLine::of(&piece)));
             }
-            self.wait(patience).map_err(ReadError::Stop)?;
-            self.fill().map_err(ReadError::Io)?;
+            self.wait(cancellation).map_err(StdinError::Stop)?;
+            self.fill().map_err(StdinError::Io)?;
         }
     }
 
     /// Whether something more is there to read, or comes within `limit`.
-    pub fn has_more(&self, limit: Duration, patience: &Patience) -> Result<bool, ReadError> {
+    pub(crate) fn has_more(
+        &self,
+        limit: Duration,
+        cancellation: &Cancellation,
+    ) -> Result<bool, StdinError> {
         if !self.lines.is_empty() {
             return Ok(true);
         }
-        match patience.wait(Some((self.file.as_fd(), Readiness::Read)), Some(limit)) {
+        match cancellation.wait(Some((self.file.as_fd(), Readiness::Read)), Some(limit)) {
             Ok(()) => Ok(true),
-            Err(Stop::Silence(_)) => Ok(false),
-            Err(stop) => Err(ReadError::Stop(stop)),
+            Err(StopReason::Silence(_)) => Ok(false),
+            Err(stop) => Err(StdinError::Stop(stop)),
         }
     }
 
     /// Makes what has been typed of a line readable before its end, as far as a
     /// terminal keeps that to itself: it can be edited no more, and nothing is
     /// lost of it. Where that does not work nothing happens.
-    pub fn hand_over_line(&self) {
-        if self.source == Source::Terminal {
+    pub(crate) fn hand_over_line(&self) {
+        if self.source == StdinKind::Terminal {
             terminal::push_line(self.file.as_fd());
         }
     }
 
     /// Whether nothing of what was read is left.
-    pub fn is_drained(&self) -> bool {
+    pub(crate) fn is_drained(&self) -> bool {
         self.lines.is_empty()
     }
 
     /// Takes what somebody else has read of it.
-    pub fn push(&mut self, bytes: &[u8]) {
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
         self.lines.push(bytes);
     }
 
     /// Whether Ctrl+C leaves what has been typed of a line; returns whether that
     /// has changed.
-    pub fn keep_typing(&self, is_kept: bool) -> bool {
-        self.source == Source::Terminal && terminal::keep_typing(self.file.as_fd(), is_kept)
+    pub(crate) fn keep_typing(&self, is_kept: bool) -> bool {
+        self.source == StdinKind::Terminal && terminal::keep_typing(self.file.as_fd(), is_kept)
     }
 
     /// Forgets what has been typed and was not read; whether that was anything.
-    pub fn forget_typing(&self) -> bool {
-        self.source == Source::Terminal && terminal::forget_typing(self.file.as_fd())
+    pub(crate) fn forget_typing(&self) -> bool {
+        self.source == StdinKind::Terminal && terminal::forget_typing(self.file.as_fd())
     }
 
     /// Forgets a line that has been begun (the terminal has forgotten it too).
-    pub fn discard_line(&mut self) {
+    pub(crate) fn discard_line(&mut self) {
         self.lines.clear();
     }
 
     /// Waits until there is something to read, or the end.
-    pub fn wait(&self, patience: &Patience) -> Result<(), Stop> {
-        patience.wait(Some((self.file.as_fd(), Readiness::Read)), None)
+    pub(crate) fn wait(&self, cancellation: &Cancellation) -> Result<(), StopReason> {
+        cancellation.wait(Some((self.file.as_fd(), Readiness::Read)), None)
     }
 
     /// Reads once, without waiting where something is there; false at the end.
-    pub fn fill(&mut self) -> io::Result<bool> {
+    pub(crate) fn fill(&mut self) -> io::Result<bool> {
         match self.lines.fill(&mut self.file) {
             Ok(0) => self.at_end = true,
             Ok(_) => {}
@@ -200,7 +208,7 @@ impl Input {
     }
 
     /// The next line that has been read, as it came.
-    pub fn next_piece(&mut self, most: usize) -> Option<Piece<'_>> {
+    pub(crate) fn next_piece(&mut self, most: usize) -> Option<LinePiece<'_>> {
         if self.at_end && !self.lines.has_line() {
             return self.lines.last(most);
         }
@@ -208,7 +216,7 @@ impl Input {
     }
 }
 
-impl AsFd for Input {
+impl AsFd for StdinReader {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
     }
@@ -221,9 +229,9 @@ fn is_passing(error: &io::Error) -> bool {
 
 /// Why reading ended before its end.
 #[derive(Debug)]
-pub enum ReadError {
+pub(crate) enum StdinError {
     /// A signal or the deadline.
-    Stop(Stop),
+    Stop(StopReason),
     /// The system says no.
     Io(io::Error),
 }

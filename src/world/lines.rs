@@ -10,7 +10,7 @@ use crate::limits;
 
 /// What has come in and was not given out yet.
 #[derive(Debug, Default)]
-pub struct Lines {
+pub struct LineBuffer {
     bytes: Vec<u8>,
     /// Where the next line begins.
     start: usize,
@@ -22,14 +22,14 @@ pub struct Lines {
 
 /// A line without its end.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Piece<'l> {
+pub enum LinePiece<'l> {
     /// All of it.
     Whole(&'l [u8]),
     /// One that is longer than the bound.
     TooLong,
 }
 
-impl Lines {
+impl LineBuffer {
     /// Takes the next bytes of the stream.
     pub fn push(&mut self, bytes: &[u8]) {
         self.forget();
@@ -59,7 +59,7 @@ impl Lines {
     }
 
     /// The next whole line, if it is there; one of more than `most` bytes is too long.
-    pub fn next(&mut self, most: usize) -> Option<Piece<'_>> {
+    pub fn next(&mut self, most: usize) -> Option<LinePiece<'_>> {
         let open = &self.bytes[self.searched..];
         let end = open.iter().position(|&byte| byte == b'\n');
         let length = end.map_or(self.bytes.len(), |end| self.searched + end) - self.start;
@@ -79,7 +79,7 @@ impl Lines {
     }
 
     /// What stands behind the last end of a line, if anything: the stream is over.
-    pub fn last(&mut self, most: usize) -> Option<Piece<'_>> {
+    pub fn last(&mut self, most: usize) -> Option<LinePiece<'_>> {
         if self.is_empty() {
             return None;
         }
@@ -92,7 +92,7 @@ impl Lines {
 
     /// Forgets a line that has been begun.
     pub fn clear(&mut self) {
-        *self = Lines::default();
+        *self = LineBuffer::default();
     }
 
     /// All that is left, whatever it is.
@@ -101,12 +101,12 @@ impl Lines {
         std::mem::take(self).bytes
     }
 
-    fn piece(&mut self, begin: usize, end: usize) -> Piece<'_> {
+    fn piece(&mut self, begin: usize, end: usize) -> LinePiece<'_> {
         if std::mem::take(&mut self.is_too_long) {
-            return Piece::TooLong;
+            return LinePiece::TooLong;
         }
         let line = &self.bytes[begin..end];
-        Piece::Whole(line.strip_suffix(b"\r").unwrap_or(line))
+        LinePiece::Whole(line.strip_suffix(b"\r").unwrap_or(line))
     }
 
     /// Makes room for the next bytes. By itself a `Vec` would double, and twice a
@@ -137,11 +137,11 @@ mod tests {
 
     /// The lines of `text` as it comes in pieces of `size` bytes; `None`: too long.
     fn lines(text: &[u8], size: usize, most: usize) -> Vec<Option<Vec<u8>>> {
-        let mut lines = Lines::default();
+        let mut lines = LineBuffer::default();
         let mut found = Vec::new();
-        let kept = |piece: Piece<'_>| match piece {
-            Piece::Whole(line) => Some(line.to_vec()),
-            Piece::TooLong => None,
+        let kept = |piece: LinePiece<'_>| match piece {
+            LinePiece::Whole(line) => Some(line.to_vec()),
+            LinePiece::TooLong => None,
         };
         for bytes in text.chunks(size) {
             lines.push(bytes);
@@ -170,10 +170,10 @@ mod tests {
 
     #[test]
     fn the_memory_of_a_large_line_goes_with_it() {
-        let mut lines = Lines::default();
+        let mut lines = LineBuffer::default();
         lines.push(&vec![b'x'; 1 << 20]);
         lines.push(b"\n");
-        assert!(matches!(lines.next(1 << 20), Some(Piece::Whole(_))));
+        assert!(matches!(lines.next(1 << 20), Some(LinePiece::Whole(_))));
         lines.push(b"a\n");
         assert!(lines.bytes.capacity() <= limits::READ_BYTES);
     }
@@ -181,7 +181,7 @@ mod tests {
     #[test]
     fn a_large_line_takes_little_more_than_its_length() {
         let length = (17 << 20) + 1;
-        let mut lines = Lines::default();
+        let mut lines = LineBuffer::default();
         let mut reader = io::repeat(b'x').take(length);
         while lines.fill(&mut reader).unwrap() > 0 {}
         let (held, least) = (lines.bytes.capacity(), lines.bytes.len());

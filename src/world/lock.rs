@@ -11,21 +11,21 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::limits;
-use crate::world::patience::Patience;
-use crate::world::process::Confine;
+use crate::world::cancellation::Cancellation;
+use crate::world::process::Restrictions;
 
 /// A folder that nobody else has locked, until this is dropped.
 #[derive(Debug)]
-pub struct FolderLock {
+pub(crate) struct FolderLock {
     folder: Arc<File>,
     held: bool,
 }
 
 impl FolderLock {
     /// Waits until the folder is free; `wait_begins` is called once if it is not.
-    pub fn take(
+    pub(crate) fn take(
         path: &Path,
-        patience: &Patience,
+        cancellation: &Cancellation,
         wait_begins: &mut dyn FnMut(),
     ) -> io::Result<FolderLock> {
         let folder = Arc::new(File::open(path)?);
@@ -37,8 +37,8 @@ impl FolderLock {
                         wait_begins();
                         waits = true;
                     }
-                    patience.check()?;
-                    patience.pause(limits::LOCK_ROUND)?;
+                    cancellation.check()?;
+                    cancellation.pause(limits::LOCK_ROUND)?;
                 }
                 result => {
                     let held = result.is_ok();
@@ -49,21 +49,21 @@ impl FolderLock {
     }
 
     /// Whether it keeps anybody out: some network file systems lock no folders.
-    pub fn is_held(&self) -> bool {
+    pub(crate) fn is_held(&self) -> bool {
         self.held
     }
 
-    /// For a [`Job`](crate::world::process::Job): the program holds the lock too.
+    /// For a [`ProcessJob`](crate::world::process::ProcessJob): the program holds the lock too.
     /// So the folder is free only when a program that outlives a killed runner,
     /// if only for a moment, is gone.
-    pub fn share(&self) -> Confine {
+    pub(crate) fn share(&self) -> Restrictions {
         let folder = Arc::clone(&self.folder);
         let enter = Arc::new(move || {
             // SAFETY: an open descriptor and plain numbers; safe after a fork.
             let done = unsafe { libc::fcntl(folder.as_raw_fd(), libc::F_SETFD, 0) };
             if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
         });
-        Confine { enter, scopes_signals: false }
+        Restrictions { enter, scopes_signals: false }
     }
 }
 
@@ -79,7 +79,11 @@ impl Drop for FolderLock {
 
 /// Locks a file, if its file system can, which the result tells, and waits for
 /// whoever has it locked, but no longer than `most`. The lock ends with the file.
-pub fn take_file(file: &File, most: Duration, patience: &Patience) -> io::Result<bool> {
+pub(crate) fn take_file(
+    file: &File,
+    most: Duration,
+    cancellation: &Cancellation,
+) -> io::Result<bool> {
     let until = Instant::now() + most;
     loop {
         match file.try_lock() {
@@ -90,8 +94,8 @@ pub fn take_file(file: &File, most: Duration, patience: &Patience) -> io::Result
                 return Err(io::Error::new(io::ErrorKind::WouldBlock, text));
             }
             Err(TryLockError::WouldBlock) => {
-                patience.check()?;
-                patience.pause(limits::LOCK_ROUND_SHORT)?;
+                cancellation.check()?;
+                cancellation.pause(limits::LOCK_ROUND_SHORT)?;
             }
         }
     }
@@ -101,7 +105,7 @@ pub fn take_file(file: &File, most: Duration, patience: &Patience) -> io::Result
 /// or closes any descriptor of the file, so it has to be opened once. Children do
 /// not hold the lock. `Err` with the holder's number, 0 where that is of another
 /// world (a container, another machine), if somebody else has it.
-pub fn hold(file: &File) -> io::Result<Result<(), i32>> {
+pub(crate) fn hold(file: &File) -> io::Result<Result<(), i32>> {
     let mut lock = whole_file();
     // SAFETY: an open descriptor, and a structure that outlives the call.
     if unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLK, &raw mut lock) } == 0 {
@@ -115,7 +119,7 @@ pub fn hold(file: &File) -> io::Result<Result<(), i32>> {
 }
 
 /// The number of the process that has locked this file.
-pub fn holder(file: &File) -> io::Result<Option<i32>> {
+pub(crate) fn holder(file: &File) -> io::Result<Option<i32>> {
     let mut lock = whole_file();
     // SAFETY: as above.
     if unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GETLK, &raw mut lock) } != 0 {
@@ -135,9 +139,9 @@ fn whole_file() -> libc::flock {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::world::capture::Caps;
-    use crate::world::patience::Stop;
-    use crate::world::process::{Job, Leftovers, run};
+    use crate::world::cancellation::StopReason;
+    use crate::world::capture::CaptureLimits;
+    use crate::world::process::{Leftovers, ProcessJob, run};
     use crate::world::scratch::Scratch;
     use crate::world::signal::Interrupt;
 
@@ -146,14 +150,14 @@ mod tests {
         let scratch = Scratch::new(&std::env::temp_dir()).unwrap();
         let path = scratch.path();
         let mut waits = 0;
-        let first = FolderLock::take(path, &Patience::endless(), &mut || waits += 1).unwrap();
+        let first = FolderLock::take(path, &Cancellation::never(), &mut || waits += 1).unwrap();
         assert!(first.is_held());
-        let mut patience = Patience::endless();
-        patience.deadline = Some(Instant::now() + Duration::from_millis(30));
-        let error = FolderLock::take(path, &patience, &mut || waits += 1).unwrap_err();
-        assert_eq!(Stop::within(&error), Some(Stop::Deadline));
+        let mut cancellation = Cancellation::never();
+        cancellation.deadline = Some(Instant::now() + Duration::from_millis(30));
+        let error = FolderLock::take(path, &cancellation, &mut || waits += 1).unwrap_err();
+        assert_eq!(StopReason::within(&error), Some(StopReason::Deadline));
         drop(first);
-        assert!(FolderLock::take(path, &Patience::endless(), &mut || waits += 1).unwrap().held);
+        assert!(FolderLock::take(path, &Cancellation::never(), &mut || waits += 1).unwrap().held);
         assert_eq!(waits, 1);
     }
 
@@ -161,7 +165,7 @@ mod tests {
     #[test]
     fn a_lock_ends_while_a_forked_process_has_a_copy_of_it() {
         let scratch = Scratch::new(&std::env::temp_dir()).unwrap();
-        let lock = FolderLock::take(scratch.path(), &Patience::endless(), &mut || {}).unwrap();
+        let lock = FolderLock::take(scratch.path(), &Cancellation::never(), &mut || {}).unwrap();
         // SAFETY: the child makes system calls only, and never returns.
         let child = unsafe {
             let child = libc::fork();
@@ -175,9 +179,9 @@ mod tests {
         };
         drop(lock);
         let mut waits = 0;
-        let mut patience = Patience::endless();
-        patience.deadline = Some(Instant::now() + Duration::from_millis(30));
-        let again = FolderLock::take(scratch.path(), &patience, &mut || waits += 1);
+        let mut cancellation = Cancellation::never();
+        cancellation.deadline = Some(Instant::now() + Duration::from_millis(30));
+        let again = FolderLock::take(scratch.path(), &cancellation, &mut || waits += 1);
         // SAFETY: ends and reaps the child, which nobody else waits for.
         unsafe {
             libc::kill(child, libc::SIGKILL);
@@ -189,9 +193,9 @@ mod tests {
     #[test]
     fn a_program_holds_the_lock_too() {
         let scratch = Scratch::new(&std::env::temp_dir()).unwrap();
-        let lock = FolderLock::take(scratch.path(), &Patience::endless(), &mut || {}).unwrap();
+        let lock = FolderLock::take(scratch.path(), &Cancellation::never(), &mut || {}).unwrap();
         for (confine, is_shared) in [(None, false), (Some(lock.share()), true)] {
-            let job = Job {
+            let job = ProcessJob {
                 program: Path::new("/bin/sh"),
                 args: &["-c".into(), "readlink /proc/$$/fd/*".into()],
                 folder: Path::new("/"),
@@ -199,11 +203,11 @@ mod tests {
                 stdin: b"",
                 limit: Duration::from_secs(20),
                 leftovers: Leftovers::Kill,
-                caps: Caps::halves(limits::OUTPUT_BYTES),
+                caps: CaptureLimits::halves(limits::OUTPUT_BYTES),
                 interrupt: &Interrupt::never(),
                 scratch: None,
                 confine,
-                attendant: None,
+                event_source: None,
             };
             let held = run(&job).unwrap().stdout.text();
             let folder = scratch.path().to_string_lossy();

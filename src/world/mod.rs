@@ -1,23 +1,23 @@
 //! The world outside: processes, files, network, signals, terminals. The only
 //! layer with `unsafe`, each with its reason.
 
-pub mod attendant;
-pub mod capture;
-pub mod clock;
-pub mod confined;
-pub mod files;
+pub(crate) mod cancellation;
+pub(crate) mod capture;
+pub(crate) mod clock;
+pub(crate) mod confined;
+pub(crate) mod event_source;
+pub(crate) mod files;
 mod guardian;
-pub mod harden;
-pub mod input;
-pub mod lines;
-pub mod lock;
-pub mod net;
-pub mod output;
-pub mod patience;
-pub mod process;
-pub mod random;
-pub mod sandbox;
-pub mod scratch;
-pub mod signal;
-pub mod terminal;
-pub mod typing;
+pub(crate) mod hardening;
+pub(crate) mod input;
+pub(crate) mod lines;
+pub(crate) mod lock;
+pub(crate) mod net;
+pub(crate) mod output;
+pub(crate) mod process;
+pub(crate) mod random;
+pub(crate) mod sandbox;
+pub(crate) mod scratch;
+pub(crate) mod signal;
+pub(crate) mod terminal;
+pub(crate) mod typing;

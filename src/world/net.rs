@@ -2,7 +2,7 @@
 //!
 //! `ureq` repeats reads that a signal interrupts and looks names up in a
 //! thread; this is what it is given instead: name lookup, connecting, reading
-//! and writing on [`Patience`]. What is sent over a connection is not known here.
+//! and writing on [`Cancellation`]. What is sent over a connection is not known here.
 
 use std::io::{self, Read, Write};
 use std::mem::MaybeUninit;
@@ -12,16 +12,16 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::limits;
+use crate::world::cancellation::{Cancellation, Readiness, StopReason};
 use crate::world::guardian::set_attribute;
-use crate::world::patience::{Patience, Readiness, Stop};
 
 /// The addresses of a host; never empty. Literal addresses and `localhost`
 /// are answered without asking anybody: an empty `chroot` has no `/etc/hosts`.
-pub fn resolve(
+pub(crate) fn resolve(
     host: &str,
     port: u16,
     limit: Duration,
-    patience: &Patience,
+    cancellation: &Cancellation,
 ) -> io::Result<Vec<SocketAddr>> {
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     if let Ok(address) = bare.parse::<IpAddr>() {
@@ -31,7 +31,7 @@ pub fn resolve(
         let addresses = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
         return Ok(addresses.map(|address| SocketAddr::new(address, port)).to_vec());
     }
-    look_up(bare, port, limit, patience)
+    look_up(bare, port, limit, cancellation)
 }
 
 /// Asks the system's resolver in a child process of our own: `getaddrinfo`
@@ -40,7 +40,7 @@ fn look_up(
     host: &str,
     port: u16,
     limit: Duration,
-    patience: &Patience,
+    cancellation: &Cancellation,
 ) -> io::Result<Vec<SocketAddr>> {
     let (mut reader, mut writer) = io::pipe()?;
     // SAFETY: always succeeds.
@@ -65,7 +65,7 @@ fn look_up(
         }
         _ => {
             drop(writer);
-            let answer = read_answer(&mut reader, limit, patience);
+            let answer = read_answer(&mut reader, limit, cancellation);
             // SAFETY: plain calls on the child made above, which nobody else reaps.
             unsafe {
                 libc::kill(pid, libc::SIGKILL);
@@ -99,16 +99,16 @@ fn look_up_now(host: &str, port: u16) -> String {
 fn read_answer(
     reader: &mut io::PipeReader,
     limit: Duration,
-    patience: &Patience,
+    cancellation: &Cancellation,
 ) -> io::Result<String> {
     let start = Instant::now();
     let mut answer = Vec::new();
     let mut piece = [0u8; limits::PIPE_READ_BYTES];
     loop {
         let left = limit.saturating_sub(start.elapsed());
-        match patience.wait(Some((reader.as_fd(), Readiness::Read)), Some(left)) {
+        match cancellation.wait(Some((reader.as_fd(), Readiness::Read)), Some(left)) {
             Ok(()) => {}
-            Err(Stop::Silence(_)) => {
+            Err(StopReason::Silence(_)) => {
                 let text = format!("the name was not found within {} s", limit.as_secs());
                 return Err(io::Error::new(io::ErrorKind::TimedOut, text));
             }
@@ -137,17 +137,17 @@ fn parse_answer(answer: &str) -> io::Result<Vec<SocketAddr>> {
 
 /// A connected socket that does not block.
 #[derive(Debug)]
-pub struct Connection {
+pub(crate) struct Connection {
     stream: TcpStream,
 }
 
 impl Connection {
     /// Connects to the first address that answers, all within `limit`. The
     /// error begins with the address that failed.
-    pub fn open(
+    pub(crate) fn open(
         addresses: &[SocketAddr],
         limit: Duration,
-        patience: &Patience,
+        cancellation: &Cancellation,
     ) -> io::Result<Connection> {
         let start = Instant::now();
         let mut failure: Option<io::Error> = None;
@@ -155,12 +155,12 @@ impl Connection {
             // Each address may take half of what is left, the last one all of it.
             let left = limit.saturating_sub(start.elapsed());
             let share = if index + 1 == addresses.len() { left } else { left / 2 };
-            match connect(*address, share, patience) {
+            match connect(*address, share, cancellation) {
                 Ok(stream) => return Ok(Connection { stream }),
                 Err(error)
                     if matches!(
-                        Stop::within(&error),
-                        Some(Stop::Interrupted(_) | Stop::Deadline)
+                        StopReason::within(&error),
+                        Some(StopReason::Interrupted(_) | StopReason::Deadline)
                     ) =>
                 {
                     return Err(error);
@@ -178,19 +178,19 @@ impl Connection {
     }
 
     /// Reads some bytes; 0 at the end. Waits at most `limit` for the first one.
-    pub fn read(
+    pub(crate) fn read(
         &mut self,
         buffer: &mut [u8],
         limit: Duration,
-        patience: &Patience,
+        cancellation: &Cancellation,
     ) -> io::Result<usize> {
         loop {
             // Where more comes all the time nothing else would look.
-            patience.check()?;
+            cancellation.check()?;
             match self.stream.read(buffer) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    patience.wait(Some((self.stream.as_fd(), Readiness::Read)), Some(limit))?;
+                    cancellation.wait(Some((self.stream.as_fd(), Readiness::Read)), Some(limit))?;
                 }
                 other => return other,
             }
@@ -198,19 +198,20 @@ impl Connection {
     }
 
     /// Writes everything; waits at most `limit` for the other side to take some of it.
-    pub fn write_all(
+    pub(crate) fn write_all(
         &mut self,
         mut bytes: &[u8],
         limit: Duration,
-        patience: &Patience,
+        cancellation: &Cancellation,
     ) -> io::Result<()> {
         while !bytes.is_empty() {
             match self.stream.write(bytes) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Ok(count) => bytes = &bytes[count..],
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => patience.check()?,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => cancellation.check()?,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    patience.wait(Some((self.stream.as_fd(), Readiness::Write)), Some(limit))?;
+                    cancellation
+                        .wait(Some((self.stream.as_fd(), Readiness::Write)), Some(limit))?;
                 }
                 Err(error) => return Err(error),
             }
@@ -219,7 +220,7 @@ impl Connection {
     }
 
     /// Whether a connection that nothing is expected from is still open.
-    pub fn is_idle(&mut self) -> bool {
+    pub(crate) fn is_idle(&mut self) -> bool {
         let mut byte = [0u8; 1];
         matches!(self.stream.read(&mut byte), Err(error) if error.kind() == io::ErrorKind::WouldBlock)
     }
@@ -234,28 +235,28 @@ fn is_unreachable(error: &io::Error) -> bool {
 }
 
 /// A connection during a handshake: whatever comes, and however slowly, it
-/// ends at one moment with [`Stop::Silence`].
+/// ends at one moment with [`StopReason::Silence`].
 #[derive(Debug)]
-pub struct Handshake<'c> {
+pub(crate) struct Handshake<'c> {
     /// Whom it is made with.
     pub connection: &'c mut Connection,
     /// Its end.
     pub deadline: Instant,
     /// Signals and the deadline of the run.
-    pub patience: &'c Patience,
+    pub cancellation: &'c Cancellation,
 }
 
 impl Read for Handshake<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let left = left_until(self.deadline)?;
-        self.connection.read(buffer, left, self.patience)
+        self.connection.read(buffer, left, self.cancellation)
     }
 }
 
 impl Write for Handshake<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let left = left_until(self.deadline)?;
-        self.connection.write_all(bytes, left, self.patience)?;
+        self.connection.write_all(bytes, left, self.cancellation)?;
         Ok(bytes.len())
     }
 
@@ -265,17 +266,17 @@ impl Write for Handshake<'_> {
 }
 
 /// The time left, as long as there is some.
-pub fn left_until(deadline: Instant) -> Result<Duration, Stop> {
+pub(crate) fn left_until(deadline: Instant) -> Result<Duration, StopReason> {
     let left = deadline.saturating_duration_since(Instant::now());
     if left.is_zero() {
-        return Err(Stop::Silence(limits::CONNECT));
+        return Err(StopReason::Silence(limits::CONNECT));
     }
     Ok(left)
 }
 
 /// The file of root certificates that this system keeps, in the places of the
 /// usual distributions.
-pub fn system_certificates() -> Option<&'static str> {
+pub(crate) fn system_certificates() -> Option<&'static str> {
     const PLACES: [&str; 5] = [
         "/etc/ssl/certs/ca-certificates.crt",
         "/etc/pki/tls/certs/ca-bundle.crt",
@@ -287,7 +288,11 @@ pub fn system_certificates() -> Option<&'static str> {
 }
 
 /// `connect(2)` on a socket that does not block; std has no such thing.
-fn connect(address: SocketAddr, limit: Duration, patience: &Patience) -> io::Result<TcpStream> {
+fn connect(
+    address: SocketAddr,
+    limit: Duration,
+    cancellation: &Cancellation,
+) -> io::Result<TcpStream> {
     let family = if address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
     // SAFETY: makes a socket, owned right after.
     let fd = unsafe {
@@ -307,9 +312,9 @@ fn connect(address: SocketAddr, limit: Duration, patience: &Patience) -> io::Res
         if !matches!(error.raw_os_error(), Some(libc::EINPROGRESS | libc::EINTR)) {
             return Err(error);
         }
-        match patience.wait(Some((stream.as_fd(), Readiness::Write)), Some(limit)) {
+        match cancellation.wait(Some((stream.as_fd(), Readiness::Write)), Some(limit)) {
             Ok(()) => {}
-            Err(Stop::Silence(_)) => {
+            Err(StopReason::Silence(_)) => {
                 let text = format!("no connection within {:.1} s", limit.as_secs_f32());
                 return Err(io::Error::new(io::ErrorKind::TimedOut, text));
             }
@@ -374,8 +379,8 @@ mod tests {
 
     #[test]
     fn literal_addresses_and_localhost_need_no_resolver() {
-        let patience = Patience::endless();
-        let resolve = |host| resolve(host, 80, limits::CONNECT, &patience).unwrap();
+        let cancellation = Cancellation::never();
+        let resolve = |host| resolve(host, 80, limits::CONNECT, &cancellation).unwrap();
         assert_eq!(resolve("192.0.2.1"), ["192.0.2.1:80".parse().unwrap()]);
         assert_eq!(resolve("[2001:db8::1]"), ["[2001:db8::1]:80".parse().unwrap()]);
         assert_eq!(resolve("localhost").len(), 2);
@@ -383,8 +388,8 @@ mod tests {
 
     #[test]
     fn a_name_without_address_says_so() {
-        let error =
-            resolve("no-such-host.invalid", 80, limits::CONNECT, &Patience::endless()).unwrap_err();
+        let error = resolve("no-such-host.invalid", 80, limits::CONNECT, &Cancellation::never())
+            .unwrap_err();
         assert!(!error.to_string().is_empty());
     }
 
@@ -393,28 +398,28 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let (closed, _streams) = refusing();
         let addresses = [closed, listener.local_addr().unwrap()];
-        let patience = Patience::endless();
-        let mut connection = Connection::open(&addresses, limits::CONNECT, &patience).unwrap();
+        let cancellation = Cancellation::never();
+        let mut connection = Connection::open(&addresses, limits::CONNECT, &cancellation).unwrap();
         let (mut other, _) = listener.accept().unwrap();
         assert!(connection.is_idle());
-        connection.write_all(b"ping", limits::CONNECT, &patience).unwrap();
+        connection.write_all(b"ping", limits::CONNECT, &cancellation).unwrap();
         let mut got = [0; 4];
         other.read_exact(&mut got).unwrap();
         assert_eq!(&got, b"ping");
         let limit = Duration::from_millis(10);
-        let error = connection.read(&mut got, limit, &patience).unwrap_err();
-        assert_eq!(Stop::within(&error), Some(Stop::Silence(limit)));
+        let error = connection.read(&mut got, limit, &cancellation).unwrap_err();
+        assert_eq!(StopReason::within(&error), Some(StopReason::Silence(limit)));
         other.shutdown(Shutdown::Both).unwrap();
-        assert_eq!(connection.read(&mut got, limit, &patience).unwrap(), 0);
+        assert_eq!(connection.read(&mut got, limit, &cancellation).unwrap(), 0);
     }
 
     /// A byte now and then does not lengthen a handshake.
     #[test]
     fn a_handshake_ends_at_its_moment_whatever_comes() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let patience = Patience::endless();
+        let cancellation = Cancellation::never();
         let addresses = [listener.local_addr().unwrap()];
-        let mut connection = Connection::open(&addresses, limits::CONNECT, &patience).unwrap();
+        let mut connection = Connection::open(&addresses, limits::CONNECT, &cancellation).unwrap();
         let (mut other, _) = listener.accept().unwrap();
         let dripping = std::thread::spawn(move || {
             while other.write_all(b".").is_ok() {
@@ -425,10 +430,10 @@ mod tests {
         let mut handshake = Handshake {
             connection: &mut connection,
             deadline: start + Duration::from_millis(60),
-            patience: &patience,
+            cancellation: &cancellation,
         };
         let error = handshake.read_exact(&mut [0; 4096]).unwrap_err();
-        assert!(matches!(Stop::within(&error), Some(Stop::Silence(_))));
+        assert!(matches!(StopReason::within(&error), Some(StopReason::Silence(_))));
         assert!(start.elapsed() < Duration::from_secs(5));
         drop(connection);
         dripping.join().unwrap();
@@ -440,10 +445,10 @@ mod tests {
         // The second is no address to connect to, which says less.
         let addresses = [address, "255.255.255.255:9".parse().unwrap()];
         let limit = Duration::from_millis(50);
-        let error = Connection::open(&addresses[..1], limit, &Patience::endless()).unwrap_err();
+        let error = Connection::open(&addresses[..1], limit, &Cancellation::never()).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);
         assert!(error.to_string().starts_with(&address.to_string()));
-        let error = Connection::open(&addresses, limit, &Patience::endless()).unwrap_err();
+        let error = Connection::open(&addresses, limit, &Cancellation::never()).unwrap_err();
         assert!(!is_unreachable(&error), "{error}");
     }
 }

@@ -16,13 +16,13 @@ fn bytes() -> io::Result<[u8; 16]> {
 }
 
 /// Sixteen letters, for a name that must be nobody else's.
-pub fn name() -> io::Result<String> {
+pub(crate) fn name() -> io::Result<String> {
     let letter = |byte| char::from(b'a' + byte % 26);
     Ok(bytes()?.into_iter().map(letter).collect())
 }
 
 /// A random UUID (RFC 9562, version 4).
-pub fn uuid() -> io::Result<String> {
+pub(crate) fn uuid() -> io::Result<String> {
     let mut bytes = bytes()?;
     bytes[6] = bytes[6] & 0x0f | 0x40;
     bytes[8] = bytes[8] & 0x3f | 0x80;

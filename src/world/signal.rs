@@ -14,7 +14,7 @@ use std::os::unix::fs::FileTypeExt;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use crate::world::typing::{Typed, Typing};
+use crate::world::typing::{TypedInput, Typing};
 
 /// A signal that asks the program to stop: its number, as in `signal(7)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,21 +63,21 @@ fn wake() {
 /// Whether a signal has asked to stop, in a form that `poll` can wait for.
 #[derive(Clone, Debug)]
 pub struct Interrupt {
-    source: Option<Arc<Source>>,
+    source: Option<Arc<InterruptSource>>,
 }
 
 /// Where an interrupt comes from.
 #[derive(Debug)]
-struct Source {
+struct InterruptSource {
     /// Readable once a signal has come.
     pipe: OwnedFd,
     /// Readable once that is, or one of those below has something to say.
     all: OnceLock<OwnedFd>,
-    reader: OnceLock<Reader>,
+    reader: OnceLock<PipeReader>,
     typing: Mutex<Option<Typing>>,
 }
 
-impl Source {
+impl InterruptSource {
     /// Adds a descriptor to those that are waited for.
     fn add(&self, fd: BorrowedFd<'_>, events: libc::c_int) -> io::Result<()> {
         if self.all.get().is_none() {
@@ -132,13 +132,13 @@ fn control(
 
 /// The reader of a pipe that the program writes to.
 #[derive(Debug)]
-struct Reader {
+struct PipeReader {
     ours: File,
 }
 
-impl Reader {
+impl PipeReader {
     /// `None` for what has no reader that can go, a file or a terminal.
-    fn new(ours: BorrowedFd<'_>, source: &Source) -> io::Result<Option<Reader>> {
+    fn new(ours: BorrowedFd<'_>, source: &InterruptSource) -> io::Result<Option<PipeReader>> {
         let ours = File::from(ours.try_clone_to_owned()?);
         let kind = ours.metadata()?.file_type();
         if !kind.is_fifo() && !kind.is_socket() {
@@ -146,7 +146,7 @@ impl Reader {
         }
         // Without any event asked for, only errors and the end are told.
         source.add(ours.as_fd(), 0)?;
-        Ok(Some(Reader { ours }))
+        Ok(Some(PipeReader { ours }))
     }
 
     fn has_gone(&self) -> bool {
@@ -197,7 +197,7 @@ impl Interrupt {
         // SAFETY: the descriptor was just made and nobody else owns it.
         let pipe = unsafe { OwnedFd::from_raw_fd(ends[0]) };
         Ok(Interrupt {
-            source: Some(Arc::new(Source {
+            source: Some(Arc::new(InterruptSource {
                 pipe,
                 all: OnceLock::new(),
                 reader: OnceLock::new(),
@@ -211,7 +211,7 @@ impl Interrupt {
     /// the next write tells.
     pub fn watch(&self, pipe: BorrowedFd<'_>) {
         if let Some(source) = &self.source
-            && let Ok(Some(reader)) = Reader::new(pipe, source)
+            && let Ok(Some(reader)) = PipeReader::new(pipe, source)
         {
             let _ = source.reader.set(reader);
         }
@@ -259,7 +259,7 @@ impl Interrupt {
     }
 
     /// The next message that was collected.
-    pub fn typed(&self) -> Option<Typed> {
+    pub fn typed(&self) -> Option<TypedInput> {
         self.source.as_ref()?.typing.lock().ok()?.as_mut()?.next()
     }
 
@@ -273,7 +273,7 @@ impl Interrupt {
         let source = self.source.as_ref()?;
         source.collect();
         match PENDING.load(Ordering::Relaxed) {
-            0 if source.reader.get().is_some_and(Reader::has_gone) => Some(Signal::PIPE),
+            0 if source.reader.get().is_some_and(PipeReader::has_gone) => Some(Signal::PIPE),
             0 => None,
             number => Some(Signal(number)),
         }

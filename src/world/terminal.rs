@@ -7,20 +7,20 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
 use crate::limits;
-use crate::world::attendant::Attendant;
-use crate::world::patience::{Patience, Readiness};
+use crate::world::cancellation::{Cancellation, Readiness};
+use crate::world::event_source::EventSource;
 
 /// An open terminal. Neither writing nor reading holds up a signal's end: the
-/// error then carries a [`Stop`](crate::world::patience::Stop).
+/// error then carries a [`StopReason`](crate::world::cancellation::StopReason).
 #[derive(Debug)]
-pub struct Terminal {
+pub(crate) struct Terminal {
     file: File,
 }
 
 impl Terminal {
     /// Opens it, once we are in its foreground: until then the kernel stops us, as
     /// everybody who reads there. There is none in a service, or behind `setsid`.
-    pub fn open() -> io::Result<Terminal> {
+    pub(crate) fn open() -> io::Result<Terminal> {
         let file = OpenOptions::new()
             .read(true)
             .write(true)
@@ -32,7 +32,7 @@ impl Terminal {
     }
 
     /// Lines and columns.
-    pub fn size(&self) -> (usize, usize) {
+    pub(crate) fn size(&self) -> (usize, usize) {
         // SAFETY: plain numbers, for which zero is a valid value.
         let mut size: libc::winsize = unsafe { std::mem::zeroed() };
         // SAFETY: the structure outlives the call, the descriptor is open.
@@ -43,10 +43,10 @@ impl Terminal {
     }
 
     /// Writes all of it. What it holds must be fit for a terminal.
-    pub fn say(&mut self, text: &str, patience: &Patience) -> io::Result<()> {
+    pub(crate) fn say(&mut self, text: &str, cancellation: &Cancellation) -> io::Result<()> {
         let mut rest = text.as_bytes();
         while !rest.is_empty() {
-            patience.wait(Some((self.file.as_fd(), Readiness::Write)), None)?;
+            cancellation.wait(Some((self.file.as_fd(), Readiness::Write)), None)?;
             match self.file.write(rest) {
                 Ok(count) => rest = &rest[count..],
                 Err(error) if is_passing(&error) => {}
@@ -58,16 +58,16 @@ impl Terminal {
 
     /// The line that is typed after the question; `None` at the end of typing.
     /// While it is thought about somebody else is served.
-    pub fn ask(
+    pub(crate) fn read_reply(
         &mut self,
         question: &str,
-        patience: &Patience,
-        attendant: Option<&dyn Attendant>,
+        cancellation: &Cancellation,
+        event_source: Option<&dyn EventSource>,
     ) -> io::Result<Option<String>> {
         // The answer is for this question alone.
-        let was_collected = patience.interrupt.collect(false);
-        let line = self.answer(question, patience, attendant);
-        patience.interrupt.collect(was_collected);
+        let was_collected = cancellation.interrupt.collect(false);
+        let line = self.answer(question, cancellation, event_source);
+        cancellation.interrupt.collect(was_collected);
         if !matches!(line, Ok(Some(_))) {
             // Nobody pressed Enter.
             let _ = self.file.write(b"\n");
@@ -78,12 +78,12 @@ impl Terminal {
     fn answer(
         &mut self,
         question: &str,
-        patience: &Patience,
-        attendant: Option<&dyn Attendant>,
+        cancellation: &Cancellation,
+        event_source: Option<&dyn EventSource>,
     ) -> io::Result<Option<String>> {
         self.forget_typing()?;
-        self.say(question, patience)?;
-        self.line(patience, attendant)
+        self.say(question, cancellation)?;
+        self.line(cancellation, event_source)
     }
 
     /// What was typed before a question is no answer to it.
@@ -97,12 +97,12 @@ impl Terminal {
 
     fn line(
         &mut self,
-        patience: &Patience,
-        attendant: Option<&dyn Attendant>,
+        cancellation: &Cancellation,
+        event_source: Option<&dyn EventSource>,
     ) -> io::Result<Option<String>> {
         let mut line = Vec::new();
         while line.len() <= limits::TERMINAL_LINE_BYTES {
-            patience.wait_with((self.file.as_fd(), Readiness::Read), attendant)?;
+            cancellation.wait_with((self.file.as_fd(), Readiness::Read), event_source)?;
             let mut piece = [0; limits::PIPE_READ_BYTES];
             match self.file.read(&mut piece) {
                 Ok(0) => return Ok(None),
@@ -122,13 +122,13 @@ impl Terminal {
 /// so when it is told to edit lines while there are characters: it is told not
 /// to, and at once to do so again. Nothing else changes, and of everybody in the
 /// background, whom this would stop, nothing is changed.
-pub fn push_line(terminal: BorrowedFd<'_>) {
+pub(crate) fn push_line(terminal: BorrowedFd<'_>) {
     unedited(terminal, || {});
 }
 
 /// Forgets what has been typed and was not read; whether that was anything. Only
 /// behind [`keep_typing`] it is still there after Ctrl+C.
-pub fn forget_typing(terminal: BorrowedFd<'_>) -> bool {
+pub(crate) fn forget_typing(terminal: BorrowedFd<'_>) -> bool {
     let mut count: libc::c_int = 0;
     unedited(terminal, || {
         // SAFETY: an open descriptor, and a number that outlives the calls.
@@ -142,7 +142,7 @@ pub fn forget_typing(terminal: BorrowedFd<'_>) -> bool {
 
 /// Whether Ctrl+C leaves what has been typed of a line; returns whether that has
 /// changed.
-pub fn keep_typing(terminal: BorrowedFd<'_>, is_kept: bool) -> bool {
+pub(crate) fn keep_typing(terminal: BorrowedFd<'_>, is_kept: bool) -> bool {
     let Some(mut modes) = edited(terminal) else {
         return false;
     };
@@ -158,7 +158,7 @@ pub fn keep_typing(terminal: BorrowedFd<'_>, is_kept: bool) -> bool {
 }
 
 /// Whether the program is in the foreground of a terminal.
-pub fn is_ours(terminal: BorrowedFd<'_>) -> bool {
+pub(crate) fn is_ours(terminal: BorrowedFd<'_>) -> bool {
     // SAFETY: an open descriptor.
     unsafe { libc::tcgetpgrp(terminal.as_raw_fd()) == libc::getpgrp() }
 }

@@ -10,12 +10,12 @@ use std::os::fd::AsFd;
 use std::time::Duration;
 
 use crate::limits;
-use crate::world::patience::{self, Patience, Readiness};
+use crate::world::cancellation::{self, Cancellation, Readiness};
 use crate::world::terminal;
 
 /// What was typed.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Typed {
+pub enum TypedInput {
     /// Lines that came at once, with their ends.
     Whole(Vec<u8>),
     /// The same, and the last line goes on.
@@ -39,18 +39,18 @@ impl Typing {
     }
 
     /// The next message.
-    pub(super) fn next(&mut self) -> Option<Typed> {
+    pub(super) fn next(&mut self) -> Option<TypedInput> {
         match self.messages.pop_front() {
-            Some(message) if message.ends_with(b"\n") => Some(Typed::Whole(message)),
-            Some(message) => Some(Typed::Begun(message)),
-            None => std::mem::take(&mut self.at_end).then_some(Typed::End),
+            Some(message) if message.ends_with(b"\n") => Some(TypedInput::Whole(message)),
+            Some(message) => Some(TypedInput::Begun(message)),
+            None => std::mem::take(&mut self.at_end).then_some(TypedInput::End),
         }
     }
 
     /// Reads the message that has come, if any. `false`: nothing more is read
     /// before the next prompt. `is_over` ends it early.
     pub(super) fn collect(&mut self, is_over: impl Fn() -> bool) -> bool {
-        if !patience::is_ready((self.terminal.as_fd(), Readiness::Read)) {
+        if !cancellation::is_ready((self.terminal.as_fd(), Readiness::Read)) {
             return true;
         }
         // In the background reading would stop the program.
@@ -96,6 +96,6 @@ impl Typing {
 
     fn is_ready(&self, limit: Duration) -> bool {
         let what = (self.terminal.as_fd(), Readiness::Read);
-        Patience::endless().wait(Some(what), Some(limit)).is_ok()
+        Cancellation::never().wait(Some(what), Some(limit)).is_ok()
     }
 }

@@ -4,17 +4,17 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
-use skills_runner::config::{Python, Scripts};
-use skills_runner::skills::check::{self, RULES};
-use skills_runner::skills::venv::INCOMPLETE;
-use skills_runner::skills::{Problem, Skill, Skills};
-use skills_runner::world::patience::Patience;
+use skills_runner::Cancellation;
+use skills_runner::internals::config::{PythonChoice, ScriptSettings};
+use skills_runner::internals::skills::check::{self, RULES};
+use skills_runner::internals::skills::venv::INCOMPLETE;
+use skills_runner::{Problem, Skill, Skills};
 
 use crate::harness::{Test, interpreter, seconds};
 use crate::paths::as_an_ordinary_user;
 
-fn scripts(test: &Test, python: Python) -> Scripts {
-    Scripts {
+fn scripts(test: &Test, python: PythonChoice) -> ScriptSettings {
+    ScriptSettings {
         limit: seconds(30.0),
         python,
         keep_leftovers: false,
@@ -26,7 +26,7 @@ fn scripts(test: &Test, python: Python) -> Scripts {
 }
 
 /// What is wrong with the Python of these skills.
-fn problems(test: &Test, python: Python, names: &[&str]) -> Vec<Vec<Problem>> {
+fn problems(test: &Test, python: PythonChoice, names: &[&str]) -> Vec<Vec<Problem>> {
     let skills = Skills::new(vec![test.path("skills")]);
     let open = |name: &&str| {
         fs::write(test.path(format!("skills/{name}/SKILL.md")), "Do it.").unwrap();
@@ -35,7 +35,7 @@ fn problems(test: &Test, python: Python, names: &[&str]) -> Vec<Vec<Problem>> {
     let skills: Vec<Skill> = names.iter().map(open).collect();
     let skills: Vec<&Skill> = skills.iter().collect();
     let scripts = scripts(test, python);
-    check::python(&skills, &scripts, &[], &Patience::endless()).expect("nobody interrupts")
+    check::python(&skills, &scripts, &[], &Cancellation::never()).expect("nobody interrupts")
 }
 
 /// Each as `file:line rule`.
@@ -47,8 +47,8 @@ fn shown(problems: &[Problem]) -> Vec<String> {
     problems.iter().map(show).collect()
 }
 
-fn real() -> Python {
-    Python::Program(interpreter().to_path_buf())
+fn real() -> PythonChoice {
+    PythonChoice::Program(interpreter().to_path_buf())
 }
 
 #[test]
@@ -123,10 +123,10 @@ fn every_rule_about_python_is_found() {
         assert_eq!(shown(problems), *expected, "{name}");
         seen.extend(problems.iter().map(|problem| problem.rule));
     }
-    let none = problems(&test, Python::Program("/nowhere".into()), &["good", "none"]);
+    let none = problems(&test, PythonChoice::Program("/nowhere".into()), &["good", "none"]);
     assert_eq!(shown(&none[0]), [":- no-python"]);
     assert_eq!(shown(&none[1]), [""; 0]);
-    let no_python = problems(&test, Python::Program("/bin/true".into()), &["good"]);
+    let no_python = problems(&test, PythonChoice::Program("/bin/true".into()), &["good"]);
     assert_eq!(shown(&no_python[0]), [":- no-python"]);
     seen.insert("no-python");
     let mut rows = RULES.iter().skip_while(|rule| rule.name != "no-python");
@@ -246,7 +246,7 @@ fn a_missing_import_names_its_remedy() {
                    nowhere: others have to guess what to install";
     assert_eq!(undeclared, [format!("{message} | {all}")]);
     // Without a venv, by what is installed for all.
-    let python = Python::Program(test.path("skills/own/venv/bin/python"));
+    let python = PythonChoice::Program(test.path("skills/own/venv/bin/python"));
     let found = problems(&test, python, &["my skill"]);
     let fix = "`skills-runner skills setup 'my skill' docxtpl` makes a venv, and writes that into \
                requirements.txt";
@@ -328,7 +328,7 @@ fn a_skill_found_by_its_path_is_named_by_it() {
     let skill = skills.find("my skill").expect("it is there");
     let path = test.path("skills/my skill").display().to_string();
     assert_eq!((skill.name.as_str(), &skill.address), ("my skill", &path));
-    let found = check::python(&[&skill], &scripts(&test, real()), &[], &Patience::endless());
+    let found = check::python(&[&skill], &scripts(&test, real()), &[], &Cancellation::never());
     let found = found.expect("it is looked at").remove(0);
     let fix = format!("`skills-runner skills setup '{path}'");
     assert!(found.iter().any(|problem| problem.rule == "missing-import"));

@@ -9,7 +9,7 @@ use std::fs;
 use std::time::Instant;
 
 use serde_json::{Value, json};
-use skills_runner::skills::frontmatter::{self, Frontmatter};
+use skills_runner::internals::skills::frontmatter::{self, Frontmatter};
 
 use crate::harness::{Outcome, Reply, Server, Test, seconds};
 

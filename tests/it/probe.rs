@@ -5,19 +5,21 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use skills_runner::config::{Python, Scripts};
-use skills_runner::skills::probe::{Declared, Probed, group_by_interpreter, probe, probe_until};
-use skills_runner::skills::python::Interpreter;
-use skills_runner::skills::venv::INCOMPLETE;
-use skills_runner::skills::{Problem, Severity, Skill, Skills};
-use skills_runner::world::patience::Patience;
+use skills_runner::Cancellation;
+use skills_runner::internals::config::{PythonChoice, ScriptSettings};
+use skills_runner::internals::skills::probe::{
+    DeclaredPackage, ProbeResult, group_by_interpreter, probe, probe_until,
+};
+use skills_runner::internals::skills::python::Interpreter;
+use skills_runner::internals::skills::venv::INCOMPLETE;
+use skills_runner::{Problem, Severity, Skill, Skills};
 
 use crate::harness::{Test, interpreter, seconds};
 
-fn scripts(test: &Test) -> Scripts {
-    Scripts {
+fn scripts(test: &Test) -> ScriptSettings {
+    ScriptSettings {
         limit: seconds(30.0),
-        python: Python::Program(interpreter().to_path_buf()),
+        python: PythonChoice::Program(interpreter().to_path_buf()),
         keep_leftovers: false,
         sandbox: None,
         environment: vec![("PATH".into(), "/usr/bin:/bin".into())],
@@ -26,7 +28,7 @@ fn scripts(test: &Test) -> Scripts {
     }
 }
 
-fn with(mut scripts: Scripts, name: &str, value: impl Into<OsString>) -> Scripts {
+fn with(mut scripts: ScriptSettings, name: &str, value: impl Into<OsString>) -> ScriptSettings {
     scripts.environment.push((name.into(), value.into()));
     scripts
 }
@@ -50,33 +52,33 @@ fn python(program: impl AsRef<Path>) -> Interpreter {
 
 fn ask_of(
     program: &Interpreter,
-    scripts: &Scripts,
+    scripts: &ScriptSettings,
     skills: &[Skill],
-) -> Result<Vec<Probed>, String> {
+) -> Result<Vec<ProbeResult>, String> {
     let skills: Vec<&Skill> = skills.iter().collect();
-    probe(program, &skills, scripts, &Patience::endless())
+    probe(program, &skills, scripts, &Cancellation::never())
 }
 
 /// What is known of all these skills.
-fn ask_all(test: &Test, names: &[String]) -> Vec<Probed> {
+fn ask_all(test: &Test, names: &[String]) -> Vec<ProbeResult> {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let skills = open(test, &names);
     ask_of(&python(interpreter()), &scripts(test), &skills).unwrap()
 }
 
 /// What is known of the skill `s`.
-fn ask(test: &Test) -> Probed {
+fn ask(test: &Test) -> ProbeResult {
     let found = ask_of(&python(interpreter()), &scripts(test), &open(test, &["s"]));
     found.expect("the tests have a Python").remove(0)
 }
 
 /// The same of one with one script.
-fn ask_script(source: impl AsRef<[u8]>) -> Probed {
+fn ask_script(source: impl AsRef<[u8]>) -> ProbeResult {
     ask(&Test::new().file("skills/s/scripts/a.py", source))
 }
 
 /// `module line`, with `?` where it is optional and `!` where it is missing.
-fn imports(probed: &Probed) -> Vec<String> {
+fn imports(probed: &ProbeResult) -> Vec<String> {
     let mark = |is: bool, mark: &'static str| if is { mark } else { "" };
     let rows = probed.imports.iter().map(|row| {
         let (optional, missing) = (mark(row.is_optional, "?"), mark(row.is_missing, "!"));
@@ -89,7 +91,7 @@ fn shown(problems: &[Problem]) -> Vec<String> {
     problems.iter().map(ToString::to_string).collect()
 }
 
-fn rows(declared: &[Declared]) -> Vec<String> {
+fn rows(declared: &[DeclaredPackage]) -> Vec<String> {
     let rows = declared.iter().map(|row| {
         let line = row.line.unwrap_or_default();
         format!("{}:{line} {}", row.file.display(), row.requirement)
@@ -406,7 +408,7 @@ fn skills_are_asked_by_their_own_interpreters() {
     let found = group_by_interpreter(&skills, &scripts);
     let mut told = Vec::new();
     for group in &found.groups {
-        let probed = probe(&group.interpreter, &group.skills, &scripts, &Patience::endless());
+        let probed = probe(&group.interpreter, &group.skills, &scripts, &Cancellation::never());
         for skill in probed.unwrap() {
             told.push((skill.skill.clone(), imports(&skill).join(" ")));
         }
@@ -424,7 +426,7 @@ fn skills_are_asked_by_their_own_interpreters() {
          interrupted: `skills-runner skills setup 'half done'` waits for that one and finishes it"
     );
     let mut off = scripts;
-    off.python = Python::Off;
+    off.python = PythonChoice::Off;
     let refused = group_by_interpreter(&skills, &off).refused;
     let reason = "; `skills-runner skills setup plain` makes one";
     assert!(refused[0].1.ends_with(reason), "{refused:?}");
@@ -618,7 +620,8 @@ fn what_takes_too_long_is_called_unprobed() {
     let skills = open(&test, &["s"]);
     let skills: Vec<&Skill> = skills.iter().collect();
     let (python, scripts) = (python(interpreter()), scripts(&test));
-    let found = probe_until(&python, &skills, &scripts, None, &Patience::endless(), Instant::now());
+    let found =
+        probe_until(&python, &skills, &scripts, None, &Cancellation::never(), Instant::now());
     let found = found.unwrap().remove(0);
     assert_eq!(
         shown(&found.faults),
@@ -674,7 +677,7 @@ fn what_is_no_python_says_so() {
 #[test]
 fn asking_ends_with_the_run() {
     let test = Test::new().file("skills/s/a.py", "import os");
-    let patience = Patience { deadline: Some(Instant::now()), ..Patience::endless() };
+    let patience = Cancellation { deadline: Some(Instant::now()), ..Cancellation::never() };
     let skills = open(&test, &["s"]);
     let skills: Vec<&Skill> = skills.iter().collect();
     assert!(probe(&python(interpreter()), &skills, &scripts(&test), &patience).is_err());

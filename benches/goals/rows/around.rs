@@ -13,7 +13,7 @@ use crate::report::{Line, MEBIBYTE, Unit};
 use crate::world::World;
 
 /// What every call of a script pays; the goal is told beside a program that does nothing.
-pub fn start(world: &mut World) -> Result<Vec<Line>, String> {
+pub(super) fn start(world: &mut World) -> Result<Vec<Line>, String> {
     let mut lines = Vec::new();
     let rows = [
         ("--version, wall", "--version", world.curl_version()),
@@ -33,7 +33,7 @@ pub fn start(world: &mut World) -> Result<Vec<Line>, String> {
 
 /// The tool by hand, so a whole start is in it; beside a program that reads as much of
 /// each document and understands nothing of it.
-pub fn list(world: &mut World) -> Result<Vec<Line>, String> {
+pub(super) fn list(world: &mut World) -> Result<Vec<Line>, String> {
     let mut lines = Vec::new();
     let rows = [
         (1_000, "list_skills of 1,000, wall", 100, 12.0),
@@ -60,7 +60,7 @@ pub fn list(world: &mut World) -> Result<Vec<Line>, String> {
 }
 
 /// The file: how large, of how many crates, and what it needs around it.
-pub fn binary(world: &mut World) -> Result<Vec<Line>, String> {
+pub(super) fn binary(world: &mut World) -> Result<Vec<Line>, String> {
     let metadata = fs::metadata(&world.binary).map_err(|error| error.to_string())?;
     let size = u32::try_from(metadata.len()).map_or(f64::INFINITY, f64::from);
     // SAFETY: the call reads a number of this process and cannot fail.

@@ -25,7 +25,7 @@ fn proven(
 }
 
 /// A short answer over http.
-pub fn answer(world: &mut World) -> Result<Vec<Line>, String> {
+pub(super) fn answer(world: &mut World) -> Result<Vec<Line>, String> {
     let (ours, curl) = proven(&Reply::short(), world.ours("short", SKILLS)?, world.curl("short"))?;
     let mut lines = Vec::new();
     let contest = Contest::run(world, ours.clone(), curl.clone(), 150)?;
@@ -40,7 +40,7 @@ pub fn answer(world: &mut World) -> Result<Vec<Line>, String> {
 }
 
 /// A short answer over https, with a handshake.
-pub fn https(world: &mut World) -> Result<Vec<Line>, String> {
+pub(super) fn https(world: &mut World) -> Result<Vec<Line>, String> {
     let (ours, curl) = proven(&Reply::short(), world.ours_by_tls(SKILLS)?, world.curl_by_tls())?;
     let contest = Contest::run(world, ours.clone(), curl.clone(), 80)?;
     Ok(vec![
@@ -68,7 +68,7 @@ fn memory(
 /// A long answer, each token of it a write of the server's. Into a pipe or a file ours prints
 /// it once, at its end, while `curl -N` writes each token; so what is written alike, token by
 /// token, has the same goal.
-pub fn stream(world: &mut World) -> Result<Vec<Line>, String> {
+pub(super) fn stream(world: &mut World) -> Result<Vec<Line>, String> {
     let reply = Reply::words(STREAMED_TOKENS, Pace::ByToken);
     let (ours, curl) = proven(&reply, world.ours("stream", SKILLS)?, world.curl("stream"))?;
     let contest = Contest::run(world, ours, curl.clone(), 31)?;
@@ -91,7 +91,7 @@ pub fn stream(world: &mut World) -> Result<Vec<Line>, String> {
 }
 
 /// A very long answer, as fast as it can be read.
-pub fn burst(world: &mut World) -> Result<Vec<Line>, String> {
+pub(super) fn burst(world: &mut World) -> Result<Vec<Line>, String> {
     let reply = Reply::words(BURST_TOKENS, Pace::AtOnce);
     let (ours, curl) = proven(&reply, world.ours("burst", SKILLS)?, world.curl("burst"))?;
     let text = reply.text.len();
@@ -115,7 +115,7 @@ pub fn burst(world: &mut World) -> Result<Vec<Line>, String> {
 
 /// What is sent for "hi": the body of the request, as the server got it. The model is told
 /// in which folder the program was started, so that is the one with the shortest name.
-pub fn bytes(world: &mut World) -> Result<Vec<Line>, String> {
+pub(super) fn bytes(world: &mut World) -> Result<Vec<Line>, String> {
     let rows = [
         ("sent for \"hi\", 10 skills", SKILLS, 3.0 * KIBIBYTE),
         ("sent for \"hi\", 10,000 skills", 10_000, 12.0 * KIBIBYTE),

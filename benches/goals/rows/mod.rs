@@ -13,7 +13,7 @@ use crate::world::World;
 type Row = fn(&mut World) -> Result<Vec<Line>, String>;
 
 /// The word that chooses a row, and the row; in the order of the table.
-pub const ROWS: [(&str, Row); 10] = [
+pub(crate) const ROWS: [(&str, Row); 10] = [
     ("start", around::start),
     ("answer", asking::answer),
     ("https", asking::https),

@@ -51,7 +51,7 @@ fn line_of_left(
 }
 
 /// Rounds with the cheapest tool.
-pub fn tool_loop(world: &mut World) -> Result<Vec<Line>, String> {
+pub(super) fn tool_loop(world: &mut World) -> Result<Vec<Line>, String> {
     let said = format!("{}\n", Reply::short().text);
     let contenders = [
         world.ours("loop", 10)?.demand(said.as_bytes())?,
@@ -78,7 +78,7 @@ pub fn tool_loop(world: &mut World) -> Result<Vec<Line>, String> {
 /// Scripts, beside the interpreter with the same script, environment and folder. The goal, an
 /// interpreter's start and 1.5 ms, is that of a round in a conversation; by hand a whole start
 /// of ours comes on top, and is to find its place within the same 1.5 ms.
-pub fn python(world: &mut World) -> Result<Vec<Line>, String> {
+pub(super) fn python(world: &mut World) -> Result<Vec<Line>, String> {
     let rounds = "run_python_script, a round in a conversation, beyond the interpreter";
     let by_hand = "run_python_script by hand, our own start in it, beyond the interpreter";
     let Some(python) = interpreter(world) else {

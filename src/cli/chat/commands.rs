@@ -1,15 +1,15 @@
 //! The conversation's own commands: one table, from which a line is
 //! understood, the list of them is made, and a slip is told.
 
-use crate::cli::chat::{Chat, Line};
-use crate::error::{Error, Kind};
+use crate::cli::chat::{Chat, LineOutcome};
+use crate::error::{Error, ErrorKind};
 use crate::limits;
 use crate::text;
 use crate::world::output::Output;
 
 /// What may stand behind a command on its line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Takes {
+pub(super) enum CommandArgument {
     /// Nothing.
     Nothing,
     /// Words, or nothing.
@@ -19,35 +19,35 @@ pub enum Takes {
 }
 
 /// A row of the table of commands.
-pub struct Row {
+pub(super) struct ChatCommand {
     /// The word, and the other words for the same.
     names: &'static [&'static str],
     /// What stands behind it, as the list shows it.
     usage: &'static str,
     about: &'static str,
-    takes: Takes,
+    takes: CommandArgument,
     /// Does it. What stands behind the word comes trimmed.
-    run: fn(&mut Chat<'_>, &str, &mut Output) -> Line,
+    run: fn(&mut Chat<'_>, &str, &mut Output) -> LineOutcome,
 }
 
 /// Every command, in the order of the list. A command of several words has its
 /// own file here.
-static COMMANDS: &[Row] = &[
-    Row {
+static COMMANDS: &[ChatCommand] = &[
+    ChatCommand {
         names: &["help"],
         usage: "[NAME]",
         about: "this list, or one line of it",
-        takes: Takes::Optional,
+        takes: CommandArgument::Optional,
         run: |_, name, output| {
             help(name, output);
-            Line::Nothing
+            LineOutcome::Nothing
         },
     },
-    Row {
+    ChatCommand {
         names: &["clear"],
         usage: "",
         about: "forget the conversation",
-        takes: Takes::Nothing,
+        takes: CommandArgument::Nothing,
         run: |chat, _, output| {
             chat.conversation.clear();
             let dropped = match chat.detach() {
@@ -55,124 +55,124 @@ static COMMANDS: &[Row] = &[
                 names => format!(", and what was attached: {names}"),
             };
             output.note(&format!("the conversation is forgotten{dropped}"));
-            Line::Nothing
+            LineOutcome::Nothing
         },
     },
-    Row {
+    ChatCommand {
         names: &["retry"],
         usage: "",
         about: "send a request that failed or was interrupted again",
-        takes: Takes::Nothing,
+        takes: CommandArgument::Nothing,
         run: |chat, _, output| chat.retry(output),
     },
-    Row {
+    ChatCommand {
         names: &["undo"],
         usage: "",
         about: "take the last question back, with its answer",
-        takes: Takes::Nothing,
+        takes: CommandArgument::Nothing,
         run: |chat, _, output| chat.undo(output),
     },
-    Row {
+    ChatCommand {
         names: &["model"],
         usage: "[NAME]",
         about: "the model, or another one from here on",
-        takes: Takes::Optional,
+        takes: CommandArgument::Optional,
         run: |chat, name, output| chat.choose_model(name, output),
     },
-    Row {
+    ChatCommand {
         names: &["compact"],
         usage: "",
         about: "make a summary of all but the last turn",
-        takes: Takes::Nothing,
+        takes: CommandArgument::Nothing,
         run: |chat, _, output| {
             chat.compact(output);
-            Line::Nothing
+            LineOutcome::Nothing
         },
     },
-    Row {
+    ChatCommand {
         names: &["tokens"],
         usage: "",
         about: "how full the model's context is",
-        takes: Takes::Nothing,
+        takes: CommandArgument::Nothing,
         run: |chat, _, output| {
             chat.tell_tokens(output);
-            Line::Nothing
+            LineOutcome::Nothing
         },
     },
-    Row {
+    ChatCommand {
         names: &["attach"],
         usage: "[FILE]",
         about: "an image or a text file for the next question; alone: what is attached",
-        takes: Takes::Optional,
+        takes: CommandArgument::Optional,
         run: |chat, name, output| chat.attach(name, output),
     },
-    Row {
+    ChatCommand {
         names: &["skills"],
         usage: "",
         about: "the skills",
-        takes: Takes::Nothing,
+        takes: CommandArgument::Nothing,
         run: |chat, _, output| {
             chat.list_skills(output);
-            Line::Nothing
+            LineOutcome::Nothing
         },
     },
-    Row {
+    ChatCommand {
         names: &["tools"],
         usage: "",
         about: "what the model may call",
-        takes: Takes::Nothing,
+        takes: CommandArgument::Nothing,
         run: |chat, _, output| chat.list_tools(output),
     },
-    Row {
+    ChatCommand {
         names: &["facts"],
         usage: "[add TEXT|remove N]",
         about: "what is remembered between conversations",
-        takes: Takes::Optional,
+        takes: CommandArgument::Optional,
         run: |chat, rest, output| chat.facts(rest, output),
     },
-    Row {
+    ChatCommand {
         names: &["session"],
         usage: "",
         about: "what is saved of the conversation, and where",
-        takes: Takes::Nothing,
+        takes: CommandArgument::Nothing,
         run: |chat, _, output| {
             chat.tell_session(output);
-            Line::Nothing
+            LineOutcome::Nothing
         },
     },
-    Row {
+    ChatCommand {
         names: &["save"],
         usage: "NAME",
         about: "keep the conversation under this name",
-        takes: Takes::Words,
+        takes: CommandArgument::Words,
         run: |chat, name, output| chat.save(name, output),
     },
-    Row {
+    ChatCommand {
         names: &["exit", "quit"],
         usage: "",
         about: "leave (also Ctrl+D)",
-        takes: Takes::Nothing,
-        run: |_, _, _| Line::Leave,
+        takes: CommandArgument::Nothing,
+        run: |_, _, _| LineOutcome::Leave,
     },
 ];
 
 /// The names of all commands.
-pub fn names() -> impl Iterator<Item = &'static str> {
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
     COMMANDS.iter().flat_map(|row| row.names.iter().copied())
 }
 
 /// Whether the command of this name takes words.
-pub fn takes_words(name: &str) -> bool {
-    find(name).is_some_and(|row| row.takes != Takes::Nothing)
+pub(super) fn takes_words(name: &str) -> bool {
+    find(name).is_some_and(|row| row.takes != CommandArgument::Nothing)
 }
 
 /// Whether the line is one of the table's.
-pub fn is_command(line: &str) -> bool {
+pub(super) fn is_command(line: &str) -> bool {
     let word = line.split_whitespace().next().unwrap_or_default();
     line.starts_with('/') && find(&word[1..]).is_some()
 }
 
-fn find(name: &str) -> Option<&'static Row> {
+fn find(name: &str) -> Option<&'static ChatCommand> {
     COMMANDS.iter().find(|row| row.names.contains(&name))
 }
 
@@ -183,7 +183,7 @@ fn help(name: &str, output: &mut Output) {
         let word = text::one_line(word, limits::SUMMARY_CHARS);
         output.note(&format!("there is no command /{word}; these there are:"));
     }
-    let is_meant = |row: &&Row| one.is_none_or(|one| std::ptr::eq(*row, one));
+    let is_meant = |row: &&ChatCommand| one.is_none_or(|one| std::ptr::eq(*row, one));
     for row in COMMANDS.iter().filter(is_meant) {
         let names: Vec<String> = row.names.iter().map(|name| format!("/{name}")).collect();
         let blank = if row.usage.is_empty() { "" } else { " " };
@@ -207,7 +207,7 @@ fn help(name: &str, output: &mut Output) {
 
 impl Chat<'_> {
     /// What a line asks for; a command is done.
-    pub fn take_line(&mut self, line: &str, output: &mut Output) -> Line {
+    pub(super) fn take_line(&mut self, line: &str, output: &mut Output) -> LineOutcome {
         let is_question = line.starts_with(char::is_whitespace);
         // The indentation of a text's first line is a part of it.
         let line = match line.trim() {
@@ -216,7 +216,7 @@ impl Chat<'_> {
         };
         // What a terminal sends for an arrow key says nothing.
         if text::sendable(line).trim().is_empty() {
-            return Line::Nothing;
+            return LineOutcome::Nothing;
         }
         let Some(command) = line.strip_prefix('/').filter(|_| !is_question) else {
             return self.question(line, output);
@@ -226,10 +226,10 @@ impl Chat<'_> {
             None => (command, ""),
         };
         match find(word) {
-            Some(row) if row.takes == Takes::Nothing && !rest.is_empty() => {
+            Some(row) if row.takes == CommandArgument::Nothing && !rest.is_empty() => {
                 self.refuse(format!("/{word} stands alone on its line"), true, output)
             }
-            Some(row) if row.takes == Takes::Words && rest.is_empty() => {
+            Some(row) if row.takes == CommandArgument::Words && rest.is_empty() => {
                 let message = format!("/{word} needs what it is for: /{word} {}", row.usage);
                 self.refuse(message, false, output)
             }
@@ -242,8 +242,13 @@ impl Chat<'_> {
 
     /// Tells that a line is a slip, of which nothing is sent. A person types
     /// it anew; for a script it is a turn that failed, which must not be green.
-    pub fn refuse(&mut self, message: String, may_be_sent: bool, output: &mut Output) -> Line {
-        let mut error = Error::new(Kind::Io, message);
+    pub(super) fn refuse(
+        &mut self,
+        message: String,
+        may_be_sent: bool,
+        output: &mut Output,
+    ) -> LineOutcome {
+        let mut error = Error::new(ErrorKind::Io, message);
         if may_be_sent {
             error = error.with_hint("with a blank in front the line is sent as a question");
         }
@@ -252,11 +257,11 @@ impl Chat<'_> {
         } else {
             self.fail(error, output);
         }
-        Line::Nothing
+        LineOutcome::Nothing
     }
 
     /// A turn that fails before anything is sent.
-    pub fn fail(&mut self, error: Error, output: &mut Output) {
+    pub(super) fn fail(&mut self, error: Error, output: &mut Output) {
         output.begin_turn();
         output.end_turn(Some(&error));
         self.failure = Some(error);
@@ -275,7 +280,7 @@ mod tests {
         all.dedup();
         assert_eq!(all.len(), count);
         for row in COMMANDS {
-            assert_eq!(row.usage.is_empty(), row.takes == Takes::Nothing);
+            assert_eq!(row.usage.is_empty(), row.takes == CommandArgument::Nothing);
         }
     }
 }

@@ -1,41 +1,41 @@
 //! The model's context in a conversation: summarized, and told.
 
 use crate::cli::chat::Chat;
-use crate::context::{Asked, Summary};
-use crate::error::Kind;
-use crate::event::Tally;
+use crate::context::{ContextManager, SummaryOutcome};
+use crate::error::ErrorKind;
+use crate::event::RunStats;
 use crate::text::grouped;
 use crate::world::output::Output;
 
 impl Chat<'_> {
     /// Makes a summary of all but the last turn.
-    pub fn compact(&mut self, output: &mut Output) {
+    pub(super) fn compact(&mut self, output: &mut Output) {
         let window = self.run.config.context_window;
-        let asked = Asked::new(&self.model, self.tools.definitions(), window);
-        let mut tally = Tally::default();
+        let asked = ContextManager::new(&self.model, self.tools.definitions(), window);
+        let mut stats = RunStats::default();
         let conversation = &mut self.conversation;
-        let done = asked.compact(conversation, &mut tally, &mut |event| {
+        let done = asked.compact(conversation, &mut stats, &mut |event| {
             output.show(&event);
         });
-        self.spent += tally.usage;
+        self.spent += stats.usage;
         match done {
-            Ok(Summary::Made(_)) => {}
-            Ok(Summary::NothingOlder) => {
+            Ok(SummaryOutcome::Made(_)) => {}
+            Ok(SummaryOutcome::NothingOlder) => {
                 output.note("there is nothing to summarize");
             }
-            Ok(Summary::NoShorter) => {
+            Ok(SummaryOutcome::NoShorter) => {
                 output.note("nothing was summarized: a summary would be no shorter");
             }
-            Ok(Summary::NotWritten) => {
+            Ok(SummaryOutcome::NotWritten) => {
                 output.note("nothing was summarized: the model wrote no summary");
             }
             Err(error) => match error.kind() {
-                Kind::Interrupted(signal) if self.goes_on(signal) => {
-                    self.run.patience.interrupt.take();
+                ErrorKind::Interrupted(signal) if self.goes_on(signal) => {
+                    self.run.cancellation.interrupt.take();
                     output.warn("interrupted; the conversation is as it was");
                 }
                 // What is read next sees the signal too, and ends.
-                Kind::Interrupted(_) => {}
+                ErrorKind::Interrupted(_) => {}
                 _ => {
                     if self.is_terminal {
                         output.error(&error);
@@ -49,7 +49,7 @@ impl Chat<'_> {
     }
 
     /// How full the context is, and what was spent so far.
-    pub fn tell_tokens(&mut self, output: &mut Output) {
+    pub(super) fn tell_tokens(&mut self, output: &mut Output) {
         self.conversation.offer(self.tools.definitions());
         let tokens = self.conversation.estimate();
         let window = self.conversation.window(self.run.config.context_window);

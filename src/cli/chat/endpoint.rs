@@ -1,13 +1,13 @@
 //! The endpoint and its model: looked at before the first prompt, and changed
 //! in between. Only for a person: a pipe sends no request but its own.
 
-use crate::cli::chat::{Chat, Line};
-use crate::cli::listed::{Found, Unlisted, look, names};
+use crate::cli::chat::{Chat, LineOutcome};
+use crate::cli::model_lookup::{ModelLookup, UnlistedModel, look, names};
 use crate::config::Endpoint;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
 use crate::model::Model as _;
-use crate::model::http::{HttpModel, Inquiry, Listing, Server};
+use crate::model::http::{EndpointQuery, HttpModel, ModelListing, ServerKind};
 use crate::text;
 use crate::world::output::Output;
 
@@ -22,28 +22,28 @@ const LIST_REFUSALS: [&str; 3] = ["scope", "x-api-key", "anthropic-version"];
 impl Chat<'_> {
     /// Whether the endpoint answers, takes the credentials and has the model.
     /// What cannot work ends the conversation before it begins.
-    pub fn check_endpoint(&mut self, output: &mut Output) -> Result<()> {
+    pub(super) fn check_endpoint(&mut self, output: &mut Output) -> Result<()> {
         let Some(endpoint) = self.endpoint() else {
             return Ok(());
         };
         match self.look(&endpoint, output) {
-            Ok(Found::Fine) => Ok(()),
-            Ok(Found::Silent(reason)) => {
+            Ok(ModelLookup::Fine) => Ok(()),
+            Ok(ModelLookup::Silent(reason)) => {
                 output.warn(&format!(
                     "the endpoint does not tell its models: {reason}; it may be busy"
                 ));
                 Ok(())
             }
-            Ok(Found::Refused(error)) if is_of_list(&error) => {
+            Ok(ModelLookup::Refused(error)) if is_of_list(&error) => {
                 output.note("the endpoint does not list its models to this key");
                 Ok(())
             }
-            Ok(Found::Refused(error)) => Err(error),
-            Ok(Found::Unlisted(unlisted)) if unlisted.server == Server::Ollama => {
+            Ok(ModelLookup::Refused(error)) => Err(error),
+            Ok(ModelLookup::Unlisted(unlisted)) if unlisted.server == ServerKind::Ollama => {
                 let message = format!("failed to find the model: {}", unlisted.message);
-                Err(Error::new(Kind::Endpoint, message).with_hint(unlisted.fix))
+                Err(Error::new(ErrorKind::Endpoint, message).with_hint(unlisted.fix))
             }
-            Ok(Found::Unlisted(unlisted)) => {
+            Ok(ModelLookup::Unlisted(unlisted)) => {
                 warn_of(&unlisted, output);
                 Ok(())
             }
@@ -53,9 +53,9 @@ impl Chat<'_> {
 
     /// Tells the model's name and what others there are, or changes it for what
     /// follows.
-    pub fn choose_model(&mut self, name: &str, output: &mut Output) -> Line {
+    pub(super) fn choose_model(&mut self, name: &str, output: &mut Output) -> LineOutcome {
         let Some(endpoint) = self.endpoint() else {
-            return Line::Nothing;
+            return LineOutcome::Nothing;
         };
         let told = if name.is_empty() {
             output.note(&format!("the model is {}", endpoint.model));
@@ -69,27 +69,27 @@ impl Chat<'_> {
             self.change_model(&endpoint, output)
         };
         let Err(error) = told else {
-            return Line::Nothing;
+            return LineOutcome::Nothing;
         };
         match error.kind() {
             // Ctrl+C: then it is not known, and the prompt is there again.
-            Kind::Interrupted(signal) if self.goes_on(signal) => {
-                self.run.patience.interrupt.take();
-                output.end_prompt();
+            ErrorKind::Interrupted(signal) if self.goes_on(signal) => {
+                self.run.cancellation.interrupt.take();
+                Output::end_prompt();
             }
             // The next wait of the conversation ends it.
-            Kind::Interrupted(_) => {}
+            ErrorKind::Interrupted(_) => {}
             _ => output.warn(error.message()),
         }
-        Line::Nothing
+        LineOutcome::Nothing
     }
 
     fn list_models(&self, endpoint: &Endpoint, output: &mut Output) -> Result<()> {
         if !self.is_terminal {
             return Ok(());
         }
-        let inquiry = Inquiry::new(endpoint.clone(), self.run.patience.clone());
-        if let Listing::Models(models) = inquiry.models(&mut |event| output.show(&event))? {
+        let inquiry = EndpointQuery::new(endpoint.clone(), self.run.cancellation.clone());
+        if let ModelListing::Models(models) = inquiry.models(&mut |event| output.show(&event))? {
             let names: Vec<&str> = names(&models).take(limits::NAMES).collect();
             let more = match models.len() - names.len() {
                 0 => String::new(),
@@ -103,12 +103,12 @@ impl Chat<'_> {
     fn change_model(&mut self, endpoint: &Endpoint, output: &mut Output) -> Result<()> {
         let run = self.run;
         // Anew: what was learned of the endpoint was learned with the other one.
-        self.model = HttpModel::new(endpoint.clone(), run.typed.stream, run.patience.clone());
+        self.model = HttpModel::new(endpoint.clone(), run.typed.stream, run.cancellation.clone());
         self.conversation.change_model();
         output.name_model(&endpoint.model);
         output.note(&format!("the model is now {}", endpoint.model));
         if self.is_terminal
-            && let Found::Unlisted(unlisted) = self.look(endpoint, output)?
+            && let ModelLookup::Unlisted(unlisted) = self.look(endpoint, output)?
         {
             warn_of(&unlisted, output);
         }
@@ -121,8 +121,8 @@ impl Chat<'_> {
         endpoint.map(|endpoint| Endpoint { model: self.model.name().into(), ..endpoint })
     }
 
-    fn look(&self, endpoint: &Endpoint, output: &mut Output) -> Result<Found> {
-        look(endpoint, &self.run.patience, &mut |event| {
+    fn look(&self, endpoint: &Endpoint, output: &mut Output) -> Result<ModelLookup> {
+        look(endpoint, &self.run.cancellation, &mut |event| {
             output.show(&event);
         })
     }
@@ -133,9 +133,9 @@ fn is_of_list(error: &Error) -> bool {
 }
 
 /// The conversation goes on all the same, and can be given another model.
-fn warn_of(unlisted: &Unlisted, output: &mut Output) {
+fn warn_of(unlisted: &UnlistedModel, output: &mut Output) {
     let fix = match unlisted.near.first() {
-        _ if unlisted.server == Server::Ollama => format!("; {}", unlisted.fix),
+        _ if unlisted.server == ServerKind::Ollama => format!("; {}", unlisted.fix),
         Some(near) => format!(" (`/model {near}` takes that one)"),
         None => String::new(),
     };
@@ -149,7 +149,10 @@ fn with_remedy(error: Error, endpoint: &Endpoint) -> Error {
     let is_ollama = address.port() == OLLAMA_PORT;
     let hint = error.hint().unwrap_or_default();
     let is_meant = is_ollama || address.is_loopback();
-    if error.kind() != Kind::Temporary || !is_meant || !hint.starts_with("is the server running") {
+    if error.kind() != ErrorKind::Temporary
+        || !is_meant
+        || !hint.starts_with("is the server running")
+    {
         return error;
     }
     let hint = if is_ollama {

@@ -2,18 +2,18 @@
 
 use std::time::Instant;
 
-use crate::cli::chat::{Chat, Line};
+use crate::cli::chat::{Chat, LineOutcome};
 use crate::cli::facts::{lines, told, unset};
-use crate::error::{Kind, Result};
+use crate::error::{ErrorKind, Result};
 use crate::limits;
 use crate::memory::notes;
 use crate::model::Model as _;
+use crate::world::cancellation::Cancellation;
 use crate::world::output::Output;
-use crate::world::patience::Patience;
 
 impl Chat<'_> {
     /// Tells at the beginning that there will be no daily note.
-    pub fn check_diary(&self, output: &mut Output) {
+    pub(super) fn check_diary(&self, output: &mut Output) {
         let folder = self.run.config.storage.notes.as_deref();
         if let Some(Err(error)) = folder.map(notes::check) {
             output.warn(&error.to_string());
@@ -21,23 +21,23 @@ impl Chat<'_> {
     }
 
     /// Writes the conversation into the daily note, however it has ended.
-    pub fn keep_diary(&self, output: &mut Output) {
+    pub(super) fn keep_diary(&self, output: &mut Output) {
         let Some(folder) = &self.run.config.storage.notes else {
             return;
         };
         let titles = (self.run.source.as_str(), self.model.name());
         // A signal or the deadline may have ended it; this takes milliseconds.
-        let mut patience = Patience::endless();
-        patience.deadline = Some(Instant::now() + limits::LOG_LOCK);
+        let mut cancellation = Cancellation::never();
+        cancellation.deadline = Some(Instant::now() + limits::LOG_LOCK);
         let secrets = &self.run.config.secrets;
-        if let Err(error) = self.diary.keep(folder, titles, secrets, &patience) {
+        if let Err(error) = self.diary.keep(folder, titles, secrets, &cancellation) {
             output.warn(&error.to_string());
         }
     }
 
     /// `/facts`, `/facts add TEXT`, `/facts remove N`. What is remembered now, the
     /// model is told at the beginning of the next conversation.
-    pub fn facts(&mut self, rest: &str, output: &mut Output) -> Line {
+    pub(super) fn facts(&mut self, rest: &str, output: &mut Output) -> LineOutcome {
         let (word, rest) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
         let number = rest.trim().parse::<usize>();
         let done = match (word, rest.trim(), number) {
@@ -54,7 +54,7 @@ impl Chat<'_> {
             Err(error) if self.is_terminal => output.error(&error),
             Err(error) => self.fail(error, output),
         }
-        Line::Nothing
+        LineOutcome::Nothing
     }
 
     fn listed_facts(&self) -> Result<Vec<String>> {
@@ -76,7 +76,7 @@ impl Chat<'_> {
         let memory = self.run.memory().ok_or_else(unset)?;
         let removed = memory.remove(number);
         let fact = removed.map_err(|error| match error.kind() {
-            Kind::Usage => error.with_hint("/facts shows the numbers"),
+            ErrorKind::Usage => error.with_hint("/facts shows the numbers"),
             _ => error,
         })?;
         Ok(vec![format!("removed: {}", fact.content)])

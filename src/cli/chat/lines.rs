@@ -11,11 +11,11 @@ use std::os::fd::AsFd;
 use crate::cli::chat::commands;
 use crate::limits;
 use crate::text::{self, counted, printable};
-use crate::world::input::{self, Input, ReadError, Source};
+use crate::world::cancellation::Cancellation;
+use crate::world::input::{self, StdinError, StdinKind, StdinReader};
 use crate::world::output::Output;
-use crate::world::patience::Patience;
 use crate::world::signal::Interrupt;
-use crate::world::typing::Typed;
+use crate::world::typing::TypedInput;
 
 const PROMPT: &str = "> ";
 /// Stands where a message goes on.
@@ -25,7 +25,7 @@ const FENCE: &str = "\"\"\"";
 
 /// What was said.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Said {
+pub(super) enum ChatMessage {
     /// A message, or a command.
     Line(String),
     /// A message whatever it begins with.
@@ -42,8 +42,8 @@ pub enum Said {
 
 /// Where messages come from.
 #[derive(Debug)]
-pub struct Lines {
-    input: Input,
+pub(super) struct ChatInput {
+    input: StdinReader,
     interrupt: Interrupt,
     /// Lines that were read with others and are not said yet.
     ahead: VecDeque<String>,
@@ -54,51 +54,55 @@ pub struct Lines {
 }
 
 /// How far the lines of a message have come.
-enum Progress {
-    Done(Said),
+enum InputProgress {
+    Done(ChatMessage),
     GoesOn,
 }
 
-impl Lines {
+impl ChatInput {
     /// Nothing has been read yet.
-    pub fn new(input: Input, interrupt: Interrupt) -> Lines {
-        if input.source() == Source::Terminal {
+    pub(super) fn new(input: StdinReader, interrupt: Interrupt) -> ChatInput {
+        if input.source() == StdinKind::Terminal {
             interrupt.collect_from(input.as_fd());
         }
-        Lines { input, interrupt, ahead: VecDeque::new(), is_begun: false, at_end: false }
+        ChatInput { input, interrupt, ahead: VecDeque::new(), is_begun: false, at_end: false }
     }
 
     /// Whether a person types.
-    pub fn is_terminal(&self) -> bool {
-        self.input.source() == Source::Terminal
+    pub(super) fn is_terminal(&self) -> bool {
+        self.input.source() == StdinKind::Terminal
     }
 
     /// The next message.
-    pub fn next(&mut self, patience: &Patience, output: &mut Output) -> Result<Said, ReadError> {
+    pub(super) fn next(
+        &mut self,
+        cancellation: &Cancellation,
+        output: &mut Output,
+    ) -> Result<ChatMessage, StdinError> {
         if !self.is_terminal() {
-            let line = self.input.read_line(limits::CHAT_LINE_BYTES, patience)?;
+            let line = self.input.read_line(limits::CHAT_LINE_BYTES, cancellation)?;
             return Ok(match line {
-                input::Line::Text(line) => Said::Line(line),
-                input::Line::TooLong => Said::TooLong,
-                input::Line::End => Said::End,
+                input::InputLine::Text(line) => ChatMessage::Line(line),
+                input::InputLine::TooLong => ChatMessage::TooLong,
+                input::InputLine::End => ChatMessage::End,
             });
         }
         if self.ahead.is_empty() {
             if self.at_end {
-                return Ok(Said::End);
+                return Ok(ChatMessage::End);
             }
-            let lines = match self.prompted(PROMPT, patience, output)? {
+            let lines = match self.prompted(PROMPT, cancellation, output)? {
                 Ok(lines) => lines,
                 Err(said) => return Ok(said),
             };
             if lines.is_empty() {
-                return Ok(Said::End);
+                return Ok(ChatMessage::End);
             }
             self.ahead = lines.into();
         }
         while self.ahead.len() > 1 {
             match self.ahead.pop_front() {
-                Some(line) if commands::is_command(&line) => return Ok(Said::Line(line)),
+                Some(line) if commands::is_command(&line) => return Ok(ChatMessage::Line(line)),
                 Some(line) if line.trim().is_empty() => {}
                 Some(line) => {
                     self.ahead.push_front(line);
@@ -108,12 +112,12 @@ impl Lines {
             }
         }
         let lines = std::mem::take(&mut self.ahead).into();
-        self.message(lines, patience, output)
+        self.message(lines, cancellation, output)
     }
 
     /// Forgets what has been begun; returns whether that was a message of
     /// several lines.
-    pub fn forget(&mut self) -> bool {
+    pub(super) fn forget(&mut self) -> bool {
         self.input.discard_line();
         self.interrupt.forget_typed();
         self.ahead.clear();
@@ -122,7 +126,7 @@ impl Lines {
     }
 
     /// Stops reading what is typed: the next reader of the terminal gets it.
-    pub fn close(&self) {
+    pub(super) fn close(&self) {
         self.interrupt.collect(false);
     }
 
@@ -130,34 +134,37 @@ impl Lines {
     fn message(
         &mut self,
         mut lines: Vec<String>,
-        patience: &Patience,
+        cancellation: &Cancellation,
         output: &mut Output,
-    ) -> Result<Said, ReadError> {
+    ) -> Result<ChatMessage, StdinError> {
         let is_block = match opened(&lines) {
-            Some(Progress::Done(said)) => return Ok(said),
-            Some(Progress::GoesOn) => true,
+            Some(InputProgress::Done(said)) => return Ok(said),
+            Some(InputProgress::GoesOn) => true,
             None => false,
         };
         loop {
             if !is_block {
                 match lines.last_mut() {
                     Some(line) if goes_on(line) => line.pop(),
-                    _ => return Ok(Said::Line(lines.join("\n"))),
+                    _ => return Ok(ChatMessage::Line(lines.join("\n"))),
                 };
             }
             self.is_begun = true;
-            let more =
-                if self.at_end { Ok(Vec::new()) } else { self.prompted(MORE, patience, output)? };
+            let more = if self.at_end {
+                Ok(Vec::new())
+            } else {
+                self.prompted(MORE, cancellation, output)?
+            };
             let is_closed = |last: &String| is_block && last.trim_end().ends_with(FENCE);
             let (closes, said) = match more {
                 Err(said) => (true, Some(said)),
-                Ok(more) if more.is_empty() => (true, Some(Said::Unfinished)),
+                Ok(more) if more.is_empty() => (true, Some(ChatMessage::Unfinished)),
                 Ok(more) => {
                     let closes = more.last().is_some_and(is_closed);
                     lines.extend(more);
                     let bytes: usize = lines.iter().map(|line| line.len() + 1).sum();
                     let is_too_long = bytes > limits::CHAT_LINE_BYTES;
-                    (closes, is_too_long.then_some(Said::TooLong))
+                    (closes, is_too_long.then_some(ChatMessage::TooLong))
                 }
             };
             if said.is_some() || closes {
@@ -172,9 +179,9 @@ impl Lines {
     fn prompted(
         &mut self,
         prompt: &str,
-        patience: &Patience,
+        cancellation: &Cancellation,
         output: &mut Output,
-    ) -> Result<Result<Vec<String>, Said>, ReadError> {
+    ) -> Result<Result<Vec<String>, ChatMessage>, StdinError> {
         let was_begun = self.is_begun;
         let (mut is_whole, mut is_over) = (false, false);
         // Before the prompt is there: what is typed at it counts.
@@ -182,22 +189,22 @@ impl Lines {
         let is_kept = self.input.keep_typing(true);
         match self.interrupt.typed() {
             None => output.prompt(prompt),
-            Some(Typed::End) => {
+            Some(TypedInput::End) => {
                 output.prompt(prompt);
                 is_over = true;
             }
-            Some(Typed::Begun(bytes)) => {
+            Some(TypedInput::Begun(bytes)) => {
                 output.prompt(prompt);
                 self.input.push(&bytes);
                 self.is_begun = true;
             }
-            Some(Typed::Whole(bytes)) => {
+            Some(TypedInput::Whole(bytes)) => {
                 output.prompt(&format!("{prompt}{}\n", shown(&bytes)));
                 self.input.push(&bytes);
                 is_whole = true;
             }
         }
-        let lines = if is_over { Ok(Ok(Vec::new())) } else { self.pasted(is_whole, patience) };
+        let lines = if is_over { Ok(Ok(Vec::new())) } else { self.pasted(is_whole, cancellation) };
         match &lines {
             Ok(_) => self.is_begun = was_begun,
             Err(_) => self.is_begun |= self.input.forget_typing(),
@@ -215,15 +222,15 @@ impl Lines {
     fn pasted(
         &mut self,
         is_whole: bool,
-        patience: &Patience,
-    ) -> Result<Result<Vec<String>, Said>, ReadError> {
+        cancellation: &Cancellation,
+    ) -> Result<Result<Vec<String>, ChatMessage>, StdinError> {
         let mut lines = Vec::new();
         let mut bytes = 0;
         let mut pause = limits::PASTE_BEGINS;
         let mut is_cut = false;
         loop {
-            match self.input.read_line(limits::CHAT_LINE_BYTES, patience)? {
-                input::Line::Text(line) => {
+            match self.input.read_line(limits::CHAT_LINE_BYTES, cancellation)? {
+                input::InputLine::Text(line) => {
                     self.is_begun = true;
                     is_cut |= line.len() >= limits::TERMINAL_LINE_BYTES;
                     bytes += line.len() + 1;
@@ -231,8 +238,8 @@ impl Lines {
                         lines.push(line);
                     }
                 }
-                input::Line::TooLong => bytes = usize::MAX / 2,
-                input::Line::End => {
+                input::InputLine::TooLong => bytes = usize::MAX / 2,
+                input::InputLine::End => {
                     self.at_end = !lines.is_empty();
                     break;
                 }
@@ -240,18 +247,18 @@ impl Lines {
             if is_whole && self.input.is_drained() {
                 break;
             }
-            if !self.input.has_more(pause, patience)? {
+            if !self.input.has_more(pause, cancellation)? {
                 self.input.hand_over_line();
-                if !self.input.has_more(limits::HANDED_OVER, patience)? {
+                if !self.input.has_more(limits::HANDED_OVER, cancellation)? {
                     break;
                 }
             }
             pause = limits::PASTE_GOES_ON;
         }
         Ok(match bytes {
-            _ if is_cut => Err(Said::Cut),
+            _ if is_cut => Err(ChatMessage::Cut),
             0..=limits::CHAT_LINE_BYTES => Ok(lines),
-            _ => Err(Said::TooLong),
+            _ => Err(ChatMessage::TooLong),
         })
     }
 }
@@ -277,24 +284,24 @@ fn goes_on(line: &str) -> bool {
 /// What becomes of lines that begin with a fence; `None` if they do not. A
 /// paste that closes it before its end only looks like a block: it is a
 /// program's text.
-fn opened(lines: &[String]) -> Option<Progress> {
+fn opened(lines: &[String]) -> Option<InputProgress> {
     let first = lines.first()?.trim_start().strip_prefix(FENCE)?;
     let mut rest = std::iter::once(first).chain(lines[1..].iter().map(String::as_str));
     Some(match rest.position(|line| line.trim_end().ends_with(FENCE)) {
-        None => Progress::GoesOn,
-        Some(last) if last + 1 == lines.len() => Progress::Done(block(lines)),
-        Some(_) => Progress::Done(Said::Block(lines.join("\n"))),
+        None => InputProgress::GoesOn,
+        Some(last) if last + 1 == lines.len() => InputProgress::Done(block(lines)),
+        Some(_) => InputProgress::Done(ChatMessage::Block(lines.join("\n"))),
     })
 }
 
 /// What stands between the fences.
-fn block(lines: &[String]) -> Said {
+fn block(lines: &[String]) -> ChatMessage {
     let text = lines.join("\n");
     let text = text.trim();
     let text = text.strip_prefix(FENCE).unwrap_or(text);
     let text = text.strip_suffix(FENCE).unwrap_or(text);
     let text = text.strip_prefix('\n').unwrap_or(text);
-    Said::Block(text.strip_suffix('\n').unwrap_or(text).into())
+    ChatMessage::Block(text.strip_suffix('\n').unwrap_or(text).into())
 }
 
 #[cfg(test)]
@@ -307,9 +314,9 @@ mod tests {
             let lines: Vec<String> = text.split('\n').map(String::from).collect();
             match opened(&lines) {
                 None => "no block".into(),
-                Some(Progress::GoesOn) => "goes on".into(),
-                Some(Progress::Done(Said::Block(text))) => text,
-                Some(Progress::Done(other)) => format!("{other:?}"),
+                Some(InputProgress::GoesOn) => "goes on".into(),
+                Some(InputProgress::Done(ChatMessage::Block(text))) => text,
+                Some(InputProgress::Done(other)) => format!("{other:?}"),
             }
         };
         for (typed, expected) in [

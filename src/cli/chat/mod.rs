@@ -5,27 +5,27 @@
 //! empty prompt it says how to leave, and the second one leaves.
 
 use crate::agent;
-use crate::cli::args::{Typed, usage};
-use crate::cli::ask;
+use crate::cli::args::{CommandLine, usage};
 use crate::cli::attach::Attachments;
-use crate::cli::resume::{self, Kept};
-use crate::cli::setup::{Run, Start};
-use crate::config::Needs;
+use crate::cli::one_shot;
+use crate::cli::session_handle::{self, SessionHandle};
+use crate::cli::setup::{Run, Startup};
+use crate::config::ConfigNeeds;
 use crate::conversation::Conversation;
-use crate::error::{Error, Kind, Result};
-use crate::event::{Event, Tally};
+use crate::error::{Error, ErrorKind, Result};
+use crate::event::{Event, RunStats};
 use crate::limits;
-use crate::memory::notes::Diary;
-use crate::message::{Message, User};
+use crate::memory::notes::ConversationNote;
+use crate::message::{Message, UserMessage};
 use crate::model::Model as _;
 use crate::model::http::HttpModel;
-use crate::session::Shared;
+use crate::session::SharedSession;
 use crate::text;
 use crate::tool::Usage;
 use crate::tools::Tools;
-use crate::world::input::{Input, ReadError};
+use crate::world::cancellation::StopReason;
+use crate::world::input::{StdinError, StdinReader};
 use crate::world::output::Output;
-use crate::world::patience::Stop;
 use crate::world::signal::Signal;
 
 mod attach;
@@ -38,10 +38,10 @@ mod sessions;
 mod skills;
 mod turns;
 
-use lines::{Lines, Said};
+use lines::{ChatInput, ChatMessage};
 
 /// What a line asks for.
-enum Line {
+enum LineOutcome {
     Turn,
     Nothing,
     Leave,
@@ -49,7 +49,7 @@ enum Line {
 
 /// Where a conversation stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum ChatState {
     /// The endpoint is looked at.
     Initializing,
     /// A line is waited for.
@@ -64,16 +64,16 @@ enum State {
     Closed,
 }
 
-impl State {
+impl ChatState {
     /// Tells that it is reached, with `-v`.
     fn tell(self, output: &mut Output) {
         let name = match self {
-            State::Initializing => "initializing",
-            State::Ready => "ready",
-            State::Processing => "processing",
-            State::CheckingContext => "checking context",
-            State::Terminating => "terminating",
-            State::Closed => "closed",
+            ChatState::Initializing => "initializing",
+            ChatState::Ready => "ready",
+            ChatState::Processing => "processing",
+            ChatState::CheckingContext => "checking context",
+            ChatState::Terminating => "terminating",
+            ChatState::Closed => "closed",
         };
         output.detail(&format!("state: {name}"));
     }
@@ -83,12 +83,12 @@ impl State {
 struct Chat<'c> {
     conversation: Conversation,
     /// What it is saved in.
-    session: Option<Shared>,
+    session: Option<SharedSession>,
     model: HttpModel,
     tools: &'c Tools<'c>,
     run: &'c Run,
     /// What the daily note will say of it.
-    diary: Diary,
+    diary: ConversationNote,
     /// What goes with the next question.
     attached: Attachments,
     /// The last failure of a turn, for the exit status of a piped conversation.
@@ -99,21 +99,22 @@ struct Chat<'c> {
 }
 
 /// Holds a conversation until its end.
-pub fn run(typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
-    let io_error = |error| Error::new(Kind::Io, format!("failed to read standard input: {error}"));
-    let mut lines = Lines::new(Input::open().map_err(io_error)?, start.interrupt.clone());
-    let mut run = Run::with_skills(typed, start, Needs::Endpoint, output)?;
-    let first = ask::words(&run.typed.words)?;
-    let model = ask::model(&run)?;
+pub(super) fn run(typed: CommandLine, start: &Startup, output: &mut Output) -> Result<u8> {
+    let io_error =
+        |error| Error::new(ErrorKind::Io, format!("failed to read standard input: {error}"));
+    let mut lines = ChatInput::new(StdinReader::open().map_err(io_error)?, start.interrupt.clone());
+    let mut run = Run::with_skills(typed, start, ConfigNeeds::Endpoint, output)?;
+    let first = one_shot::words(&run.typed.words)?;
+    let model = one_shot::model(&run)?;
     output.name_model(model.name());
     if run.typed.dry_run && first.trim().is_empty() {
         return Err(usage("--dry-run shows a request, and there is no prompt"));
     }
     if !run.typed.attach.is_empty() && first.trim().is_empty() && !run.typed.stdin {
-        return Err(ask::no_prompt());
+        return Err(one_shot::no_prompt());
     }
     let attached = Attachments::typed(&run)?;
-    let kept = Kept::open(&mut run, model.name(), lines.is_terminal(), output)?;
+    let kept = SessionHandle::open(&mut run, model.name(), lines.is_terminal(), output)?;
     let (instructions, tools) = run.equip(output);
     let mut chat = Chat {
         session: kept.session.clone(),
@@ -121,31 +122,31 @@ pub fn run(typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
         model,
         tools: &tools,
         run: &run,
-        diary: Diary::default(),
+        diary: ConversationNote::default(),
         attached,
         failure: None,
         spent: Usage::default(),
         is_terminal: lines.is_terminal(),
     };
     if run.typed.dry_run {
-        if matches!(chat.take_first(&first, output), Line::Turn) {
-            ask::preview(&chat.conversation, &chat.model, &tools, output)?;
+        if matches!(chat.take_first(&first, output), LineOutcome::Turn) {
+            one_shot::preview(&chat.conversation, &chat.model, &tools, output)?;
         }
         return Ok(chat.status());
     }
-    State::Initializing.tell(output);
+    ChatState::Initializing.tell(output);
     chat.check_diary(output);
     let ended = chat.hold(&first, &mut lines, output);
     lines.close();
-    State::Terminating.tell(output);
+    ChatState::Terminating.tell(output);
     chat.keep_diary(output);
-    State::Closed.tell(output);
+    ChatState::Closed.tell(output);
     ended.map(|()| chat.status())
 }
 
 impl Chat<'_> {
     /// The whole conversation.
-    fn hold(&mut self, first: &str, lines: &mut Lines, output: &mut Output) -> Result<()> {
+    fn hold(&mut self, first: &str, lines: &mut ChatInput, output: &mut Output) -> Result<()> {
         if self.is_terminal {
             if self.run.typed.stdin {
                 self.check_endpoint(output)?;
@@ -155,9 +156,9 @@ impl Chat<'_> {
         }
         output.converse();
         match self.take_first(first, output) {
-            Line::Leave => return Ok(()),
-            Line::Nothing => {}
-            Line::Turn => {
+            LineOutcome::Leave => return Ok(()),
+            LineOutcome::Nothing => {}
+            LineOutcome::Turn => {
                 self.turn(output)?;
             }
         }
@@ -167,14 +168,14 @@ impl Chat<'_> {
         Ok(())
     }
 
-    fn read_lines(&mut self, lines: &mut Lines, output: &mut Output) -> Result<()> {
+    fn read_lines(&mut self, lines: &mut ChatInput, output: &mut Output) -> Result<()> {
         let mut warned = false;
         loop {
-            State::Ready.tell(output);
-            let said = match lines.next(&self.run.patience, output) {
-                Err(ReadError::Stop(Stop::Interrupted(signal))) if self.goes_on(signal) => {
-                    self.run.patience.interrupt.take();
-                    output.end_prompt();
+            ChatState::Ready.tell(output);
+            let said = match lines.next(&self.run.cancellation, output) {
+                Err(StdinError::Stop(StopReason::Interrupted(signal))) if self.goes_on(signal) => {
+                    self.run.cancellation.interrupt.take();
+                    Output::end_prompt();
                     if lines.forget() {
                         warned = false;
                         output.note("what was begun is forgotten");
@@ -185,10 +186,10 @@ impl Chat<'_> {
                     }
                     continue;
                 }
-                Err(ReadError::Stop(stop)) => return Err(stop.into()),
-                Err(ReadError::Io(error)) => {
+                Err(StdinError::Stop(stop)) => return Err(stop.into()),
+                Err(StdinError::Io(error)) => {
                     return Err(Error::new(
-                        Kind::Io,
+                        ErrorKind::Io,
                         format!("failed to read standard input: {error}"),
                     ));
                 }
@@ -196,37 +197,37 @@ impl Chat<'_> {
             };
             warned = false;
             let line = match said {
-                Said::Line(line) => self.take_line(&line, output),
-                Said::Block(text) if text.trim().is_empty() => Line::Nothing,
-                Said::Block(text) => self.question(&text, output),
-                Said::TooLong => {
+                ChatMessage::Line(line) => self.take_line(&line, output),
+                ChatMessage::Block(text) if text.trim().is_empty() => LineOutcome::Nothing,
+                ChatMessage::Block(text) => self.question(&text, output),
+                ChatMessage::TooLong => {
                     let most = limits::CHAT_LINE_BYTES;
                     let message = format!("a message is longer than {most} bytes: it is not sent");
                     self.refuse(message, false, output)
                 }
-                Said::Cut => {
+                ChatMessage::Cut => {
                     let most = text::grouped(limits::TERMINAL_LINE_BYTES as u64);
                     let message = format!(
                         "the terminal cut the line at {most} bytes, so it is not sent: /attach FILE or a pipe takes it whole"
                     );
                     self.refuse(message, false, output)
                 }
-                Said::Unfinished => {
-                    output.end_prompt();
+                ChatMessage::Unfinished => {
+                    Output::end_prompt();
                     output.note("typing ended in the middle of a message: it is not sent");
-                    Line::Nothing
+                    LineOutcome::Nothing
                 }
-                Said::End => {
+                ChatMessage::End => {
                     if self.is_terminal {
-                        output.end_prompt();
+                        Output::end_prompt();
                     }
                     return Ok(());
                 }
             };
             match line {
-                Line::Leave => return Ok(()),
-                Line::Nothing => {}
-                Line::Turn => {
+                LineOutcome::Leave => return Ok(()),
+                LineOutcome::Nothing => {}
+                LineOutcome::Turn => {
                     if !self.turn(output)? {
                         // Whoever interrupts does not want what was to come next.
                         lines.forget();
@@ -237,12 +238,12 @@ impl Chat<'_> {
     }
 
     /// The words of the command line, as if they were typed.
-    fn take_first(&mut self, words: &str, output: &mut Output) -> Line {
+    fn take_first(&mut self, words: &str, output: &mut Output) -> LineOutcome {
         if words.starts_with('/') {
             return self.take_line(words, output);
         }
         match words.trim() {
-            "" => Line::Nothing,
+            "" => LineOutcome::Nothing,
             _ => self.question(words, output),
         }
     }
@@ -257,8 +258,8 @@ impl Chat<'_> {
         self.is_terminal && Signal(signal) == Signal::INT
     }
 
-    pub fn question(&mut self, text: &str, output: &mut Output) -> Line {
-        self.ask(User::from(text), output)
+    pub(crate) fn question(&mut self, text: &str, output: &mut Output) -> LineOutcome {
+        self.run_question(UserMessage::from(text), output)
     }
 
     /// One turn; whether it was not interrupted. Only what ends the whole
@@ -267,20 +268,20 @@ impl Chat<'_> {
         let mut is_uninterrupted = true;
         output.begin_turn();
         if let Some(Message::User(said)) = self.conversation.messages().last() {
-            output.ask(&said.told());
+            output.begin_question(&said.told());
         }
-        let mut tally = Tally::default();
+        let mut stats = RunStats::default();
         let mut said = String::new();
-        let answer = agent::turn(
+        let answer = agent::run_turn(
             &mut self.conversation,
             &self.model,
             self.tools,
             &self.run.bounds(),
-            &mut tally,
+            &mut stats,
             &mut |event| {
                 match event {
-                    Event::Estimate { .. } => State::CheckingContext.tell(output),
-                    Event::Request { .. } => State::Processing.tell(output),
+                    Event::Estimate { .. } => ChatState::CheckingContext.tell(output),
+                    Event::Request { .. } => ChatState::Processing.tell(output),
                     Event::Text(text) => said.push_str(text),
                     Event::MessageEnd { .. } => said.clear(),
                     _ => {}
@@ -288,27 +289,29 @@ impl Chat<'_> {
                 output.show(&event);
             },
         );
-        self.spent += tally.usage;
-        output.spend(tally);
+        self.spent += stats.usage;
+        output.spend(stats);
         self.diary.note(self.conversation.messages());
         if let Err(error) = &answer {
-            resume::settle(&mut self.conversation, error, &said);
+            session_handle::settle(&mut self.conversation, error, &said);
         }
-        resume::tell_fault(&mut self.conversation, output);
-        match answer.and_then(|answer| ask::finish(&answer, self.conversation.answered(), output)) {
+        session_handle::tell_fault(&mut self.conversation, output);
+        match answer
+            .and_then(|answer| one_shot::finish(&answer, self.conversation.answer_text(), output))
+        {
             Ok(()) => output.end_turn(None),
             Err(error) => match error.kind() {
-                Kind::Interrupted(signal) if self.goes_on(signal) => {
-                    self.run.patience.interrupt.take();
+                ErrorKind::Interrupted(signal) if self.goes_on(signal) => {
+                    self.run.cancellation.interrupt.take();
                     is_uninterrupted = false;
                     output.end_turn(Some(&error));
                     output.warn("interrupted; the conversation goes on (/retry asks again)");
                 }
-                Kind::Interrupted(_) => return Err(error),
-                Kind::Limit if self.run.patience.check().is_err() => return Err(error),
+                ErrorKind::Interrupted(_) => return Err(error),
+                ErrorKind::Limit if self.run.cancellation.check().is_err() => return Err(error),
                 _ => {
                     output.end_turn(Some(&error));
-                    let is_too_large = error.kind() == Kind::Context;
+                    let is_too_large = error.kind() == ErrorKind::Context;
                     if self.conversation.awaits_answer() && self.is_terminal && !is_too_large {
                         output.note("/retry sends it again");
                     }

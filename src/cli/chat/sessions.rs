@@ -3,21 +3,21 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use crate::cli::chat::{Chat, Line};
-use crate::cli::resume::{header, sessions};
+use crate::cli::chat::{Chat, LineOutcome};
+use crate::cli::session_handle::{header, sessions};
 use crate::cli::sessions::shown;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
 use crate::message::Message;
 use crate::model::Model as _;
-use crate::session::{Shared, age, check_name};
+use crate::session::{Sessions, SharedSession, age, check_name};
 use crate::text::counted;
 use crate::world::output::Output;
 
 impl Chat<'_> {
     /// The last turns of a conversation that goes on, for a person to see where
     /// it was left.
-    pub fn recall(&self, output: &mut Output) {
+    pub(super) fn recall(&self, output: &mut Output) {
         let said = self.conversation.said();
         let questions = said.iter().enumerate();
         let questions = questions.filter(|(_, message)| matches!(message, Message::User(_)));
@@ -42,7 +42,7 @@ impl Chat<'_> {
     }
 
     /// `/session`.
-    pub fn tell_session(&self, output: &mut Output) {
+    pub(super) fn tell_session(&self, output: &mut Output) {
         match self.kept() {
             Some(session) => {
                 let session = session.borrow();
@@ -61,14 +61,14 @@ impl Chat<'_> {
     }
 
     /// `/save NAME`.
-    pub fn save(&mut self, name: &str, output: &mut Output) -> Line {
+    pub(super) fn save(&mut self, name: &str, output: &mut Output) -> LineOutcome {
         match self.save_as(name, output) {
             Ok(()) => output.note(&format!("saved as `{name}`: --session {name} goes on with it")),
             Err(error) if self.is_terminal => output.error(&error),
             // For a script it is a turn that failed.
             Err(error) => self.fail(error, output),
         }
-        Line::Nothing
+        LineOutcome::Nothing
     }
 
     fn save_as(&mut self, name: &str, output: &mut Output) -> Result<()> {
@@ -87,14 +87,14 @@ impl Chat<'_> {
         }
         // What a person has named stays, and this goes on as a copy.
         if sessions.has(name) {
-            return Err(sessions.taken(name));
+            return Err(Sessions::taken(name));
         }
         let mut fresh = header(self.run, self.model.name());
         fresh.created = self.conversation.started();
         fresh.id = self.conversation.id().to_string();
         let opened = sessions.open(name, fresh)?;
         let Some(session) = opened.session else {
-            return Err(Error::new(Kind::Io, opened.warnings.join("; ")));
+            return Err(Error::new(ErrorKind::Io, opened.warnings.join("; ")));
         };
         let session = Rc::new(RefCell::new(session));
         self.conversation.keep_in(Box::new(Rc::clone(&session)));
@@ -111,7 +111,7 @@ impl Chat<'_> {
     }
 
     /// The session, as long as it is written.
-    fn kept(&self) -> Option<&Shared> {
+    fn kept(&self) -> Option<&SharedSession> {
         self.session.as_ref().filter(|_| self.conversation.is_kept())
     }
 }

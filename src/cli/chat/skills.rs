@@ -1,19 +1,26 @@
 //! Skills in a conversation: invoked by hand, and listed.
 
-use crate::cli::chat::{Chat, Line, commands};
-use crate::error::{Error, Kind};
+use crate::cli::chat::{Chat, LineOutcome, commands};
+use crate::error::{Error, ErrorKind};
 use crate::limits;
-use crate::message::User;
-use crate::skills::{Catalogue, Summary};
+use crate::message::UserMessage;
+use crate::skills::{Catalogue, SkillSummary};
 use crate::text;
 use crate::world::output::Output;
 
 impl Chat<'_> {
     /// A line that begins with `/name`: a skill is invoked; a single word that
     /// is none is a slip, and so is a name that is almost one.
-    pub fn take_name(&mut self, name: &str, line: &str, rest: &str, output: &mut Output) -> Line {
+    pub(super) fn take_name(
+        &mut self,
+        name: &str,
+        line: &str,
+        rest: &str,
+        output: &mut Output,
+    ) -> LineOutcome {
         let catalogue = self.run.skills.catalogue();
-        let is_it = |skill: &&Summary| skill.name == name || skill.alias.as_deref() == Some(name);
+        let is_it =
+            |skill: &&SkillSummary| skill.name == name || skill.alias.as_deref() == Some(name);
         let skill = catalogue.named(name).or_else(|| catalogue.skills.iter().find(is_it));
         let Some(skill) = skill else {
             let advice = match meant(name, rest, &catalogue) {
@@ -33,19 +40,19 @@ impl Chat<'_> {
         match invoked {
             Ok(text) => {
                 output.note(&format!("the skill `{}`, {} bytes", skill.name, text.len()));
-                let said = User { is_document: true, ..User::from(text) };
-                self.ask(said, output)
+                let said = UserMessage { is_document: true, ..UserMessage::from(text) };
+                self.run_question(said, output)
             }
             Err(fault) => {
                 let message = format!("failed to invoke skill `{}`: {fault}", skill.name);
-                self.fail(Error::new(Kind::Io, message), output);
-                Line::Nothing
+                self.fail(Error::new(ErrorKind::Io, message), output);
+                LineOutcome::Nothing
             }
         }
     }
 
     /// One line a skill that can be invoked by hand; how many cannot.
-    pub fn list_skills(&self, output: &mut Output) {
+    pub(super) fn list_skills(&self, output: &mut Output) {
         let catalogue = self.run.skills.catalogue();
         for fault in &catalogue.faults {
             output.note(&fault.message);
@@ -53,9 +60,9 @@ impl Chat<'_> {
         if catalogue.skills.is_empty() {
             output.note("there are no skills");
         }
-        let is_own = |skill: &&Summary| commands::names().any(|name| name == skill.name);
-        let mine: Vec<&Summary> = catalogue.usable().filter(|s| s.is_for_users).collect();
-        let (listed, hard): (Vec<&Summary>, Vec<&Summary>) =
+        let is_own = |skill: &&SkillSummary| commands::names().any(|name| name == skill.name);
+        let mine: Vec<&SkillSummary> = catalogue.usable().filter(|s| s.is_for_users).collect();
+        let (listed, hard): (Vec<&SkillSummary>, Vec<&SkillSummary>) =
             mine.iter().partition(|skill| !is_own(skill) && is_word(&skill.name));
         for skill in listed.iter().take(limits::CHAT_SKILLS) {
             let about = text::one_line(&skill.description, limits::CHAT_DESCRIPTION_BYTES);

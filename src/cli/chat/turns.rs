@@ -1,15 +1,15 @@
 //! Turns taken back and asked again.
 
-use crate::cli::chat::{Chat, Line, attach};
+use crate::cli::chat::{Chat, LineOutcome, attach};
 use crate::limits;
 use crate::text;
 use crate::world::output::Output;
 
 impl Chat<'_> {
     /// The request that failed, or the turn that was interrupted, once more.
-    pub fn retry(&mut self, output: &mut Output) -> Line {
+    pub(super) fn retry(&mut self, output: &mut Output) -> LineOutcome {
         if self.conversation.awaits_answer() || self.conversation.reopen() {
-            return Line::Turn;
+            return LineOutcome::Turn;
         }
         let message = if self.conversation.has_question() {
             "there is nothing to send again: the last question has its answer (/undo takes both back)"
@@ -17,11 +17,11 @@ impl Chat<'_> {
             "there is nothing to send again"
         };
         output.note(message);
-        Line::Nothing
+        LineOutcome::Nothing
     }
 
     /// Takes the last turn back.
-    pub fn undo(&mut self, output: &mut Output) -> Line {
+    pub(super) fn undo(&mut self, output: &mut Output) -> LineOutcome {
         let is_answered = !self.conversation.awaits_answer();
         match self.conversation.undo() {
             Some(said) => {
@@ -38,11 +38,11 @@ impl Chat<'_> {
             }
             None => output.note("there is nothing to take back"),
         }
-        Line::Nothing
+        LineOutcome::Nothing
     }
 
     /// One line a tool.
-    pub fn list_tools(&self, output: &mut Output) -> Line {
+    pub(super) fn list_tools(&self, output: &mut Output) -> LineOutcome {
         let tools = self.tools.definitions();
         for tool in tools {
             let about = text::one_line(&tool.description, limits::SUMMARY_CHARS);
@@ -51,6 +51,6 @@ impl Chat<'_> {
         if tools.is_empty() {
             output.note("the model gets no tools");
         }
-        Line::Nothing
+        LineOutcome::Nothing
     }
 }

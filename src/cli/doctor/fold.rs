@@ -4,11 +4,11 @@ use crate::limits;
 use crate::world::output::Output;
 
 /// Columns of the mark, with the space behind it.
-pub const MARK_COLUMNS: usize = 9;
+pub(super) const MARK_COLUMNS: usize = 9;
 
 /// The lines of a text: on a terminal words go on below before its edge, but
 /// nothing between backquotes is parted, as it is to be copied.
-pub fn fold(text: &str, indent: &str, output: &Output) -> Vec<String> {
+pub(super) fn fold(text: &str, indent: &str, output: &Output) -> Vec<String> {
     let room = limits::REPORT_COLUMNS - MARK_COLUMNS;
     if !output.is_on_terminal() {
         return vec![format!("{indent}{text}")];

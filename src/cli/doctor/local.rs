@@ -5,30 +5,30 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::cli::doctor::misspelt;
+use crate::cli::doctor::misspelled;
 use crate::cli::doctor::remedy::remedy;
-use crate::cli::doctor::report::Check;
+use crate::cli::doctor::report::DoctorCheck;
 use crate::cli::doctor::skills;
-use crate::cli::setup::{Examined, Run};
-use crate::config::{Python, Scripts};
-use crate::error::{Error, Kind, Result};
+use crate::cli::setup::{ExaminedRun, Run};
+use crate::config::{PythonChoice, ScriptSettings};
+use crate::error::{Error, ErrorKind, Result};
 use crate::instructions;
 use crate::limits;
 use crate::settings;
 use crate::skills::Catalogue;
-use crate::skills::python::{Interpreter, Question};
+use crate::skills::python::{Interpreter, InterpreterQuery};
 use crate::text::one_line;
 use crate::tool::milliseconds;
-use crate::world::capture::Caps;
-use crate::world::patience::{Patience, Stop};
-use crate::world::process::{Confine, Ending};
+use crate::world::cancellation::{Cancellation, StopReason};
+use crate::world::capture::CaptureLimits;
+use crate::world::process::{ProcessExit, Restrictions};
 
 /// Settings that are told also where they are not set.
 const REQUIRED: [&str; 3] =
     [settings::LLM_API_KEY, settings::LLM_API_BASE_URL, settings::LLM_MODEL_NAME];
 
 /// Every setting that is set, and everything that is wrong with them.
-pub fn configuration(examined: &Examined) -> Check {
+pub(super) fn configuration(examined: &ExaminedRun) -> DoctorCheck {
     let mut lines = Vec::new();
     let mut rows = Vec::new();
     let mut count = 0;
@@ -65,8 +65,10 @@ pub fn configuration(examined: &Examined) -> Check {
     let unread = unread.map(|error| (error.message(), error.hint().unwrap_or_default()));
     let problems: Vec<(&str, &str)> = problems.chain(unread).collect();
     let mut check = match problems.as_slice() {
-        [] => Check::ok("configuration", format!("{} set", settings_count(count))),
-        [(message, fix), ..] => Check::failure("configuration", Kind::Config, *message, *fix),
+        [] => DoctorCheck::ok("configuration", format!("{} set", settings_count(count))),
+        [(message, fix), ..] => {
+            DoctorCheck::failure("configuration", ErrorKind::Config, *message, *fix)
+        }
     };
     if !is_fine && !lines.is_empty() {
         check.add_line("what is set:");
@@ -75,7 +77,7 @@ pub fn configuration(examined: &Examined) -> Check {
         check.add_line(line);
     }
     for (message, fix) in problems.into_iter().skip(1) {
-        check.add_failure(Kind::Config, message, fix);
+        check.add_failure(ErrorKind::Config, message, fix);
     }
     for file in examined.settings.files() {
         for fault in file.contents.faults.iter().take(limits::NAMES) {
@@ -90,7 +92,7 @@ pub fn configuration(examined: &Examined) -> Check {
         let (message, fix) = remedy(warning);
         check.add_warning(message, fix);
     }
-    for (message, fix) in misspelt::warnings(&examined.settings) {
+    for (message, fix) in misspelled::warnings(&examined.settings) {
         check.add_warning(message, fix);
     }
     check.with("settings", Value::Array(rows))
@@ -99,7 +101,7 @@ pub fn configuration(examined: &Examined) -> Check {
 /// Why the file of instructions cannot be used.
 fn instructions_unread(run: &Run) -> Option<Error> {
     let path = run.config.prompt_file.as_deref()?;
-    instructions::read(path, &run.patience).err()
+    instructions::read(path, &run.cancellation).err()
 }
 
 const SWAPPED: &str = "what is set there looks like a key: set LLM_API_BASE_URL to the endpoint's address, \
@@ -113,7 +115,7 @@ fn settings_count(count: usize) -> String {
 }
 
 /// What an interpreter tells of itself.
-pub struct Told {
+pub(super) struct InterpreterInfo {
     executable: String,
     version: String,
     /// From its start to its end.
@@ -125,15 +127,15 @@ const VERSION_SCRIPT: &str =
     "import sys; print(sys.executable); print('%d.%d.%d' % tuple(sys.version_info[:3]))";
 
 /// The interpreter for skills without a venv. An error: the run is to stop.
-pub fn python(run: &Run, catalogue: &Catalogue) -> Result<Check> {
+pub(super) fn python(run: &Run, catalogue: &Catalogue) -> Result<DoctorCheck> {
     const NAME: &str = "python";
     let scripts = &run.config.scripts;
     if !run.typed.scripts {
-        return Ok(Check::skipped(NAME, "--no-scripts: no script is run"));
+        return Ok(DoctorCheck::skipped(NAME, "--no-scripts: no script is run"));
     }
-    if scripts.python == Python::Off {
+    if scripts.python == PythonChoice::Off {
         let message = "SCRIPT_PYTHON=off: only skills with a venv run scripts";
-        return Ok(Check::ok(NAME, message));
+        return Ok(DoctorCheck::ok(NAME, message));
     }
     let is_needed = catalogue
         .skills
@@ -141,9 +143,9 @@ pub fn python(run: &Run, catalogue: &Catalogue) -> Result<Check> {
         .any(|skill| skill.fault.is_none() && skills::venv(run, skill).is_none());
     let lacking = |message: &str, fix: &str| {
         if is_needed {
-            Check::failure(NAME, Kind::Io, message, fix)
+            DoctorCheck::failure(NAME, ErrorKind::Io, message, fix)
         } else {
-            Check::warning(NAME, message, fix)
+            DoctorCheck::warning(NAME, message, fix)
         }
     };
     let python = match Interpreter::without_venv(scripts) {
@@ -156,16 +158,16 @@ pub fn python(run: &Run, catalogue: &Catalogue) -> Result<Check> {
     let program = &python.program;
     let confine = match python.confine(scripts, run.skills.folders(), limits::PYTHON_START) {
         Ok(confine) => confine,
-        Err(cause) => return Ok(Check::skipped(NAME, format!("not started: {cause}"))),
+        Err(cause) => return Ok(DoctorCheck::skipped(NAME, format!("not started: {cause}"))),
     };
-    let start = || start(program, scripts, confine.clone(), &run.patience);
+    let start = || start(program, scripts, confine.clone(), &run.cancellation);
     let told = match start() {
         // It may only be slow because nothing of it was in memory yet.
         Ok(told) if told.duration > limits::PYTHON_START_SLOW => start(),
         told => told,
     };
-    match run.patience.check() {
-        Err(stop @ Stop::Deadline) => return Ok(Check::failed(NAME, &stop.into())),
+    match run.cancellation.check() {
+        Err(stop @ StopReason::Deadline) => return Ok(DoctorCheck::failed(NAME, &stop.into())),
         checked => checked?,
     }
     let shown = program.display();
@@ -181,9 +183,9 @@ pub fn python(run: &Run, catalogue: &Catalogue) -> Result<Check> {
         lacking(&format!("{shown} is Python {}, not 3", told.version), SET_PYTHON)
     } else if told.duration > limits::PYTHON_START_SLOW && behind {
         let fix = format!("SCRIPT_PYTHON={} starts without the detour", told.executable);
-        Check::warning(NAME, format!("{message}, which scripts wait for"), fix)
+        DoctorCheck::warning(NAME, format!("{message}, which scripts wait for"), fix)
     } else {
-        Check::ok(NAME, message)
+        DoctorCheck::ok(NAME, message)
     };
     let check = check.with("program", program.to_string_lossy());
     let check = check.with("executable", told.executable);
@@ -192,25 +194,25 @@ pub fn python(run: &Run, catalogue: &Catalogue) -> Result<Check> {
 
 const SET_PYTHON: &str = "set SCRIPT_PYTHON to a Python 3 interpreter";
 /// The same for one that does not start in the sandbox.
-pub const GRANT: &str =
+pub(super) const GRANT: &str =
     "grant what it lacks with SCRIPT_SANDBOX_READ, or set SCRIPT_PYTHON to another interpreter";
 
 /// Starts the interpreter as scripts start, in a sandbox if need be, and lets it tell what it is.
-pub fn start(
+pub(super) fn start(
     program: &Path,
-    scripts: &Scripts,
-    confine: Option<Confine>,
-    patience: &Patience,
-) -> std::result::Result<Told, String> {
-    let question = Question {
+    scripts: &ScriptSettings,
+    confine: Option<Restrictions>,
+    cancellation: &Cancellation,
+) -> std::result::Result<InterpreterInfo, String> {
+    let question = InterpreterQuery {
         source: VERSION_SCRIPT,
         stdin: b"",
         environment: &scripts.environment,
         limit: limits::PYTHON_START,
-        caps: Caps::halves(limits::PIPE_READ_BYTES),
+        caps: CaptureLimits::halves(limits::PIPE_READ_BYTES),
         confine,
     };
-    let outcome = question.ask(program, patience)?;
+    let outcome = question.run(program, cancellation)?;
     let (stdout, stderr) = (outcome.stdout.text(), outcome.stderr.text());
     let lines: Vec<&str> = stdout.lines().collect();
     match (outcome.ending, lines.as_slice()) {
@@ -218,7 +220,7 @@ pub fn start(
             let limit = limits::PYTHON_START.as_secs();
             Err(format!("does not start within {limit} s"))
         }
-        (Ending::Exited(0), [.., executable, version]) => Ok(Told {
+        (ProcessExit::Exited(0), [.., executable, version]) => Ok(InterpreterInfo {
             executable: (*executable).into(),
             version: one_line(version, limits::QUOTED_BYTES),
             duration: outcome.duration,

@@ -5,16 +5,16 @@
 //! endpoint in the way in which questions are asked, so that what it says
 //! holds for them too.
 
-use crate::cli::args::Typed;
-use crate::cli::setup::{Run, Start};
+use crate::cli::args::CommandLine;
+use crate::cli::setup::{Run, Startup};
 use crate::error::{Error, Result};
+use crate::world::cancellation::StopReason;
 use crate::world::output::{Format, Output};
-use crate::world::patience::Stop;
 use crate::world::signal::Signal;
 
 mod fold;
 mod local;
-mod misspelt;
+mod misspelled;
 mod remedy;
 mod remote;
 mod report;
@@ -22,12 +22,12 @@ mod sandbox;
 mod skills;
 mod trial;
 
-use report::{Check, Report};
+use report::{DoctorCheck, DoctorReport};
 
 /// Looks at everything. The status is 0 only if the main job works, else that
 /// of the first failure. A signal ends it with what has been found so far.
-pub fn run(typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
-    let mut report = Report::new(typed.format != Format::Text);
+pub(super) fn run(typed: CommandLine, start: &Startup, output: &mut Output) -> Result<u8> {
+    let mut report = DoctorReport::new(typed.format != Format::Text);
     let made = examine(typed, start, &mut report, output);
     // The status of a report must be that of the program, however late a signal came.
     let made = made.and_then(|()| match start.interrupt.pending() {
@@ -46,7 +46,12 @@ pub fn run(typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
 }
 
 /// Every check in its order. An error: the run is to stop.
-fn examine(typed: Typed, start: &Start, report: &mut Report, output: &mut Output) -> Result<()> {
+fn examine(
+    typed: CommandLine,
+    start: &Startup,
+    report: &mut DoctorReport,
+    output: &mut Output,
+) -> Result<()> {
     let examined = Run::examine(typed, start, output);
     report.add(local::configuration(&examined), output);
     let run = &examined.run;
@@ -61,9 +66,9 @@ fn examine(typed: Typed, start: &Start, report: &mut Report, output: &mut Output
         }
     }
     let catalogue = run.skills.catalogue();
-    let python = match run.patience.check() {
+    let python = match run.cancellation.check() {
         Ok(()) => local::python(run, &catalogue)?,
-        Err(Stop::Deadline) => Check::skipped("python", "the time is over"),
+        Err(StopReason::Deadline) => DoctorCheck::skipped("python", "the time is over"),
         Err(stop) => return Err(stop.into()),
     };
     report.add(python, output);

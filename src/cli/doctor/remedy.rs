@@ -1,7 +1,7 @@
 //! What to do about a problem, as its own words tell it.
 
 /// Parts a problem from what to do about it, which stands at its end.
-pub fn remedy(problem: &str) -> (&str, &str) {
+pub(super) fn remedy(problem: &str) -> (&str, &str) {
     match parted(problem) {
         Some(parts) => parts,
         None if problem.contains("over plain http") => {
@@ -12,7 +12,7 @@ pub fn remedy(problem: &str) -> (&str, &str) {
 }
 
 /// The same; `None` where it does not say what to do.
-pub fn parted(problem: &str) -> Option<(&str, &str)> {
+pub(super) fn parted(problem: &str) -> Option<(&str, &str)> {
     const VERBS: [&str; 11] = [
         ": set ",
         ": pass ",

@@ -3,12 +3,12 @@
 use serde_json::{Map, Value, json};
 
 use crate::cli::doctor::fold::{MARK_COLUMNS, fold};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::world::output::{Output, Tone};
 
 /// How a finding stands; the later, the worse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Status {
+pub(super) enum CheckStatus {
     /// Not looked at, or not told.
     Skipped,
     /// As it should be.
@@ -19,22 +19,22 @@ pub enum Status {
     Failure,
 }
 
-impl Status {
+impl CheckStatus {
     fn name(self) -> &'static str {
         match self {
-            Status::Skipped => "skipped",
-            Status::Ok => "ok",
-            Status::Warning => "warning",
-            Status::Failure => "failure",
+            CheckStatus::Skipped => "skipped",
+            CheckStatus::Ok => "ok",
+            CheckStatus::Warning => "warning",
+            CheckStatus::Failure => "failure",
         }
     }
 
     fn tone(self) -> Tone {
         match self {
-            Status::Skipped => Tone::Aside,
-            Status::Ok => Tone::Good,
-            Status::Warning => Tone::Doubtful,
-            Status::Failure => Tone::Bad,
+            CheckStatus::Skipped => Tone::Aside,
+            CheckStatus::Ok => Tone::Good,
+            CheckStatus::Warning => Tone::Doubtful,
+            CheckStatus::Failure => Tone::Bad,
         }
     }
 }
@@ -42,16 +42,16 @@ impl Status {
 /// One thing that was found.
 #[derive(Clone, Debug)]
 struct Finding {
-    status: Status,
+    status: CheckStatus,
     message: String,
     fix: Option<String>,
     /// The kind of a failure: the exit status follows from it.
-    kind: Option<Kind>,
+    kind: Option<ErrorKind>,
 }
 
 /// What was found in one place. The first finding is the headline.
 #[derive(Clone, Debug)]
-pub struct Check {
+pub(super) struct DoctorCheck {
     name: &'static str,
     findings: Vec<Finding>,
     /// Lines below the headline that are neither good nor bad.
@@ -59,58 +59,63 @@ pub struct Check {
     details: Map<String, Value>,
 }
 
-impl Check {
-    fn new(name: &'static str, finding: Finding) -> Check {
-        Check { name, findings: vec![finding], lines: Vec::new(), details: Map::new() }
+impl DoctorCheck {
+    fn new(name: &'static str, finding: Finding) -> DoctorCheck {
+        DoctorCheck { name, findings: vec![finding], lines: Vec::new(), details: Map::new() }
     }
 
     /// All is well.
-    pub fn ok(name: &'static str, message: impl Into<String>) -> Check {
-        Check::new(name, Finding::plain(Status::Ok, message.into()))
+    pub(super) fn ok(name: &'static str, message: impl Into<String>) -> DoctorCheck {
+        DoctorCheck::new(name, Finding::plain(CheckStatus::Ok, message.into()))
     }
 
     /// Nothing can be said, for this reason.
-    pub fn skipped(name: &'static str, reason: impl Into<String>) -> Check {
-        Check::new(name, Finding::plain(Status::Skipped, reason.into()))
+    pub(super) fn skipped(name: &'static str, reason: impl Into<String>) -> DoctorCheck {
+        DoctorCheck::new(name, Finding::plain(CheckStatus::Skipped, reason.into()))
     }
 
     /// Works, and could be better.
-    pub fn warning(
+    pub(super) fn warning(
         name: &'static str,
         message: impl Into<String>,
         fix: impl Into<String>,
-    ) -> Check {
-        Check::new(name, Finding::warning(message.into(), fix.into()))
+    ) -> DoctorCheck {
+        DoctorCheck::new(name, Finding::warning(message.into(), fix.into()))
     }
 
     /// Does not work.
-    pub fn failure(
+    pub(super) fn failure(
         name: &'static str,
-        kind: Kind,
+        kind: ErrorKind,
         message: impl Into<String>,
         fix: impl Into<String>,
-    ) -> Check {
-        Check::new(name, Finding::failure(kind, message.into(), fix.into()))
+    ) -> DoctorCheck {
+        DoctorCheck::new(name, Finding::failure(kind, message.into(), fix.into()))
     }
 
     /// Does not work, in the words of a command that fails so.
-    pub fn failed(name: &'static str, error: &Error) -> Check {
-        Check::failure(name, error.kind(), error.message(), fix_of(error))
+    pub(super) fn failed(name: &'static str, error: &Error) -> DoctorCheck {
+        DoctorCheck::failure(name, error.kind(), error.message(), fix_of(error))
     }
 
     /// One more thing that could be better.
-    pub fn add_warning(&mut self, message: impl Into<String>, fix: impl Into<String>) {
+    pub(super) fn add_warning(&mut self, message: impl Into<String>, fix: impl Into<String>) {
         self.findings.push(Finding::warning(message.into(), fix.into()));
     }
 
     /// One more thing that does not work.
-    pub fn add_failure(&mut self, kind: Kind, message: impl Into<String>, fix: impl Into<String>) {
+    pub(super) fn add_failure(
+        &mut self,
+        kind: ErrorKind,
+        message: impl Into<String>,
+        fix: impl Into<String>,
+    ) {
         self.findings.push(Finding::failure(kind, message.into(), fix.into()));
     }
 
     /// The same with another remedy.
     #[must_use]
-    pub fn with_fix(mut self, fix: impl Into<String>) -> Check {
+    pub(super) fn with_fix(mut self, fix: impl Into<String>) -> DoctorCheck {
         if let Some(first) = self.findings.first_mut() {
             first.fix = Some(fix.into());
         }
@@ -118,27 +123,27 @@ impl Check {
     }
 
     /// A line below the headline.
-    pub fn add_line(&mut self, line: impl Into<String>) {
+    pub(super) fn add_line(&mut self, line: impl Into<String>) {
         self.lines.push(line.into());
     }
 
     /// The same with a fact for programs.
     #[must_use]
-    pub fn with(mut self, name: &str, value: impl Into<Value>) -> Check {
+    pub(super) fn with(mut self, name: &str, value: impl Into<Value>) -> DoctorCheck {
         self.details.insert(name.into(), value.into());
         self
     }
 
     /// The worst of it.
-    pub fn status(&self) -> Status {
+    pub(super) fn status(&self) -> CheckStatus {
         let statuses = self.findings.iter().map(|finding| finding.status);
-        statuses.max().unwrap_or(Status::Skipped)
+        statuses.max().unwrap_or(CheckStatus::Skipped)
     }
 
     fn show(&self, output: &mut Output) {
         // What failed is not parted from its fix.
         let lines_after = match self.findings.first() {
-            Some(first) if first.status == Status::Failure => self.findings.len() - 1,
+            Some(first) if first.status == CheckStatus::Failure => self.findings.len() - 1,
             _ => 0,
         };
         for (index, finding) in self.findings.iter().enumerate() {
@@ -182,8 +187,8 @@ impl Check {
 /// What to do about an error.
 fn fix_of(error: &Error) -> &str {
     error.hint().unwrap_or(match error.kind() {
-        Kind::Temporary => "try again later",
-        Kind::Limit => "allow more with --timeout",
+        ErrorKind::Temporary => "try again later",
+        ErrorKind::Limit => "allow more with --timeout",
         _ => "see what the endpoint's documentation says about this error",
     })
 }
@@ -211,23 +216,27 @@ struct ReportJson {
 }
 
 /// The first line with its mark, the others below it.
-fn show_marked(status: Status, lines: &[String], output: &mut Output) {
+fn show_marked(status: CheckStatus, lines: &[String], output: &mut Output) {
     let mark = format!("{:MARK_COLUMNS$}", status.name());
     let indent = format!("\n{:MARK_COLUMNS$}", "");
     output.print_marked(&mark, status.tone(), &lines.join(&indent));
 }
 
 impl Finding {
-    fn plain(status: Status, message: String) -> Finding {
+    fn plain(status: CheckStatus, message: String) -> Finding {
         Finding { status, message, fix: None, kind: None }
     }
 
     fn warning(message: String, fix: String) -> Finding {
-        Finding { fix: Some(fix), ..Finding::plain(Status::Warning, message) }
+        Finding { fix: Some(fix), ..Finding::plain(CheckStatus::Warning, message) }
     }
 
-    fn failure(kind: Kind, message: String, fix: String) -> Finding {
-        Finding { fix: Some(fix), kind: Some(kind), ..Finding::plain(Status::Failure, message) }
+    fn failure(kind: ErrorKind, message: String, fix: String) -> Finding {
+        Finding {
+            fix: Some(fix),
+            kind: Some(kind),
+            ..Finding::plain(CheckStatus::Failure, message)
+        }
     }
 
     fn to_json(&self) -> Value {
@@ -241,24 +250,24 @@ impl Finding {
 
 /// Everything that was found, shown as it is found.
 #[derive(Debug)]
-pub struct Report {
-    checks: Vec<Check>,
+pub(super) struct DoctorReport {
+    checks: Vec<DoctorCheck>,
     is_json: bool,
 }
 
-impl Report {
+impl DoctorReport {
     /// Nothing has been found yet.
-    pub fn new(is_json: bool) -> Report {
-        Report { checks: Vec::new(), is_json }
+    pub(super) fn new(is_json: bool) -> DoctorReport {
+        DoctorReport { checks: Vec::new(), is_json }
     }
 
     /// Whether nothing is to be said in between.
-    pub fn is_json(&self) -> bool {
+    pub(super) fn is_json(&self) -> bool {
         self.is_json
     }
 
     /// Adds what was found, and shows it to a person at once.
-    pub fn add(&mut self, check: Check, output: &mut Output) {
+    pub(super) fn add(&mut self, check: DoctorCheck, output: &mut Output) {
         if !self.is_json {
             check.show(output);
         }
@@ -266,19 +275,19 @@ impl Report {
     }
 
     /// Adds checks that cannot be made, all for the same reason: one line.
-    pub fn skip(&mut self, names: &[&'static str], reason: &str, output: &mut Output) {
-        let checks = names.iter().map(|name| Check::skipped(name, reason));
+    pub(super) fn skip(&mut self, names: &[&'static str], reason: &str, output: &mut Output) {
+        let checks = names.iter().map(|name| DoctorCheck::skipped(name, reason));
         self.checks.extend(checks);
         if !self.is_json && !names.is_empty() {
             let labels = names.join(", ").replace('_', " ");
             let lines = fold(&format!("{labels}: {reason}"), "", output);
-            show_marked(Status::Skipped, &lines, output);
+            show_marked(CheckStatus::Skipped, &lines, output);
         }
     }
 
     /// Adds to a check that was made before what only a later one brought to
     /// light.
-    pub fn fail(&mut self, name: &str, error: &Error, output: &mut Output) {
+    pub(super) fn fail(&mut self, name: &str, error: &Error, output: &mut Output) {
         let Some(check) = self.checks.iter_mut().find(|check| check.name == name) else {
             return;
         };
@@ -291,7 +300,7 @@ impl Report {
     }
 
     /// The end, and the exit status: that of the first failure.
-    pub fn finish(&self, output: &mut Output) -> Result<u8> {
+    pub(super) fn finish(&self, output: &mut Output) -> Result<u8> {
         let status = self.exit_status();
         if self.is_json {
             self.print_json(status, output)?;
@@ -305,7 +314,7 @@ impl Report {
 
     /// The end where an error, a signal's, came before that of `names`, which
     /// are all checks. A person has seen what was made, and gets one line more.
-    pub fn break_off(
+    pub(super) fn break_off(
         &mut self,
         names: impl Iterator<Item = &'static str>,
         error: &Error,
@@ -314,7 +323,7 @@ impl Report {
         let is_made = |name: &&str| self.checks.iter().any(|check| check.name == *name);
         let left: Vec<&'static str> = names.filter(|name| !is_made(name)).collect();
         if self.is_json {
-            let skipped = |name: &&'static str| Check::skipped(name, error.message());
+            let skipped = |name: &&'static str| DoctorCheck::skipped(name, error.message());
             self.checks.extend(left.iter().map(skipped));
             return self.print_json(error.kind().exit_status(), output);
         }
@@ -331,9 +340,10 @@ impl Report {
             kind: "doctor",
             status: if status == 0 { "ok" } else { "error" },
             exit_code: status,
-            checks: self.checks.iter().map(Check::to_json).collect(),
+            checks: self.checks.iter().map(DoctorCheck::to_json).collect(),
         };
-        let failure = |error| Error::new(Kind::Io, format!("failed to write the report: {error}"));
+        let failure =
+            |error| Error::new(ErrorKind::Io, format!("failed to write the report: {error}"));
         output.print(&serde_json::to_string(&report).map_err(failure)?);
         Ok(())
     }
@@ -341,12 +351,12 @@ impl Report {
     fn exit_status(&self) -> u8 {
         let findings = self.checks.iter().flat_map(|check| &check.findings);
         let kind = findings
-            .filter(|finding| finding.status == Status::Failure)
+            .filter(|finding| finding.status == CheckStatus::Failure)
             .find_map(|finding| finding.kind);
         match kind {
             None => 0,
             // Nothing was answered that could have been cut off.
-            Some(Kind::Truncated) => Kind::Endpoint.exit_status(),
+            Some(ErrorKind::Truncated) => ErrorKind::Endpoint.exit_status(),
             Some(kind) => kind.exit_status(),
         }
     }
@@ -359,9 +369,9 @@ impl Report {
             1 => format!("1 {what}"),
             _ => format!("{count} {what}s"),
         };
-        let (failures, warnings) = (count(Status::Failure), count(Status::Warning));
+        let (failures, warnings) = (count(CheckStatus::Failure), count(CheckStatus::Warning));
         let counts = format!("{}, {}", many(failures, "failure"), many(warnings, "warning"));
-        let demo = if self.exit_status() == Kind::Config.exit_status() {
+        let demo = if self.exit_status() == ErrorKind::Config.exit_status() {
             "; `skills-runner demo` needs no setting"
         } else {
             ""
@@ -380,18 +390,18 @@ mod tests {
 
     #[test]
     fn the_first_failure_gives_the_status() {
-        let mut report = Report::new(true);
+        let mut report = DoctorReport::new(true);
         assert_eq!(report.exit_status(), 0);
-        report.checks.push(Check::warning("a", "m", "f"));
+        report.checks.push(DoctorCheck::warning("a", "m", "f"));
         assert_eq!(report.exit_status(), 0);
-        report.checks.push(Check::failure("b", Kind::Auth, "m", "f"));
-        report.checks.push(Check::failure("c", Kind::Config, "m", "f"));
+        report.checks.push(DoctorCheck::failure("b", ErrorKind::Auth, "m", "f"));
+        report.checks.push(DoctorCheck::failure("c", ErrorKind::Config, "m", "f"));
         assert_eq!(report.exit_status(), 77);
     }
 
     #[test]
     fn a_check_of_several_findings_is_one_object() {
-        let mut check = Check::ok("skills", "2 skills").with("count", 2);
+        let mut check = DoctorCheck::ok("skills", "2 skills").with("count", 2);
         check.add_warning("`x` is broken", "mend it");
         let json = serde_json::to_value(check.to_json()).unwrap();
         assert_eq!(json["status"], "warning");

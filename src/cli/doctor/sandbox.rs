@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use crate::cli::doctor::local::{self, GRANT};
 use crate::cli::doctor::remedy::parted;
-use crate::cli::doctor::report::Check;
-use crate::cli::setup::{Examined, Run};
-use crate::error::Kind;
+use crate::cli::doctor::report::DoctorCheck;
+use crate::cli::setup::{ExaminedRun, Run};
+use crate::error::ErrorKind;
 use crate::limits;
 use crate::settings::{SCRIPT_SANDBOX, SCRIPT_SANDBOX_READ, SCRIPT_SANDBOX_WRITE, Settings};
 use crate::skills::python::Interpreter;
@@ -17,10 +17,10 @@ const NAME: &str = "sandbox";
 
 /// Whether scripts run in one, whether this machine can have one, and whether
 /// Python starts in it.
-pub fn sandbox(examined: &Examined) -> Check {
+pub(super) fn sandbox(examined: &ExaminedRun) -> DoctorCheck {
     let run = &examined.run;
     if !run.typed.scripts {
-        return Check::skipped(NAME, "--no-scripts: no script is run");
+        return DoctorCheck::skipped(NAME, "--no-scripts: no script is run");
     }
     let Some(confinement) = &run.config.scripts.sandbox else {
         return off(&examined.settings);
@@ -37,12 +37,12 @@ pub fn sandbox(examined: &Examined) -> Check {
     check
 }
 
-fn off(settings: &Settings) -> Check {
+fn off(settings: &Settings) -> DoctorCheck {
     let mut check = match sandbox::available() {
         Ok(available) => {
-            Check::ok(NAME, format!("off; {SCRIPT_SANDBOX}=on is possible here: {available}"))
+            DoctorCheck::ok(NAME, format!("off; {SCRIPT_SANDBOX}=on is possible here: {available}"))
         }
-        Err(cause) => Check::skipped(NAME, format!("off, and impossible here: {cause}")),
+        Err(cause) => DoctorCheck::skipped(NAME, format!("off, and impossible here: {cause}")),
     };
     for name in [SCRIPT_SANDBOX_WRITE, SCRIPT_SANDBOX_READ] {
         if settings.value(name).is_some() {
@@ -55,9 +55,9 @@ fn off(settings: &Settings) -> Check {
     check
 }
 
-fn on(run: &Run) -> Check {
+fn on(run: &Run) -> DoctorCheck {
     let scripts = &run.config.scripts;
-    let failure = |message: &str, fix| Check::failure(NAME, Kind::Config, message, fix);
+    let failure = |message: &str, fix| DoctorCheck::failure(NAME, ErrorKind::Config, message, fix);
     let available = match sandbox::available() {
         Ok(available) => available,
         Err(cause) => {
@@ -82,12 +82,12 @@ fn on(run: &Run) -> Check {
     };
     let message = format!("on: {available}");
     if !has_python {
-        return Check::ok(NAME, message);
+        return DoctorCheck::ok(NAME, message);
     }
-    match local::start(&python.program, scripts, confine, &run.patience) {
+    match local::start(&python.program, scripts, confine, &run.cancellation) {
         Ok(told) => {
             let took = milliseconds(told.duration);
-            Check::ok(NAME, format!("{message}; Python starts in it in {took} ms"))
+            DoctorCheck::ok(NAME, format!("{message}; Python starts in it in {took} ms"))
         }
         Err(cause) => {
             let program = python.program.display();

@@ -6,28 +6,28 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::cli::doctor::remedy::remedy;
-use crate::cli::doctor::report::Check;
+use crate::cli::doctor::report::DoctorCheck;
 use crate::cli::setup::Run;
 use crate::limits;
 use crate::skills::python::Interpreter;
-use crate::skills::{Catalogue, Problem, Skill, Summary, check, venv};
+use crate::skills::{Catalogue, Problem, Skill, SkillSummary, check, venv};
 use crate::text::{self, quoted};
 
 /// Whether the skill's own environment works; `None`: it has none.
-pub fn venv(run: &Run, skill: &Summary) -> Option<std::result::Result<(), String>> {
+pub(super) fn venv(run: &Run, skill: &SkillSummary) -> Option<std::result::Result<(), String>> {
     let skill = run.skills.find_any(&skill.name).ok()?;
     venv::of_skill(&skill.path)?;
     Some(Interpreter::of(&skill, &run.config.scripts).map(drop))
 }
 
 /// The skills: how many, and what is wrong with each.
-pub fn skills(run: &Run, catalogue: &Catalogue) -> Check {
+pub(super) fn skills(run: &Run, catalogue: &Catalogue) -> DoctorCheck {
     const NAME: &str = "skills";
     let folders: Vec<String> =
         run.skills.folders().iter().map(|folder| folder.display().to_string()).collect();
     let place = folders.join(", ");
     let all = catalogue.skills.len();
-    let usable: Vec<_> = catalogue.usable().map(Summary::shown_name).collect();
+    let usable: Vec<_> = catalogue.usable().map(SkillSummary::shown_name).collect();
     let usable: Vec<&str> = usable.iter().map(AsRef::as_ref).collect();
     let mut check = if usable.is_empty() {
         let message = match catalogue.faults.first() {
@@ -36,7 +36,7 @@ pub fn skills(run: &Run, catalogue: &Catalogue) -> Check {
             None => format!("none of the {all} skills in {place} can be used"),
         };
         let fix = "name a folder of skills with `--skills DIR` or SKILLS_FOLDER_PATH; without one the model gets no tools";
-        Check::warning(NAME, message, fix)
+        DoctorCheck::warning(NAME, message, fix)
     } else {
         let skills = text::counted(all, "skill");
         let message = if usable.len() == all {
@@ -44,13 +44,13 @@ pub fn skills(run: &Run, catalogue: &Catalogue) -> Check {
         } else {
             format!("{} of {skills} in {place} can be used", usable.len())
         };
-        let mut check = Check::ok(NAME, message);
+        let mut check = DoctorCheck::ok(NAME, message);
         check.add_line(names(&usable));
         check
     };
     let missing = run.missing_folders();
     if let Err(error) = &missing {
-        check = Check::failed(NAME, error);
+        check = DoctorCheck::failed(NAME, error);
     }
     let told = usize::from(usable.is_empty());
     let faults = catalogue.faults.iter().skip(told);
@@ -109,8 +109,9 @@ fn packages(run: &Run, catalogue: &Catalogue) -> Vec<(String, Problem)> {
     let skills: Vec<Skill> = found.filter_map(std::result::Result::ok).collect();
     let opened: Vec<&Skill> = skills.iter().collect();
     // Where no Python answers, that has been told.
-    let found = check::python(&opened, &run.config.scripts, run.skills.folders(), &run.patience)
-        .unwrap_or_default();
+    let found =
+        check::python(&opened, &run.config.scripts, run.skills.folders(), &run.cancellation)
+            .unwrap_or_default();
     let is_it = |problem: &Problem| ["missing-venv", "missing-import"].contains(&problem.rule);
     let named = skills.iter().map(|skill| skill.name.clone());
     named
@@ -122,7 +123,7 @@ fn packages(run: &Run, catalogue: &Catalogue) -> Vec<(String, Problem)> {
 /// What is wrong with a skill, each with its fix.
 fn faults_of(
     run: &Run,
-    skill: &Summary,
+    skill: &SkillSummary,
     venv: Option<&std::result::Result<(), String>>,
 ) -> Vec<(String, String)> {
     let mut faults = Vec::new();
@@ -149,7 +150,7 @@ fn faults_of(
 const REFUSED: [&str; 3] = ["large-document", "not-utf8", "unreadable-document"];
 
 /// Why the model cannot have the document of a skill that can be used else.
-fn refused(run: &Run, skill: &Summary) -> Option<(String, String)> {
+fn refused(run: &Run, skill: &SkillSummary) -> Option<(String, String)> {
     if !skill.is_usable() {
         return None;
     }
@@ -169,7 +170,7 @@ fn refused(run: &Run, skill: &Summary) -> Option<(String, String)> {
 }
 
 /// What makes a skill usable: the linter knows it where it knows the cause.
-fn remedy_of_unusable(run: &Run, skill: &Summary) -> String {
+fn remedy_of_unusable(run: &Run, skill: &SkillSummary) -> String {
     const CAUSES: [&str; 3] = ["unreadable-document", "link-outside", "broken-link"];
     if let Some(problem) = &skill.no_skill {
         return problem.fix.clone().unwrap_or_default();
@@ -188,7 +189,7 @@ fn remedy_of_unusable(run: &Run, skill: &Summary) -> String {
 }
 
 /// Some names, and how many more there are.
-pub fn names(all: &[&str]) -> String {
+pub(super) fn names(all: &[&str]) -> String {
     let mut text = all[..all.len().min(limits::NAMES)].join(", ");
     if all.len() > limits::NAMES {
         text.push_str(&format!(" and {} more", all.len() - limits::NAMES));

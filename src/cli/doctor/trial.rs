@@ -8,40 +8,40 @@ use std::time::Instant;
 use serde_json::{Value, json};
 
 use crate::agent::with_valid_arguments;
-use crate::cli::ask::shortfall;
-use crate::cli::doctor::report::Check;
+use crate::cli::doctor::report::DoctorCheck;
+use crate::cli::one_shot::shortfall;
 use crate::config::Endpoint;
 use crate::conversation::Conversation;
 use crate::error::Error;
-use crate::event::{Event, Listener};
+use crate::event::{Event, EventSink};
 use crate::limits;
 use crate::model::http::HttpModel;
-use crate::model::{Finish, Model, Request};
+use crate::model::{FinishReason, Model, ModelRequest};
 use crate::tool::{ToolCall, ToolDefinition, ToolResult, Usage, milliseconds, parse_arguments};
-use crate::world::patience::Patience;
+use crate::world::cancellation::Cancellation;
 
 /// What came of it.
-pub struct Trial {
+pub(super) struct EndpointTrial {
     /// What to tell.
-    pub check: Check,
+    pub check: DoctorCheck,
     /// Why it failed, if it did.
     pub error: Option<Error>,
 }
 
-impl Trial {
-    fn of(check: Check) -> Trial {
-        Trial { check, error: None }
+impl EndpointTrial {
+    fn of(check: DoctorCheck) -> EndpointTrial {
+        EndpointTrial { check, error: None }
     }
 
-    fn failed(name: &'static str, error: Error) -> Trial {
+    fn failed(name: &'static str, error: Error) -> EndpointTrial {
         // This is the command that lists near names: on the line before.
         let check = match error.hint() {
             Some(hint) if hint.contains("doctor") => {
-                Check::failure(name, error.kind(), error.message(), "correct LLM_MODEL_NAME")
+                DoctorCheck::failure(name, error.kind(), error.message(), "correct LLM_MODEL_NAME")
             }
-            _ => Check::failed(name, &error),
+            _ => DoctorCheck::failed(name, &error),
         };
-        Trial { check, error: Some(error) }
+        EndpointTrial { check, error: Some(error) }
     }
 }
 
@@ -49,35 +49,39 @@ const A: i64 = 317;
 const B: i64 = 588;
 
 /// Has the model call a tool that adds two numbers, and tell the sum.
-pub fn tool_call(endpoint: &Endpoint, patience: &Patience, listener: &mut Listener<'_>) -> Trial {
+pub(super) fn tool_call(
+    endpoint: &Endpoint,
+    cancellation: &Cancellation,
+    sink: &mut EventSink<'_>,
+) -> EndpointTrial {
     const NAME: &str = "tool_call";
-    let model = HttpModel::new(endpoint.clone(), false, patience.clone());
+    let model = HttpModel::new(endpoint.clone(), false, cancellation.clone());
     let tools = [addition()];
     let mut conversation = Conversation::new("");
-    conversation.ask(format!(
+    conversation.add_question(format!(
         "Call the tool `add` with a = {A} and b = {B}. Then tell me the sum that it gives."
     ));
     let start = Instant::now();
     let (mut usage, mut is_called, mut slip) = (None, false, None);
     for step in 1..=limits::TRIAL_STEPS {
-        let request = Request { messages: conversation.messages(), tools: &tools };
-        let reply = match model.complete(&request, listener) {
+        let request = ModelRequest { messages: conversation.messages(), tools: &tools };
+        let reply = match model.complete(&request, sink) {
             Ok(reply) => reply,
-            Err(error) => return Trial::failed(NAME, error),
+            Err(error) => return EndpointTrial::failed(NAME, error),
         };
         add_usage(&mut usage, reply.usage);
         if let Some(error) = reply.cause.or_else(|| shortfall(reply.finish)) {
-            return Trial::failed(NAME, error);
+            return EndpointTrial::failed(NAME, error);
         }
         let calls = reply.message.calls.clone();
         if calls.is_empty() {
             let took = milliseconds(start.elapsed());
             let cost = cost(step, took, usage);
             let check = judge(&reply.message.content, is_called, slip, &cost);
-            return Trial::of(check.with("duration_ms", took));
+            return EndpointTrial::of(check.with("duration_ms", took));
         }
         is_called = true;
-        conversation.answer(with_valid_arguments(reply.message));
+        conversation.add_answer(with_valid_arguments(reply.message));
         for call in &calls {
             let result = match sum(call) {
                 Ok(sum) => ToolResult::success(json!({"sum": sum}).to_string(), ""),
@@ -89,7 +93,7 @@ pub fn tool_call(endpoint: &Endpoint, patience: &Patience, listener: &mut Listen
             conversation.add_result(result);
         }
     }
-    Trial::of(Check::warning(
+    EndpointTrial::of(DoctorCheck::warning(
         NAME,
         "the model calls the tool again and again, and never answers",
         BETTER_MODEL,
@@ -99,9 +103,10 @@ pub fn tool_call(endpoint: &Endpoint, patience: &Patience, listener: &mut Listen
 const BETTER_MODEL: &str =
     "take a model made for tool calls (LLM_MODEL_NAME); small ones often cannot do it";
 
-fn judge(answer: &str, is_called: bool, slip: Option<String>, cost: &str) -> Check {
+fn judge(answer: &str, is_called: bool, slip: Option<String>, cost: &str) -> DoctorCheck {
     const NAME: &str = "tool_call";
-    let warning = |message: &str| Check::warning(NAME, format!("{message} ({cost})"), BETTER_MODEL);
+    let warning =
+        |message: &str| DoctorCheck::warning(NAME, format!("{message} ({cost})"), BETTER_MODEL);
     if !is_called {
         return warning("the model answered without calling the tool");
     }
@@ -111,7 +116,7 @@ fn judge(answer: &str, is_called: bool, slip: Option<String>, cost: &str) -> Che
     if !answer.contains(&(A + B).to_string()) {
         return warning("the model called the tool, but does not tell its result");
     }
-    Check::ok(NAME, format!("called, and its result was used: {cost}"))
+    DoctorCheck::ok(NAME, format!("called, and its result was used: {cost}"))
 }
 
 fn addition() -> ToolDefinition {
@@ -162,37 +167,41 @@ fn cost(steps: u32, took: u64, usage: Option<Usage>) -> String {
 }
 
 /// Has the model say something piece by piece.
-pub fn streaming(endpoint: &Endpoint, patience: &Patience, listener: &mut Listener<'_>) -> Trial {
+pub(super) fn streaming(
+    endpoint: &Endpoint,
+    cancellation: &Cancellation,
+    sink: &mut EventSink<'_>,
+) -> EndpointTrial {
     const NAME: &str = "streaming";
-    let model = HttpModel::new(endpoint.clone(), true, patience.clone());
+    let model = HttpModel::new(endpoint.clone(), true, cancellation.clone());
     let mut conversation = Conversation::new("");
-    conversation.ask("Count from one to ten, in words.");
-    let request = Request { messages: conversation.messages(), tools: &[] };
+    conversation.add_question("Count from one to ten, in words.");
+    let request = ModelRequest { messages: conversation.messages(), tools: &[] };
     let mut pieces = 0;
     let reply = model.complete(&request, &mut |event| {
         if let Event::Text(piece) | Event::Reasoning(piece) = &event {
             pieces += u32::from(!piece.is_empty());
         }
-        listener(event);
+        sink(event);
     });
     let reply = match reply {
         Ok(reply) => reply,
-        Err(error) => return Trial::failed(NAME, error),
+        Err(error) => return EndpointTrial::failed(NAME, error),
     };
-    if reply.finish == Finish::Cut {
+    if reply.finish == FinishReason::Cut {
         let error = reply.cause.or_else(|| shortfall(reply.finish));
         if let Some(error) = error {
-            return Trial::failed(NAME, error);
+            return EndpointTrial::failed(NAME, error);
         }
     }
     let check = if !model.streams() {
         let fix =
             "nothing is needed: whole answers are asked for then; --no-stream saves the first try";
-        Check::warning(NAME, "the endpoint does not stream", fix)
+        DoctorCheck::warning(NAME, "the endpoint does not stream", fix)
     } else if pieces > 1 {
-        Check::ok(NAME, format!("came in {pieces} pieces"))
+        DoctorCheck::ok(NAME, format!("came in {pieces} pieces"))
     } else {
-        Check::ok(NAME, "came whole: answers appear at once when they are complete")
+        DoctorCheck::ok(NAME, "came whole: answers appear at once when they are complete")
     };
-    Trial::of(check.with("pieces", pieces))
+    EndpointTrial::of(check.with("pieces", pieces))
 }

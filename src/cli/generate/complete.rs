@@ -1,10 +1,10 @@
 //! Completions of shells: a script each, whose lists come from the tables.
 
-use super::{Guess, named, value};
+use super::{CompletionKind, named, value};
 use crate::cli::table::{COMMANDS, OPTIONS};
 
 /// What a shell has to be told, as lines in which `%` and a letter stand for
-/// the parts of a [`Row`].
+/// the parts of a [`CompletionRow`].
 struct Shell {
     script: &'static str,
     /// An option.
@@ -25,7 +25,7 @@ struct Shell {
 
 /// What stands in a line, each part for its letter.
 #[derive(Clone, Copy, Default)]
-struct Row<'r> {
+struct CompletionRow<'r> {
     /// `n`: a name or word as it is typed.
     name: &'r str,
     /// `f`: the same as fish has it.
@@ -45,7 +45,7 @@ struct Row<'r> {
 }
 
 /// For bash.
-pub fn bash() -> String {
+pub(super) fn bash() -> String {
     script(&Shell {
         script: include_str!("complete.bash"),
         option: "",
@@ -66,7 +66,7 @@ pub fn bash() -> String {
 }
 
 /// For zsh.
-pub fn zsh() -> String {
+pub(super) fn zsh() -> String {
     script(&Shell {
         script: include_str!("complete.zsh"),
         option: "        '*%n[%a]' \\\n",
@@ -87,7 +87,7 @@ pub fn zsh() -> String {
 }
 
 /// For fish.
-pub fn fish() -> String {
+pub(super) fn fish() -> String {
     script(&Shell {
         script: include_str!("complete.fish"),
         option: "complete -c skills-runner %f -d '%a'\n",
@@ -123,14 +123,14 @@ fn script(shell: &Shell) -> String {
             add(&mut all, " ", &typed);
             let fish = [fish, name].concat();
             let guess = shell.guess(&value(row));
-            let row = Row {
+            let row = CompletionRow {
                 name: &typed,
                 fish: &fish,
                 value: row.value.unwrap_or(""),
                 sign,
                 guess: &guess,
                 about: row.about,
-                ..Row::default()
+                ..CompletionRow::default()
             };
             shell.fill(&mut options, line, &row);
         }
@@ -150,7 +150,7 @@ fn words(shell: &Shell) -> String {
     let mut last = "";
     for row in COMMANDS {
         let mut add_word = |before, name| {
-            let row = Row { name, about: row.about, before, ..Row::default() };
+            let row = CompletionRow { name, about: row.about, before, ..CompletionRow::default() };
             shell.fill(&mut words, shell.word, &row);
         };
         if row.name != last {
@@ -163,11 +163,11 @@ fn words(shell: &Shell) -> String {
             add_word(row.name, next);
         }
         if let Some((before, is_repeated, guess)) = named(row) {
-            let row = Row {
+            let row = CompletionRow {
                 guess: &shell.guess(&guess),
                 before,
                 more: if is_repeated { "*" } else { "" },
-                ..Row::default()
+                ..CompletionRow::default()
             };
             shell.fill(&mut words, shell.operand, &row);
         }
@@ -183,20 +183,20 @@ fn add(list: &mut String, between: &str, name: &str) {
 }
 
 impl Shell {
-    fn guess(&self, guess: &Guess) -> String {
+    fn guess(&self, guess: &CompletionKind) -> String {
         let [unknown, file, folder, skill, session, word] = self.guesses;
         match guess {
-            Guess::Unknown => unknown.to_string(),
-            Guess::File => file.to_string(),
-            Guess::Folder => folder.to_string(),
-            Guess::Skill => skill.to_string(),
-            Guess::Session => session.to_string(),
-            Guess::Word(words) => word.replace("%n", words),
+            CompletionKind::Unknown => unknown.to_string(),
+            CompletionKind::File => file.to_string(),
+            CompletionKind::Folder => folder.to_string(),
+            CompletionKind::Skill => skill.to_string(),
+            CompletionKind::Session => session.to_string(),
+            CompletionKind::Word(words) => word.replace("%n", words),
         }
     }
 
     /// Adds the line with the row's parts in the places of their letters.
-    fn fill(&self, script: &mut String, line: &str, row: &Row) {
+    fn fill(&self, script: &mut String, line: &str, row: &CompletionRow) {
         let about = row.about.replace('\'', self.quote);
         let mut parts = line.split('%');
         script.push_str(parts.next().unwrap_or(""));

@@ -36,7 +36,7 @@ static EXAMPLES: [(&str, &str); 4] = [
 ];
 
 /// The page.
-pub fn page() -> String {
+pub(super) fn page() -> String {
     let mut page = concat!(
         ".\\\" Written by `skills-runner --generate man`.\n",
         ".TH SKILLS\\-RUNNER 1 \"\" \"skills\\-runner ",

@@ -9,10 +9,10 @@ mod complete;
 mod man;
 
 /// A writer of one of them.
-pub type Generator = fn() -> String;
+pub(crate) type Generator = fn() -> String;
 
 /// Everything that can be generated, by its name.
-pub static KINDS: [(&str, Generator); 4] = [
+pub(crate) static KINDS: [(&str, Generator); 4] = [
     ("man", man::page),
     ("complete-bash", complete::bash),
     ("complete-zsh", complete::zsh),
@@ -21,7 +21,7 @@ pub static KINDS: [(&str, Generator); 4] = [
 
 /// What is likely to be typed in a place.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Guess {
+enum CompletionKind {
     /// Nobody can know.
     Unknown,
     File,
@@ -34,31 +34,31 @@ enum Guess {
     Word(String),
 }
 
-fn word<'n>(names: impl Iterator<Item = &'n str>) -> Guess {
-    Guess::Word(names.collect::<Vec<_>>().join(" "))
+fn word<'n>(names: impl Iterator<Item = &'n str>) -> CompletionKind {
+    CompletionKind::Word(names.collect::<Vec<_>>().join(" "))
 }
 
 /// The value of an option.
-fn value(row: &OptionRow) -> Guess {
+fn value(row: &OptionRow) -> CompletionKind {
     match (row.action, row.value) {
         (Action::Output, _) => word(FORMATS.iter().map(|(name, _)| *name)),
         (Action::Generate, _) => word(KINDS.iter().map(|(name, _)| *name)),
-        (Action::Session, _) => Guess::Session,
-        (_, Some("FILE")) => Guess::File,
-        (_, Some("DIR")) => Guess::Folder,
-        _ => Guess::Unknown,
+        (Action::Session, _) => CompletionKind::Session,
+        (_, Some("FILE")) => CompletionKind::File,
+        (_, Some("DIR")) => CompletionKind::Folder,
+        _ => CompletionKind::Unknown,
     }
 }
 
 /// The words of a command before the name that it takes, whether it takes more
 /// than one, and whose name it is.
-fn named(row: &CommandRow) -> Option<(&'static str, bool, Guess)> {
+fn named(row: &CommandRow) -> Option<(&'static str, bool, CompletionKind)> {
     let (before, rest) = row.usage.split_once("NAME")?;
     let guess = match row.which {
         Command::Tool => word(tools::TABLE.iter().map(|tool| tool.name())),
-        Command::Sessions => Guess::Session,
+        Command::Sessions => CompletionKind::Session,
         // Its name is still to be found.
-        Command::Skills if !before.contains(" new ") => Guess::Skill,
+        Command::Skills if !before.contains(" new ") => CompletionKind::Skill,
         _ => return None,
     };
     Some((before.trim_end_matches([' ', '[']), rest == "]...", guess))
@@ -66,7 +66,7 @@ fn named(row: &CommandRow) -> Option<(&'static str, bool, Guess)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Guess, KINDS, value};
+    use super::{CompletionKind, KINDS, value};
     use crate::cli::table::{Action, COMMANDS, OPTIONS};
 
     /// What a script would have to escape, and does not.
@@ -86,6 +86,6 @@ mod tests {
         let row = rows.find(|row| matches!(row.action, Action::Generate)).unwrap();
         let (_, named) = row.about.split_once(": ").unwrap();
         assert_eq!(named, kinds.join(", "));
-        assert_eq!(value(row), Guess::Word(kinds.join(" ")));
+        assert_eq!(value(row), CompletionKind::Word(kinds.join(" ")));
     }
 }

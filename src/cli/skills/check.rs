@@ -6,38 +6,40 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::cli::setup::Run;
-use crate::cli::skills::lossy;
-use crate::cli::skills::view::{ProblemView, status, unopened};
-use crate::cli::skills::{Place, cause, gone, near, print_json, shown_folders, unusable_folder};
-use crate::error::{Error, Kind, Result};
+use crate::cli::skills::json_path;
+use crate::cli::skills::skill_json::{ProblemJson, status, unopened};
+use crate::cli::skills::{
+    SkillSelection, cause, gone, near, print_json, shown_folders, unusable_folder,
+};
+use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
 use crate::order;
 use crate::skills::check::{self, Fixed};
-use crate::skills::{Catalogue, Problem, Severity, Skill, Skills, Summary};
+use crate::skills::{Catalogue, Problem, Severity, Skill, SkillSummary, Skills};
 use crate::text;
 use crate::world::output::{Output, Tone};
 
 /// The report for programs.
 #[derive(Serialize)]
-struct Report {
+struct CheckReportJson {
     status: &'static str,
     exit_code: u8,
     /// How many skills were looked at.
     skills: usize,
     errors: usize,
     warnings: usize,
-    problems: Vec<Located<ProblemView>>,
+    problems: Vec<LocatedFinding<ProblemJson>>,
     /// What `--fix` mended.
-    fixed: Vec<Located<FixedView>>,
+    fixed: Vec<LocatedFinding<FixJson>>,
 }
 
 /// A finding and the skill it belongs to.
 #[derive(Serialize)]
-struct Located<T> {
+struct LocatedFinding<T> {
     /// Null: it is about a folder of skills.
     skill: Option<String>,
     /// The skill's folder, absolute; or that folder of skills.
-    #[serde(serialize_with = "lossy::path")]
+    #[serde(serialize_with = "json_path::path")]
     path: PathBuf,
     #[serde(flatten)]
     found: T,
@@ -45,8 +47,8 @@ struct Located<T> {
 
 /// What was mended, for programs.
 #[derive(Serialize)]
-struct FixedView {
-    #[serde(serialize_with = "lossy::path")]
+struct FixJson {
+    #[serde(serialize_with = "json_path::path")]
     file: PathBuf,
     line: Option<usize>,
     rule: &'static str,
@@ -55,26 +57,32 @@ struct FixedView {
     change: Option<String>,
 }
 
-impl From<Fixed> for FixedView {
-    fn from(fixed: Fixed) -> FixedView {
-        FixedView { file: fixed.file, line: fixed.line, rule: fixed.rule, change: fixed.change }
+impl From<Fixed> for FixJson {
+    fn from(fixed: Fixed) -> FixJson {
+        FixJson { file: fixed.file, line: fixed.line, rule: fixed.rule, change: fixed.change }
     }
 }
 
 /// A skill, and what is wrong with it.
-struct Checked {
-    summary: Summary,
+struct CheckedSkill {
+    summary: SkillSummary,
     skill: Option<Skill>,
     problems: Vec<Problem>,
 }
 
 /// Looks at these skills, or at all. The status is 1 if there is an error, or
 /// something could not be looked at.
-pub fn run(run: &Run, names: &[&str], fix: bool, is_json: bool, output: &mut Output) -> Result<u8> {
-    let Chosen { mut checked, between } = chosen(run, names)?;
+pub(super) fn run(
+    run: &Run,
+    names: &[&str],
+    fix: bool,
+    is_json: bool,
+    output: &mut Output,
+) -> Result<u8> {
+    let CheckTargets { mut checked, between } = chosen(run, names)?;
     let mut fixed = Vec::new();
     for one in &mut checked {
-        run.patience.check()?;
+        run.cancellation.check()?;
         if fix {
             mend(one, &mut fixed);
         }
@@ -85,7 +93,7 @@ pub fn run(run: &Run, names: &[&str], fix: bool, is_json: bool, output: &mut Out
     if run.typed.scripts {
         check_python(&mut checked, run)?;
     }
-    let report = Report::of(checked, between, fixed);
+    let report = CheckReportJson::of(checked, between, fixed);
     if is_json {
         print_json(&report, output);
     } else {
@@ -96,20 +104,20 @@ pub fn run(run: &Run, names: &[&str], fix: bool, is_json: bool, output: &mut Out
 
 /// What is to be looked at.
 #[derive(Default)]
-struct Chosen {
-    checked: Vec<Checked>,
+struct CheckTargets {
+    checked: Vec<CheckedSkill>,
     /// What is wrong between the skills of whole folders: clashes of names.
     between: Vec<Problem>,
 }
 
 /// The skills that were named, each once, in the order of their folders.
-fn chosen(run: &Run, names: &[&str]) -> Result<Chosen> {
-    let mut chosen = Chosen::default();
+fn chosen(run: &Run, names: &[&str]) -> Result<CheckTargets> {
+    let mut chosen = CheckTargets::default();
     if names.is_empty() {
         chosen.add_all(&run.skills)?;
     }
     for name in names {
-        let place = Place::of(name, run)?;
+        let place = SkillSelection::of(name, run)?;
         if place.name.is_none() {
             chosen.add_all(&place.skills)?;
         } else {
@@ -122,7 +130,7 @@ fn chosen(run: &Run, names: &[&str]) -> Result<Chosen> {
     Ok(chosen)
 }
 
-impl Chosen {
+impl CheckTargets {
     /// All skills of the folders, and what is wrong with these.
     fn add_all(&mut self, skills: &Skills) -> Result<()> {
         let catalogue = skills.catalogue();
@@ -133,16 +141,16 @@ impl Chosen {
         }
         self.between.extend(between);
         for summary in catalogue.skills {
-            self.checked.push(Checked::open(summary, skills));
+            self.checked.push(CheckedSkill::open(summary, skills));
         }
         Ok(())
     }
 
     /// The skill that was named.
-    fn add_one(&mut self, place: &Place) -> Result<()> {
+    fn add_one(&mut self, place: &SkillSelection) -> Result<()> {
         let catalogue = place.skills.catalogue();
         let named = place.name.as_deref().and_then(|name| catalogue.named(name));
-        let is_none = |summary: &&Summary| summary.no_skill.is_some();
+        let is_none = |summary: &&SkillSummary| summary.no_skill.is_some();
         let summary = match named.filter(is_none) {
             Some(summary) => summary,
             None => {
@@ -150,18 +158,18 @@ impl Chosen {
                 catalogue.named(&name).ok_or_else(|| gone(&name))?
             }
         };
-        self.checked.push(Checked::open(summary.clone(), &place.skills));
+        self.checked.push(CheckedSkill::open(summary.clone(), &place.skills));
         Ok(())
     }
 }
 
-impl Checked {
-    fn open(summary: Summary, skills: &Skills) -> Checked {
+impl CheckedSkill {
+    fn open(summary: SkillSummary, skills: &Skills) -> CheckedSkill {
         let (skill, problems) = match skills.find_any(&summary.name) {
             Ok(skill) => (Some(skill), Vec::new()),
             Err(fault) => (None, vec![unopened(&summary, fault)]),
         };
-        Checked { summary, skill, problems }
+        CheckedSkill { summary, skill, problems }
     }
 }
 
@@ -170,34 +178,35 @@ fn nothing(skills: &Skills, catalogue: &Catalogue) -> Error {
     match unusable_folder(catalogue) {
         Some(problem) => cause("failed to check", problem),
         None => Error::new(
-            Kind::Io,
+            ErrorKind::Io,
             format!("failed to check: there is no skill in {}", shown_folders(skills)),
         )
         .with_hint("--skills DIR names a folder of skills"),
     }
 }
 
-fn mend(checked: &mut Checked, fixed: &mut Vec<Located<FixedView>>) {
+fn mend(checked: &mut CheckedSkill, fixed: &mut Vec<LocatedFinding<FixJson>>) {
     let Some(skill) = &checked.skill else {
         return;
     };
     match check::fix(skill) {
-        Ok(mended) => fixed.extend(mended.into_iter().map(|one| Located {
+        Ok(mended) => fixed.extend(mended.into_iter().map(|one| LocatedFinding {
             skill: Some(skill.name.clone()),
             path: checked.summary.path.clone(),
-            found: FixedView::from(one),
+            found: FixJson::from(one),
         })),
         Err(problem) => checked.problems.push(problem),
     }
 }
 
 /// What the interpreters say, each asked once for all its skills.
-fn check_python(checked: &mut [Checked], run: &Run) -> Result<()> {
+fn check_python(checked: &mut [CheckedSkill], run: &Run) -> Result<()> {
     let skills: Vec<&Skill> = checked.iter().filter_map(|one| one.skill.as_ref()).collect();
-    let found = check::python(&skills, &run.config.scripts, run.skills.folders(), &run.patience);
-    run.patience.check()?;
+    let found =
+        check::python(&skills, &run.config.scripts, run.skills.folders(), &run.cancellation);
+    run.cancellation.check()?;
     let found = found.map_err(|cause| {
-        Error::new(Kind::Io, format!("failed to look at the skills' Python: {cause}"))
+        Error::new(ErrorKind::Io, format!("failed to look at the skills' Python: {cause}"))
     })?;
     let with_skill = checked.iter_mut().filter(|one| one.skill.is_some());
     for (one, problems) in with_skill.zip(found) {
@@ -206,13 +215,17 @@ fn check_python(checked: &mut [Checked], run: &Run) -> Result<()> {
     Ok(())
 }
 
-impl Report {
-    fn of(checked: Vec<Checked>, between: Vec<Problem>, fixed: Vec<Located<FixedView>>) -> Report {
+impl CheckReportJson {
+    fn of(
+        checked: Vec<CheckedSkill>,
+        between: Vec<Problem>,
+        fixed: Vec<LocatedFinding<FixJson>>,
+    ) -> CheckReportJson {
         let severities =
             || checked.iter().flat_map(|one| &one.problems).chain(&between).map(|p| p.severity);
         let errors = severities().filter(|severity| *severity == Severity::Error);
         let errors = errors.count();
-        let mut report = Report {
+        let mut report = CheckReportJson {
             status: status(severities()),
             exit_code: u8::from(errors > 0),
             skills: checked.len(),
@@ -222,18 +235,18 @@ impl Report {
             fixed,
         };
         for mut problem in between {
-            report.problems.push(Located {
+            report.problems.push(LocatedFinding {
                 skill: None,
                 path: std::mem::take(&mut problem.file),
-                found: ProblemView::from(problem),
+                found: ProblemJson::from(problem),
             });
         }
         for one in checked {
             for problem in one.problems {
-                report.problems.push(Located {
+                report.problems.push(LocatedFinding {
                     skill: Some(one.summary.name.clone()),
                     path: one.summary.path.clone(),
-                    found: ProblemView::from(problem),
+                    found: ProblemJson::from(problem),
                 });
             }
         }
@@ -274,7 +287,7 @@ impl Report {
     }
 }
 
-impl<T> Located<T> {
+impl<T> LocatedFinding<T> {
     /// `path:line`, as editors read it.
     fn place(&self, file: Option<&Path>, line: Option<usize>, folder: &Path) -> String {
         let path = match file {

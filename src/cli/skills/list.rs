@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::cli::setup::Run;
 use crate::cli::skills::print_json;
-use crate::cli::skills::view::{ProblemView, View};
+use crate::cli::skills::skill_json::{ProblemJson, SkillJson};
 use crate::error::Result;
 use crate::limits;
 use crate::skills::{Catalogue, check};
@@ -13,23 +13,23 @@ use crate::world::output::Output;
 
 /// The list for programs.
 #[derive(Serialize)]
-struct List {
-    skills: Vec<View>,
+struct SkillListJson {
+    skills: Vec<SkillJson>,
     /// What is wrong with the skills folders, and between skills.
-    problems: Vec<ProblemView>,
+    problems: Vec<ProblemJson>,
 }
 
 /// Lists them. A terminal gets lines that fit it, anything else whole
 /// descriptions behind a tab.
-pub fn run(run: &Run, is_json: bool, output: &mut Output) -> Result<u8> {
+pub(super) fn run(run: &Run, is_json: bool, output: &mut Output) -> Result<u8> {
     let catalogue = run.skills.catalogue();
     let mut views = Vec::new();
     for summary in &catalogue.skills {
-        run.patience.check()?;
-        views.push(View::of(summary, &run.skills, run));
+        run.cancellation.check()?;
+        views.push(SkillJson::of(summary, &run.skills, run));
     }
     if is_json {
-        let list = List { skills: views, problems: of_folders(&catalogue) };
+        let list = SkillListJson { skills: views, problems: of_folders(&catalogue) };
         print_json(&list, output);
         return Ok(0);
     }
@@ -58,8 +58,8 @@ pub fn run(run: &Run, is_json: bool, output: &mut Output) -> Result<u8> {
 }
 
 /// A line for each skill that works and has problems, for the first of them.
-fn tell_problems(views: &[View], run: &Run, output: &mut Output) {
-    let is_told = |view: &&View| view.fault.is_none() && !view.problems.is_empty();
+fn tell_problems(views: &[SkillJson], run: &Run, output: &mut Output) {
+    let is_told = |view: &&SkillJson| view.fault.is_none() && !view.problems.is_empty();
     let mut told = views.iter().filter(is_told);
     for view in told.by_ref().take(limits::NAMES) {
         output.note(&format!(
@@ -82,13 +82,13 @@ fn tell_problems(views: &[View], run: &Run, output: &mut Output) {
 }
 
 /// What is wrong with folders, in one shape.
-fn of_folders(catalogue: &Catalogue) -> Vec<ProblemView> {
+fn of_folders(catalogue: &Catalogue) -> Vec<ProblemJson> {
     let found = check::between(catalogue).into_iter();
-    found.map(ProblemView::from).collect()
+    found.map(ProblemJson::from).collect()
 }
 
 /// One skill in a line: what it does, or why it cannot be used.
-fn line(view: &View, width: usize, is_on_terminal: bool) -> String {
+fn line(view: &SkillJson, width: usize, is_on_terminal: bool) -> String {
     let about = match &view.fault {
         Some(fault) => format!("(cannot be used: {fault})"),
         None => view.description.clone(),

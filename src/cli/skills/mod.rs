@@ -5,31 +5,31 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::cli::args::{Typed, usage};
-use crate::cli::setup::{Run, Start, skills_command};
+use crate::cli::args::{CommandLine, usage};
+use crate::cli::setup::{Run, Startup, skills_command};
 use crate::cli::values;
-use crate::config::Needs;
-use crate::error::{Error, Kind, Result};
+use crate::config::ConfigNeeds;
+use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
 use crate::settings::SCRIPT_SANDBOX;
 use crate::skills::{Catalogue, Problem, Skill, Skills};
 use crate::text;
-use crate::world::confined::Refusal;
+use crate::world::confined::OpenError;
 use crate::world::output::{Format, Output};
 
 mod check;
+mod json_path;
 mod list;
-mod lossy;
 mod new;
 mod setup;
 mod show;
-mod view;
+mod skill_json;
 
 /// The words that `skills` knows.
 const WORDS: [&str; 5] = ["list", "show", "check", "new", "setup"];
 
 /// Does what the first word says; without one the skills are listed.
-pub fn run(mut typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
+pub(super) fn run(mut typed: CommandLine, start: &Startup, output: &mut Output) -> Result<u8> {
     let mut words = values::texts(std::mem::take(&mut typed.words))?.into_iter();
     let word = words.next().unwrap_or("list".into());
     let names: Vec<String> = words.collect();
@@ -57,7 +57,7 @@ pub fn run(mut typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
         }
         // It makes the folder where it is missing.
         ("new", [name]) => {
-            let run = Run::new(typed, start, Needs::Skills, output)?;
+            let run = Run::new(typed, start, ConfigNeeds::Skills, output)?;
             new::run(&run, name, is_json, output)
         }
         ("setup", [name, requirements @ ..]) => {
@@ -70,8 +70,8 @@ pub fn run(mut typed: Typed, start: &Start, output: &mut Output) -> Result<u8> {
     }
 }
 
-fn open(typed: Typed, start: &Start, output: &mut Output) -> Result<Run> {
-    Run::with_skills(typed, start, Needs::Skills, output)
+fn open(typed: CommandLine, start: &Startup, output: &mut Output) -> Result<Run> {
+    Run::with_skills(typed, start, ConfigNeeds::Skills, output)
 }
 
 fn surplus(word: &str, what: &str) -> Error {
@@ -99,7 +99,7 @@ fn unknown(word: &str) -> Error {
 
 /// Skills that a person names: in the skills folders by their names, anywhere
 /// else by a path, which is known by its slash (or is `.` or `..`).
-struct Place {
+struct SkillSelection {
     skills: Skills,
     /// The skill's name; `None`: all that lie in the folder.
     name: Option<String>,
@@ -107,13 +107,13 @@ struct Place {
     list: String,
 }
 
-impl Place {
-    fn of(word: &str, run: &Run) -> Result<Place> {
+impl SkillSelection {
+    fn of(word: &str, run: &Run) -> Result<SkillSelection> {
         let path = run.folder.join(word);
         // As CI has it, which goes by the files that were changed.
         let is_document = is_document(path.file_name()) && path.is_file();
         if !word.contains('/') && !is_document && word != "." && word != ".." {
-            return Ok(Place {
+            return Ok(SkillSelection {
                 skills: run.skills.clone(),
                 name: Some(word.to_string()),
                 list: run.skills_command("list"),
@@ -125,19 +125,21 @@ impl Place {
         };
         let path = real(&path).map_err(|error| {
             let shown = text::one_line(word, limits::SUMMARY_CHARS);
-            let cause = Refusal::from(error).for_people();
-            Error::new(Kind::Io, format!("failed to open `{shown}`: {cause}")).with_hint(format!(
-                "a word with a slash is the path of a skill's folder; `{}` gives the names",
-                run.skills_command("list")
-            ))
+            let cause = OpenError::from(error).for_people();
+            Error::new(ErrorKind::Io, format!("failed to open `{shown}`: {cause}")).with_hint(
+                format!(
+                    "a word with a slash is the path of a skill's folder; `{}` gives the names",
+                    run.skills_command("list")
+                ),
+            )
         })?;
         match (path.parent(), path.file_name().and_then(|name| name.to_str())) {
-            (Some(folder), Some(name)) if holds_document(&path) => Ok(Place {
+            (Some(folder), Some(name)) if holds_document(&path) => Ok(SkillSelection {
                 list: skills_command("list", &[folder.into()]),
                 skills: run.skills.elsewhere(vec![folder.to_path_buf()]).named_by_path(),
                 name: Some(name.to_string()),
             }),
-            _ => Ok(Place {
+            _ => Ok(SkillSelection {
                 list: skills_command("list", &[path.clone().into()]),
                 skills: run.skills.elsewhere(vec![path]).named_by_path(),
                 name: None,
@@ -179,7 +181,7 @@ impl Place {
             Some(fault) => format!("{FAILED}: {message}; {}", fault.message),
             None => format!("{FAILED}: {message}"),
         };
-        let error = Error::new(Kind::Io, error);
+        let error = Error::new(ErrorKind::Io, error);
         error.with_hint(if catalogue.skills.is_empty() {
             let folders = shown_folders(&self.skills);
             format!("nothing is in {folders}; --skills DIR names a folder of skills")
@@ -221,7 +223,7 @@ fn cause(failed: &str, problem: &Problem) -> Error {
         "unreadable-folder" => problem.message.clone(),
         _ => problem.to_string(),
     };
-    let error = Error::new(Kind::Io, format!("{failed}: {text}"));
+    let error = Error::new(ErrorKind::Io, format!("{failed}: {text}"));
     match &problem.fix {
         Some(fix) => error.with_hint(fix),
         None => error,
@@ -230,7 +232,7 @@ fn cause(failed: &str, problem: &Problem) -> Error {
 
 /// A skill that has been removed between two looks.
 fn gone(name: &str) -> Error {
-    Error::new(Kind::Io, format!("failed to read the skill `{name}`: it is gone"))
+    Error::new(ErrorKind::Io, format!("failed to read the skill `{name}`: it is gone"))
 }
 
 fn is_document(name: Option<&OsStr>) -> bool {

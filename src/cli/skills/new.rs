@@ -15,7 +15,7 @@ use crate::world::output::Output;
 const DOCUMENT: &str = "SKILL.md";
 
 /// Writes it into the first skills folder that did not come with the program, and prints the folder it made.
-pub fn run(run: &Run, name: &str, is_json: bool, output: &mut Output) -> Result<u8> {
+pub(super) fn run(run: &Run, name: &str, is_json: bool, output: &mut Output) -> Result<u8> {
     if name.contains('/') {
         return Err(no_path(name));
     }

@@ -6,37 +6,39 @@ use serde::Serialize;
 
 use crate::cli::args::usage;
 use crate::cli::setup::Run;
-use crate::cli::skills::lossy;
-use crate::cli::skills::{Place, near, print_json};
-use crate::error::{Error, Kind, Result};
+use crate::cli::skills::json_path;
+use crate::cli::skills::{SkillSelection, near, print_json};
+use crate::error::{Error, ErrorKind, Result};
 use crate::skills::Skill;
-use crate::skills::setup::{Done, Import, Order, Outcome, Progress, setup};
+use crate::skills::setup::{
+    ScriptImport, SetupOutcome, SetupProgress, SetupRequest, SetupSummary, setup,
+};
 use crate::text::quoted;
 use crate::world::output::Output;
 
 /// What has come of it, for programs.
 #[derive(Serialize)]
-struct Report<'d> {
+struct SetupReportJson<'d> {
     name: &'d str,
-    #[serde(serialize_with = "lossy::path")]
+    #[serde(serialize_with = "json_path::path")]
     path: &'d PathBuf,
     /// `made`, `made_anew`, `completed` or `up_to_date`.
     outcome: &'static str,
-    #[serde(serialize_with = "lossy::path")]
+    #[serde(serialize_with = "json_path::path")]
     venv: &'d PathBuf,
-    #[serde(serialize_with = "lossy::path")]
+    #[serde(serialize_with = "json_path::path")]
     python: &'d PathBuf,
     declared: &'d [String],
     undeclared: &'d [String],
     recorded: &'d [String],
-    missing: Vec<Missing<'d>>,
+    missing: Vec<MissingImport<'d>>,
 }
 
 /// An import for which no package is known.
 #[derive(Serialize)]
-struct Missing<'d> {
+struct MissingImport<'d> {
     module: &'d str,
-    #[serde(serialize_with = "lossy::path")]
+    #[serde(serialize_with = "json_path::path")]
     file: &'d PathBuf,
     line: usize,
 }
@@ -52,14 +54,14 @@ fn no_package(name: &str, run: &Run) -> Error {
 
 /// Sets the skill up, with its progress on standard error. The status is 1 if
 /// imports are left that find no module.
-pub fn run(
+pub(super) fn run(
     run: &Run,
     name: &str,
     requirements: &[&str],
     is_json: bool,
     output: &mut Output,
 ) -> Result<u8> {
-    let place = Place::of(name, run)?;
+    let place = SkillSelection::of(name, run)?;
     let skill = place.skill()?;
     if !requirements.is_empty() {
         let skills = place.skills.catalogue();
@@ -70,21 +72,21 @@ pub fn run(
         }
     }
     let extra: Vec<String> = requirements.iter().map(ToString::to_string).collect();
-    let order = Order {
+    let order = SetupRequest {
         skill: &skill,
         scripts: &run.config.scripts,
-        patience: &run.patience,
+        cancellation: &run.cancellation,
         extra: &extra,
     };
     let done = setup(&order, &mut |progress| match progress {
-        Progress::Fault(_) | Progress::Unlocked | Progress::Lost { .. } => {
+        SetupProgress::Fault(_) | SetupProgress::Unlocked | SetupProgress::Lost { .. } => {
             output.warn(&progress.to_string());
         }
-        Progress::Line(_) => output.note(&progress.to_string()),
+        SetupProgress::Line(_) => output.note(&progress.to_string()),
         _ => output.note(&format!("{}: {progress}", skill.name)),
     })?;
     if is_json {
-        let report = Report {
+        let report = SetupReportJson {
             name: &skill.name,
             path: &skill.path,
             outcome: name_of(done.outcome),
@@ -93,7 +95,7 @@ pub fn run(
             declared: &done.declared,
             undeclared: &done.undeclared,
             recorded: &done.recorded,
-            missing: done.missing.iter().map(Missing::of).collect(),
+            missing: done.missing.iter().map(MissingImport::of).collect(),
         };
         print_json(&report, output);
     } else {
@@ -103,45 +105,45 @@ pub fn run(
         return Ok(0);
     }
     output.error(&unknown(&skill, &done.missing));
-    Ok(Kind::Io.exit_status())
+    Ok(ErrorKind::Io.exit_status())
 }
 
-impl Missing<'_> {
-    fn of(import: &Import) -> Missing<'_> {
-        Missing { module: &import.module, file: &import.file, line: import.line }
+impl MissingImport<'_> {
+    fn of(import: &ScriptImport) -> MissingImport<'_> {
+        MissingImport { module: &import.module, file: &import.file, line: import.line }
     }
 }
 
-fn name_of(outcome: Outcome) -> &'static str {
+fn name_of(outcome: SetupOutcome) -> &'static str {
     match outcome {
-        Outcome::UpToDate => "up_to_date",
-        Outcome::Made => "made",
-        Outcome::MadeAnew => "made_anew",
-        Outcome::Added => "completed",
+        SetupOutcome::UpToDate => "up_to_date",
+        SetupOutcome::Made => "made",
+        SetupOutcome::MadeAnew => "made_anew",
+        SetupOutcome::Added => "completed",
     }
 }
 
 /// The result in a line.
-fn describe(name: &str, done: &Done, run: &Run) -> String {
+fn describe(name: &str, done: &SetupSummary, run: &Run) -> String {
     let venv = near(&done.venv, &run.folder);
     let held: Vec<&str> =
         done.declared.iter().chain(&done.undeclared).map(String::as_str).collect();
     let holds = if held.is_empty() { String::new() } else { format!(" with {}", held.join(", ")) };
     let venv = venv.display();
     let what = match done.outcome {
-        Outcome::MadeAnew => format!("made {venv} anew{holds}"),
-        Outcome::Added => format!("completed {venv}{holds}"),
-        Outcome::UpToDate => format!("{venv} is up to date{holds}"),
-        Outcome::Made => format!("made {venv}{holds}"),
+        SetupOutcome::MadeAnew => format!("made {venv} anew{holds}"),
+        SetupOutcome::Added => format!("completed {venv}{holds}"),
+        SetupOutcome::UpToDate => format!("{venv} is up to date{holds}"),
+        SetupOutcome::Made => format!("made {venv}{holds}"),
     };
     format!("{name}: {what}")
 }
 
 /// What only a person can know: which package brings a module.
-fn unknown(skill: &Skill, missing: &[Import]) -> Error {
+fn unknown(skill: &Skill, missing: &[ScriptImport]) -> Error {
     let (declared, unknown): (Vec<_>, Vec<_>) =
         missing.iter().partition(|import| import.is_declared);
-    let list = |imports: &[&Import]| {
+    let list = |imports: &[&ScriptImport]| {
         let imports = imports.iter();
         let list: Vec<_> =
             imports.map(|import| format!("`{}` ({import})", import.module)).collect();
@@ -167,8 +169,10 @@ fn unknown(skill: &Skill, missing: &[Import]) -> Error {
         [_] => "the package that brings it",
         _ => "the packages that bring them",
     };
-    Error::new(Kind::Io, format!("failed to set `{name}` up whole: {causes}")).with_hint(format!(
-        "name {what}: skills-runner skills setup {} PACKAGE...",
-        quoted(skill.address.as_ref())
-    ))
+    Error::new(ErrorKind::Io, format!("failed to set `{name}` up whole: {causes}")).with_hint(
+        format!(
+            "name {what}: skills-runner skills setup {} PACKAGE...",
+            quoted(skill.address.as_ref())
+        ),
+    )
 }

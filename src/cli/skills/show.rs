@@ -6,9 +6,9 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::cli::setup::Run;
-use crate::cli::skills::lossy;
-use crate::cli::skills::view::View;
-use crate::cli::skills::{Place, gone, print_json};
+use crate::cli::skills::json_path;
+use crate::cli::skills::skill_json::SkillJson;
+use crate::cli::skills::{SkillSelection, gone, print_json};
 use crate::error::Result;
 use crate::limits;
 use crate::skills::frontmatter;
@@ -17,13 +17,13 @@ use crate::world::output::Output;
 
 /// One skill for programs: what the list tells, and what its document says.
 #[derive(Serialize)]
-struct Show {
+struct SkillDetailsJson {
     #[serde(flatten)]
-    view: View,
+    view: SkillJson,
     /// The frontmatter as it was read.
     frontmatter: Map<String, Value>,
     /// The skill's files, the document included.
-    #[serde(serialize_with = "lossy::list")]
+    #[serde(serialize_with = "json_path::list")]
     files: Vec<PathBuf>,
     /// There are more files than these.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -32,15 +32,15 @@ struct Show {
 
 /// Shows it. The status is 0 also where something is wrong with it: that is
 /// shown.
-pub fn run(run: &Run, name: &str, is_json: bool, output: &mut Output) -> Result<u8> {
-    let place = Place::of(name, run)?;
+pub(super) fn run(run: &Run, name: &str, is_json: bool, output: &mut Output) -> Result<u8> {
+    let place = SkillSelection::of(name, run)?;
     let skill = place.skill()?;
     let catalogue = place.skills.catalogue();
     let summary = catalogue.named(&skill.name).ok_or_else(|| gone(&skill.name))?;
     let tree = skill.files();
     let document = skill.document().ok();
-    let show = Show {
-        view: View::of(summary, &place.skills, run),
+    let show = SkillDetailsJson {
+        view: SkillJson::of(summary, &place.skills, run),
         frontmatter: document
             .as_ref()
             .map(|document| frontmatter::parse(&document.text).fields)
@@ -57,7 +57,7 @@ pub fn run(run: &Run, name: &str, is_json: bool, output: &mut Output) -> Result<
     Ok(0)
 }
 
-fn describe(show: &Show, document_bytes: Option<usize>) -> String {
+fn describe(show: &SkillDetailsJson, document_bytes: Option<usize>) -> String {
     let view = &show.view;
     let shown = |key: &&String| *key != "name" && *key != "description";
     let labels = show.frontmatter.keys().filter(shown);

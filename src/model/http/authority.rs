@@ -28,7 +28,7 @@ const CERTIFICATE_SIGNING: u8 = 0x80 >> 5;
 /// Whether this certificate, in DER, is an authority's: `CA:TRUE`, and no usage
 /// stands there that excludes it; or version 1, which has no extensions, and
 /// issued by itself. What cannot be read is none; webpki is stricter about that.
-pub fn may_sign(certificate: &[u8]) -> bool {
+pub(super) fn may_sign(certificate: &[u8]) -> bool {
     is_authority(certificate).unwrap_or(false)
 }
 

@@ -10,12 +10,12 @@ use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, DigitallySignedStruct, RootCertStore, SignatureScheme};
 use webpki_roots::TLS_SERVER_ROOTS;
 
-use crate::config::RootFile;
-use crate::error::Kind;
+use crate::config::CertificateFile;
+use crate::error::ErrorKind;
 use crate::limits;
 use crate::model::http::authority::may_sign;
-use crate::model::http::obstacle::Obstacle;
-use crate::model::http::party::Party;
+use crate::model::http::connect_error::ConnectError;
+use crate::model::http::peer::Peer;
 use crate::text::one_line;
 use crate::world::net::system_certificates;
 
@@ -24,14 +24,14 @@ use crate::world::net::system_certificates;
 /// within its dates. Of a self-signed one that says `CA:TRUE`, as `openssl req
 /// -x509` makes it, webpki refuses even this.
 #[derive(Debug)]
-pub struct Verifier {
-    trusted: Trusted,
+pub(super) struct Verifier {
+    trusted: TrustAnchors,
     algorithms: WebPkiSupportedAlgorithms,
 }
 
 /// The built-in roots, or the certificates of the user's file.
 #[derive(Debug)]
-struct Trusted {
+struct TrustAnchors {
     /// Certificates that may sign others.
     authorities: RootCertStore,
     /// Certificates that a server may show as its own: all of the file.
@@ -40,10 +40,13 @@ struct Trusted {
 
 impl Verifier {
     /// Trusts the built-in roots, or instead of them what a file holds.
-    pub fn new(roots: Option<&RootFile>, provider: &CryptoProvider) -> Result<Verifier, Obstacle> {
+    pub(super) fn new(
+        roots: Option<&CertificateFile>,
+        provider: &CryptoProvider,
+    ) -> Result<Verifier, ConnectError> {
         let trusted = match roots {
             Some(file) => read_roots(file)?,
-            None => Trusted {
+            None => TrustAnchors {
                 authorities: TLS_SERVER_ROOTS.iter().cloned().collect(),
                 themselves: Vec::new(),
             },
@@ -119,7 +122,11 @@ impl ServerCertVerifier for Verifier {
 
 /// What is wrong with a party's certificate, and what can be done. `roots` is
 /// the user's own file.
-pub fn explain(party: &Party, error: &CertificateError, roots: Option<&RootFile>) -> Obstacle {
+pub(super) fn explain(
+    party: &Peer,
+    error: &CertificateError,
+    roots: Option<&CertificateFile>,
+) -> ConnectError {
     let host = &party.host;
     let (text, hint) = match error {
         CertificateError::UnknownIssuer => (
@@ -160,7 +167,7 @@ pub fn explain(party: &Party, error: &CertificateError, roots: Option<&RootFile>
         }
     };
     let text = format!("the certificate of {party} {text}");
-    let obstacle = Obstacle::lasting(Kind::Endpoint, text);
+    let obstacle = ConnectError::lasting(ErrorKind::Endpoint, text);
     match hint {
         Some(hint) => obstacle.with_hint(hint),
         None => obstacle,
@@ -179,7 +186,7 @@ fn days(from: UnixTime, to: UnixTime) -> String {
     }
 }
 
-fn trust_hint(roots: Option<&RootFile>) -> String {
+fn trust_hint(roots: Option<&CertificateFile>) -> String {
     if let Some(file) = roots {
         let path = file.path.display();
         return format!(
@@ -193,7 +200,7 @@ fn trust_hint(roots: Option<&RootFile>) -> String {
 }
 
 /// Reads the certificates of the user's file.
-fn read_roots(file: &RootFile) -> Result<Trusted, Obstacle> {
+fn read_roots(file: &CertificateFile) -> Result<TrustAnchors, ConnectError> {
     let mut authorities = RootCertStore::empty();
     let mut themselves = Vec::new();
     let mut skipped = 0;
@@ -216,10 +223,10 @@ fn read_roots(file: &RootFile) -> Result<Trusted, Obstacle> {
             _ => format!("holds {skipped} certificates, none of which can be read"),
         };
         let text = format!("the file of SSL_CERT_FILE, {}, {reason}", file.path.display());
-        return Err(Obstacle::lasting(Kind::Config, text)
+        return Err(ConnectError::lasting(ErrorKind::Config, text)
             .with_hint("a PEM file has lines `-----BEGIN CERTIFICATE-----`"));
     }
-    Ok(Trusted { authorities, themselves })
+    Ok(TrustAnchors { authorities, themselves })
 }
 
 /// Whether a server was refused because its certificate is an authority's.
@@ -252,7 +259,7 @@ mod tests {
     /// A handshake with a server that shows a trusted certificate and has this key.
     fn handshake(key: &str, version: &'static SupportedProtocolVersion) -> Result<(), String> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let roots = RootFile { path: "roots.pem".into(), pem: read("self-leaf.pem") };
+        let roots = CertificateFile { path: "roots.pem".into(), pem: read("self-leaf.pem") };
         let verifier = Verifier::new(Some(&roots), &provider).unwrap();
         let client = ClientConfig::builder_with_provider(Arc::clone(&provider))
             .with_protocol_versions(&[version])

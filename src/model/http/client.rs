@@ -14,19 +14,19 @@ use ureq::{Agent, RequestBuilder};
 
 use crate::config::Endpoint;
 use crate::limits;
-use crate::model::http::transport::{Dialer, NoLookup, Shared, SilenceLimit, USER_AGENT};
+use crate::model::http::transport::{Dialer, NoLookup, SharedTransport, SilenceLimit, USER_AGENT};
 use crate::secret::MASK;
-use crate::world::patience::Patience;
+use crate::world::cancellation::Cancellation;
 
 const JSON: &str = "application/json";
 
 /// A client of one endpoint. It keeps its connection open between requests.
 #[derive(Debug)]
-pub struct Client {
+pub(super) struct Client {
     /// Whom it asks.
     pub endpoint: Endpoint,
     /// Signals and the deadline of the run.
-    pub patience: Patience,
+    pub cancellation: Cancellation,
     silence: Arc<SilenceLimit>,
     agent: Agent,
     /// The last request was answered: its connection may be used again.
@@ -35,9 +35,10 @@ pub struct Client {
 
 impl Client {
     /// A client that has not connected yet.
-    pub fn new(endpoint: Endpoint, patience: Patience) -> Client {
+    pub(super) fn new(endpoint: Endpoint, cancellation: Cancellation) -> Client {
         let silence = Arc::new(SilenceLimit::new(endpoint.idle_limit));
-        let shared = Shared { patience: patience.clone(), silence: Arc::clone(&silence) };
+        let shared =
+            SharedTransport { cancellation: cancellation.clone(), silence: Arc::clone(&silence) };
         let config = Agent::config_builder()
             .http_status_as_error(false)
             .max_redirects(0)
@@ -50,11 +51,11 @@ impl Client {
             .build();
         let dialer = Dialer::new(shared, &endpoint.network);
         let agent = Agent::with_parts(config, dialer, NoLookup);
-        Client { endpoint, patience, silence, agent, has_answered: Cell::new(false) }
+        Client { endpoint, cancellation, silence, agent, has_answered: Cell::new(false) }
     }
 
     /// Sends a request with a JSON body and waits for the beginning of the reply.
-    pub fn post(&self, url: &str, body: &[u8]) -> Result<Response<ureq::Body>, ureq::Error> {
+    pub(super) fn post(&self, url: &str, body: &[u8]) -> Result<Response<ureq::Body>, ureq::Error> {
         let result = match self.post_once(url, body) {
             // A connection that was kept open may be closed by the server in
             // the very moment in which it is used again: not a try that failed.
@@ -84,7 +85,11 @@ impl Client {
 
     /// Asks what the server knows by heart: its answer is all there soon. A
     /// body makes it a `POST`.
-    pub fn ask(&self, url: &str, body: Option<&[u8]>) -> Result<Response<ureq::Body>, ureq::Error> {
+    pub(super) fn query(
+        &self,
+        url: &str,
+        body: Option<&[u8]>,
+    ) -> Result<Response<ureq::Body>, ureq::Error> {
         let limit = self.endpoint.idle_limit * limits::FIRST_BYTE_FACTOR;
         self.silence.set_whole(limit.min(limits::INQUIRY));
         match body {
@@ -110,17 +115,17 @@ impl Client {
     }
 
     /// From the first byte on, silence may last as long as the user allows.
-    pub fn expect_more(&self) {
+    pub(super) fn expect_more(&self) {
         self.silence.set(self.endpoint.idle_limit);
     }
 
     /// The words of a refusal are short: all of them have to come in that time.
-    pub fn expect_words(&self) {
+    pub(super) fn expect_words(&self) {
         self.silence.set_whole(self.endpoint.idle_limit);
     }
 
     /// Everything is there; only the end of the body is to come.
-    pub fn expect_end(&self) {
+    pub(super) fn expect_end(&self) {
         self.silence.set_whole(limits::AFTER_DONE);
     }
 
@@ -146,7 +151,7 @@ impl Client {
     }
 
     /// The same headers with every credential masked, to be shown.
-    pub fn shown_headers(&self) -> BTreeMap<String, String> {
+    pub(super) fn shown_headers(&self) -> BTreeMap<String, String> {
         let own = [("content-type", JSON), ("user-agent", USER_AGENT)];
         let own = own.map(|(name, value)| (name.to_string(), value.to_string()));
         let (_, scheme) = self.key_header();

@@ -9,15 +9,17 @@ use serde_json::Value;
 use ureq::http::response::Parts;
 use ureq::http::{HeaderMap, StatusCode};
 
-use crate::error::{Error, Kind};
+use crate::error::{Error, ErrorKind};
 use crate::limits;
-use crate::model::fault::{Answer, Failure, Refusal, address_hint, interpret};
 use crate::model::http::client::Client;
-use crate::model::http::obstacle::{Obstacle, no_answer, shown};
+use crate::model::http::connect_error::{ConnectError, no_answer, shown};
+use crate::model::invalid_response::InvalidResponse;
+use crate::model::request_failure::{
+    ErrorFields, ErrorResponse, RequestFailure, address_hint, interpret,
+};
 use crate::model::retry;
-use crate::model::unusable::Fault;
 use crate::text::one_line;
-use crate::world::patience::Stop;
+use crate::world::cancellation::StopReason;
 
 /// Where servers put their id of a request.
 const REQUEST_IDS: [&str; 4] =
@@ -25,22 +27,32 @@ const REQUEST_IDS: [&str; 4] =
 
 impl Client {
     /// The meaning of a reply whose status is no success.
-    pub(super) fn refused(&self, url: &str, parts: &Parts, reader: &mut dyn Read) -> Failure {
+    pub(super) fn refused(
+        &self,
+        url: &str,
+        parts: &Parts,
+        reader: &mut dyn Read,
+    ) -> RequestFailure {
         self.expect_words();
         let mut body = Vec::new();
         // What came of the body serves, even if its end did not.
         let result = reader.take(limits::ERROR_BODY_BYTES as u64).read_to_end(&mut body);
         if let Some(stop) = result.err().as_ref().and_then(stop_of) {
-            return Failure::lasting(stop);
+            return RequestFailure::lasting(stop);
         }
         self.interpret(url, parts.status.as_u16(), &parts.headers, &body)
     }
 
     /// The meaning of a reply that is none, in spite of its status.
-    pub(super) fn faulty(&self, url: &str, fault: Fault, parts: &Parts) -> Failure {
+    pub(super) fn faulty(
+        &self,
+        url: &str,
+        fault: InvalidResponse,
+        parts: &Parts,
+    ) -> RequestFailure {
         let status = parts.status.as_u16();
         match fault {
-            Fault::Refused(mut value) => {
+            InvalidResponse::Refused(mut value) => {
                 shorten(&mut value);
                 let text = match &value {
                     Value::String(text) => text.clone(),
@@ -59,7 +71,7 @@ impl Client {
                     200 => format!("the reply is no chat completion: {}", reason.message()),
                     _ => format!("status {status}, and no chat completion: {}", reason.message()),
                 };
-                Failure::lasting(no_answer(url, Kind::Protocol, &text))
+                RequestFailure::lasting(no_answer(url, ErrorKind::Protocol, &text))
             }
         }
     }
@@ -89,13 +101,19 @@ impl Client {
         }
     }
 
-    fn interpret(&self, url: &str, status: u16, headers: &HeaderMap, body: &[u8]) -> Failure {
+    fn interpret(
+        &self,
+        url: &str,
+        status: u16,
+        headers: &HeaderMap,
+        body: &[u8],
+    ) -> RequestFailure {
         let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
         // Limits are told with every reply; only where one is used up they count.
         let is_limited = status == StatusCode::TOO_MANY_REQUESTS.as_u16();
         let limit = |name: &str| header(name).filter(|_| is_limited || name.contains("retry"));
-        let asked = retry::asked(&limit, body, SystemTime::now());
-        let mut failure = interpret(&Refusal {
+        let asked = retry::requested_delay(&limit, body, SystemTime::now());
+        let mut failure = interpret(&ErrorFields {
             status,
             url: shown(url),
             body,
@@ -104,7 +122,7 @@ impl Client {
             retry_after: asked,
             secrets: &self.endpoint.secrets,
         });
-        if failure.error.kind() == Kind::Auth {
+        if failure.error.kind() == ErrorKind::Auth {
             failure.error = failure.error.with_hint(self.credentials_hint());
         }
         if self.is_from_proxy(headers) && matches!(status, 401 | 403) {
@@ -112,7 +130,7 @@ impl Client {
             failure.error = failure.error.with_hint(hint);
         }
         if let Some(asked) =
-            asked.filter(|asked| *asked > self.patience.at_most(limits::RETRY_AFTER_MAX))
+            asked.filter(|asked| *asked > self.cancellation.limited_to(limits::RETRY_AFTER_MAX))
         {
             failure.retryable = false;
             failure.error =
@@ -123,33 +141,36 @@ impl Client {
 }
 
 /// The meaning of a success without a body.
-pub(super) fn nothing(url: &str) -> Failure {
-    let mut failure = Failure::passing(no_answer(url, Kind::Temporary, "the reply is empty"));
-    failure.answer = Some(Answer { status: 200, body: Vec::new() });
+pub(super) fn nothing(url: &str) -> RequestFailure {
+    let mut failure =
+        RequestFailure::passing(no_answer(url, ErrorKind::Temporary, "the reply is empty"));
+    failure.answer = Some(ErrorResponse { status: 200, body: Vec::new() });
     failure
 }
 
 /// No reply at all: network, time, signals.
-pub(super) fn broken(url: &str, error: ureq::Error) -> Failure {
+pub(super) fn broken(url: &str, error: ureq::Error) -> RequestFailure {
     let error = match error {
         ureq::Error::Io(error) => error,
         ureq::Error::Protocol(_) | ureq::Error::Http(_) | ureq::Error::LargeResponseHeader(..) => {
             let text = format!("the reply is no HTTP: {error}");
-            return Failure::lasting(no_answer(url, Kind::Protocol, &text));
+            return RequestFailure::lasting(no_answer(url, ErrorKind::Protocol, &text));
         }
         other => io::Error::other(other),
     };
-    let error = match error.downcast::<Obstacle>() {
+    let error = match error.downcast::<ConnectError>() {
         Ok(obstacle) => return obstacle.into_failure(url),
         Err(error) => error,
     };
     if let Some(stop) = stop_of(&error) {
-        return Failure::lasting(stop);
+        return RequestFailure::lasting(stop);
     }
-    if let Some(stop @ (Stop::Silence(_) | Stop::Dripping(_))) = Stop::within(&error) {
+    if let Some(stop @ (StopReason::Silence(_) | StopReason::Dripping(_))) =
+        StopReason::within(&error)
+    {
         // Not tried again: a local model would read the whole prompt once more.
-        let error = no_answer(url, Kind::Temporary, &stop.to_string());
-        return Failure::lasting(
+        let error = no_answer(url, ErrorKind::Temporary, &stop.to_string());
+        return RequestFailure::lasting(
             error.with_hint("a slow model needs a larger LLM_TIMEOUT_SECONDS"),
         );
     }
@@ -159,13 +180,13 @@ pub(super) fn broken(url: &str, error: ureq::Error) -> Failure {
         }
         _ => one_line(&error.to_string(), limits::QUOTED_BYTES),
     };
-    Failure::passing(no_answer(url, Kind::Temporary, &text))
+    RequestFailure::passing(no_answer(url, ErrorKind::Temporary, &text))
 }
 
 /// The error of a run that is to stop, if this I/O error says so.
 pub(super) fn stop_of(error: &io::Error) -> Option<Error> {
-    match Stop::within(error)? {
-        Stop::Silence(_) | Stop::Dripping(_) => None,
+    match StopReason::within(error)? {
+        StopReason::Silence(_) | StopReason::Dripping(_) => None,
         stop => Some(stop.into()),
     }
 }

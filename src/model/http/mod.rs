@@ -14,44 +14,44 @@ use ureq::http::Response;
 use ureq::http::response::Parts;
 
 use crate::config::Endpoint;
-use crate::error::{Kind, Result};
-use crate::event::{Event, Listener};
+use crate::error::{ErrorKind, Result};
+use crate::event::{Event, EventSink};
 use crate::limits;
 use crate::message::Message;
-use crate::model::body::Body;
+use crate::model::body::RequestBody;
 use crate::model::dialect::Dialect;
-use crate::model::fault::Failure;
-use crate::model::reply::Assembler;
-use crate::model::unusable::Fault;
-use crate::model::{Finish, Model, Reply, Request, retry, unparsed};
+use crate::model::invalid_response::InvalidResponse;
+use crate::model::reply::ReplyAssembler;
+use crate::model::request_failure::RequestFailure;
+use crate::model::{FinishReason, Model, ModelReply, ModelRequest, retry, text_calls};
 use crate::secret::MASK;
-use crate::world::patience::Patience;
+use crate::world::cancellation::Cancellation;
 
-mod adapting;
 mod authority;
 mod certificates;
 mod client;
+mod connect_error;
+mod endpoint_query;
 mod failure;
-mod forward;
-mod listing;
+mod http_proxy;
 mod models;
-mod obstacle;
-mod party;
+mod peer;
 mod proxy;
-mod proxy_words;
-mod reading;
+mod proxy_errors;
+mod request_changes;
+mod response_body;
 mod socks;
 mod tls;
 mod transport;
 
-pub use listing::{Inquiry, Listing, Window};
-pub use models::{Listed, Server, find};
+pub(crate) use endpoint_query::{ContextWindow, EndpointQuery, ModelListing};
+pub(crate) use models::{ListedModel, ServerKind, find};
 
-use adapting::Changes;
 use client::Client;
+use connect_error::{no_answer, shown};
 use failure::{broken, nothing, stop_of};
-use obstacle::{no_answer, shown};
-use reading::Interruption;
+use request_changes::RequestChanges;
+use response_body::BodyInterruption;
 
 /// Asks an endpoint.
 pub struct HttpModel {
@@ -78,11 +78,11 @@ impl fmt::Debug for HttpModel {
 impl HttpModel {
     /// A model that has not connected yet. With `stream`, replies are asked
     /// for piece by piece.
-    pub fn new(endpoint: Endpoint, stream: bool, patience: Patience) -> HttpModel {
+    pub fn new(endpoint: Endpoint, stream: bool, cancellation: Cancellation) -> HttpModel {
         HttpModel {
             url: endpoint.address.chat_completions(),
             dialect: RefCell::new(Dialect::new(endpoint.vision)),
-            client: Client::new(endpoint, patience),
+            client: Client::new(endpoint, cancellation),
             stream,
             is_whole: Cell::new(false),
             has_warned: Cell::new(false),
@@ -97,16 +97,16 @@ impl HttpModel {
 
     /// The request as it would be sent, with every credential masked, as
     /// indented JSON.
-    pub fn preview(&self, request: &Request<'_>) -> serde_json::Result<String> {
+    pub fn preview(&self, request: &ModelRequest<'_>) -> serde_json::Result<String> {
         #[derive(serde::Serialize)]
-        struct Preview<'p> {
+        struct RequestPreview<'p> {
             method: &'static str,
             url: String,
             headers: BTreeMap<String, String>,
-            body: Body<'p>,
+            body: RequestBody<'p>,
         }
         let dialect = self.dialect.borrow();
-        serde_json::to_string_pretty(&Preview {
+        serde_json::to_string_pretty(&RequestPreview {
             method: "POST",
             url: masked_query(&self.url),
             headers: self.client.shown_headers(),
@@ -116,11 +116,11 @@ impl HttpModel {
 
     fn body<'b>(
         &'b self,
-        request: &Request<'b>,
+        request: &ModelRequest<'b>,
         aside: &'b [Message],
         dialect: &'b Dialect,
-    ) -> Body<'b> {
-        Body {
+    ) -> RequestBody<'b> {
+        RequestBody {
             model: &self.client.endpoint.model,
             messages: request.messages,
             aside,
@@ -133,34 +133,34 @@ impl HttpModel {
 
     fn try_once(
         &self,
-        request: &Request<'_>,
+        request: &ModelRequest<'_>,
         aside: &[Message],
-        listener: &mut Listener<'_>,
+        sink: &mut EventSink<'_>,
         told: &mut bool,
-    ) -> std::result::Result<Reply, Failure> {
+    ) -> std::result::Result<ModelReply, RequestFailure> {
         let dialect = self.dialect.borrow();
         let content = self.body(request, aside, &dialect);
         // Room for the pictures at once: a vector that grows copies them.
         let picture_bytes = content.picture_bytes();
         let mut body = Vec::with_capacity(picture_bytes + limits::READ_BYTES);
         serde_json::to_writer(&mut body, &content).map_err(|error| {
-            Failure::lasting(no_answer(&self.url, Kind::Protocol, &error.to_string()))
+            RequestFailure::lasting(no_answer(&self.url, ErrorKind::Protocol, &error.to_string()))
         })?;
         drop(dialect);
-        listener(Event::Request { method: "POST", url: shown(&self.url), bytes: body.len() });
+        sink(Event::Request { method: "POST", url: shown(&self.url), bytes: body.len() });
         let start = Instant::now();
         let response =
             self.client.post(&self.url, &body).map_err(|error| broken(&self.url, error))?;
         let messages = request.messages.len();
-        let mut reply = self.read(response, messages, listener, told)?;
-        let is_answer = reply.finish == Finish::Complete && reply.message.calls.is_empty();
-        if is_answer && unparsed::is_call(&reply.message.content, request.tools) {
-            reply.finish = Finish::UnparsedCall;
+        let mut reply = self.read(response, messages, sink, told)?;
+        let is_answer = reply.finish == FinishReason::Complete && reply.message.calls.is_empty();
+        if is_answer && text_calls::is_call(&reply.message.content, request.tools) {
+            reply.finish = FinishReason::UnparsedCall;
         }
-        listener(Event::Response { duration: start.elapsed(), usage: reply.usage });
+        sink(Event::Response { duration: start.elapsed(), usage: reply.usage });
         // How many tokens a picture takes has nothing to do with its bytes.
         let bytes = body.len().saturating_sub(picture_bytes);
-        self.warn_of_truncation(bytes, &reply, listener);
+        self.warn_of_truncation(bytes, &reply, sink);
         Ok(reply)
     }
 
@@ -168,46 +168,46 @@ impl HttpModel {
         &self,
         response: Response<ureq::Body>,
         messages: usize,
-        listener: &mut Listener<'_>,
+        sink: &mut EventSink<'_>,
         told: &mut bool,
-    ) -> std::result::Result<Reply, Failure> {
+    ) -> std::result::Result<ModelReply, RequestFailure> {
         let (parts, mut body) = response.into_parts();
         let mut reader = body.as_reader().take(limits::RESPONSE_BYTES);
         if !matches!(parts.status.as_u16(), 200..=203 | 206) {
             return Err(self.client.refused(&self.url, &parts, &mut reader));
         }
-        let mut assembler = Assembler::after(messages);
+        let mut assembler = ReplyAssembler::after(messages);
         let has_end = is_delimited(&parts);
         let client = &self.client;
-        let mut result = reading::assemble(client, &mut reader, has_end, &mut assembler, listener);
+        let mut result =
+            response_body::assemble(client, &mut reader, has_end, &mut assembler, sink);
         if reader.limit() == 0 && !assembler.is_done() {
-            result = Err(Fault::TooLarge("body").into());
+            result = Err(InvalidResponse::TooLarge("body").into());
         }
         *told = assembler.has_told();
         let (failure, is_stop) = match result {
             Ok(()) => (None, false),
-            Err(Interruption::Broken(error)) => {
+            Err(BodyInterruption::Broken(error)) => {
                 let is_stop = stop_of(&error).is_some();
                 // The reason why it ends has come: nothing is missing.
                 let is_whole = assembler.is_finished() && !is_stop;
                 let failure = (!is_whole).then(|| broken(&self.url, error.into()));
                 (failure, is_stop)
             }
-            Err(Interruption::Fault(fault)) => {
+            Err(BodyInterruption::Fault(fault)) => {
                 (Some(self.client.faulty(&self.url, fault, &parts)), false)
             }
-            Err(Interruption::Empty) => (Some(nothing(&self.url)), false),
+            Err(BodyInterruption::Empty) => (Some(nothing(&self.url)), false),
         };
         let cause = match failure {
             Some(failure) if is_stop || !*told => return Err(failure),
             // What has been said stays said: the answer is cut off, not lost.
             failure => failure.map(|failure| failure.error),
         };
-        let mut reply = assembler
-            .finish(listener)
-            .map_err(|fault| self.client.faulty(&self.url, fault, &parts))?;
+        let mut reply =
+            assembler.finish(sink).map_err(|fault| self.client.faulty(&self.url, fault, &parts))?;
         if cause.is_some() {
-            reply.finish = Finish::Cut;
+            reply.finish = FinishReason::Cut;
             reply.message.calls.clear();
             reply.cause = cause;
         }
@@ -215,38 +215,39 @@ impl HttpModel {
     }
 
     /// A reply that says nothing and calls nothing is none.
-    fn check_content(&self, reply: Reply) -> std::result::Result<Reply, Failure> {
+    fn check_content(&self, reply: ModelReply) -> std::result::Result<ModelReply, RequestFailure> {
         if !reply.message.content.trim().is_empty() || !reply.message.calls.is_empty() {
             return Ok(reply);
         }
         let error = |kind, text: &str| no_answer(&self.url, kind, text);
         if let Some(cause) = reply.cause {
-            return Err(Failure::lasting(cause));
+            return Err(RequestFailure::lasting(cause));
         }
         Err(match reply.finish {
-            Finish::Length => return Ok(reply),
-            Finish::Cut => {
-                Failure::passing(error(Kind::Temporary, "the reply ended before anything was said"))
-            }
-            Finish::Filtered => Failure::lasting(error(
-                Kind::Endpoint,
+            FinishReason::Length => return Ok(reply),
+            FinishReason::Cut => RequestFailure::passing(error(
+                ErrorKind::Temporary,
+                "the reply ended before anything was said",
+            )),
+            FinishReason::Filtered => RequestFailure::lasting(error(
+                ErrorKind::Endpoint,
                 "the endpoint's content filter withheld the answer",
             )),
-            Finish::Complete | Finish::UnparsedCall => {
-                Failure::lasting(error(Kind::Protocol, "the answer is empty"))
+            FinishReason::Complete | FinishReason::UnparsedCall => {
+                RequestFailure::lasting(error(ErrorKind::Protocol, "the answer is empty"))
             }
         })
     }
 
     /// Some servers cut long prompts to their context without a word.
-    fn warn_of_truncation(&self, bytes: usize, reply: &Reply, listener: &mut Listener<'_>) {
+    fn warn_of_truncation(&self, bytes: usize, reply: &ModelReply, sink: &mut EventSink<'_>) {
         let Some(usage) = reply.usage.filter(|usage| usage.prompt_tokens > 0) else {
             return;
         };
         let least = (bytes / limits::BYTES_PER_TOKEN_MOST) as u64;
         let is_long = bytes > limits::TRUNCATION_BYTES;
         if is_long && usage.prompt_tokens < least && !self.has_warned.replace(true) {
-            listener(Event::Warning(&format!(
+            sink(Event::Warning(&format!(
                 "the endpoint read only {} tokens of a request of {bytes} bytes: its context may be too small \
                  (Ollama: OLLAMA_CONTEXT_LENGTH)",
                 usage.prompt_tokens
@@ -278,20 +279,20 @@ impl Model for HttpModel {
         &self.client.endpoint.model
     }
 
-    fn complete(&self, request: &Request<'_>, listener: &mut Listener<'_>) -> Result<Reply> {
+    fn complete(&self, request: &ModelRequest<'_>, sink: &mut EventSink<'_>) -> Result<ModelReply> {
         let mut attempt = 1;
-        let mut changes = Changes::default();
+        let mut changes = RequestChanges::default();
         loop {
-            self.client.patience.check()?;
+            self.client.cancellation.check()?;
             let mut told = false;
-            let failure = match self.try_once(request, &changes.aside, listener, &mut told) {
+            let failure = match self.try_once(request, &changes.aside, sink, &mut told) {
                 Ok(reply) => return Ok(reply),
                 Err(failure) => failure,
             };
             let change =
-                (!told).then(|| self.adapt(request, &failure, &mut changes, listener)).flatten();
+                (!told).then(|| self.adapt(request, &failure, &mut changes, sink)).flatten();
             if let Some(change) = change {
-                listener(Event::Retry {
+                sink(Event::Retry {
                     attempt: attempt + 1,
                     delay: Duration::ZERO,
                     reason: &format!("{}: {change}", failure.error.message()),
@@ -317,8 +318,8 @@ impl Model for HttpModel {
                 });
             }
             let delay = retry::pause(attempt, failure.retry_after);
-            listener(Event::Retry { attempt, delay, reason: failure.error.message() });
-            self.client.patience.pause(delay)?;
+            sink(Event::Retry { attempt, delay, reason: failure.error.message() });
+            self.client.cancellation.pause(delay)?;
         }
     }
 }

@@ -7,12 +7,12 @@ use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Vis
 
 use crate::bounded;
 use crate::limits;
-use crate::model::wire::Loose;
+use crate::model::wire::LooseValue;
 use crate::text;
 
 /// Which program serves the models, where that makes a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Server {
+pub(crate) enum ServerKind {
     /// Ollama: models are pulled, and the context is small unless it is told otherwise.
     Ollama,
     /// llama.cpp's `llama-server`.
@@ -23,7 +23,7 @@ pub enum Server {
 
 /// One model of a list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Listed {
+pub(crate) struct ListedModel {
     /// As requests name it.
     pub name: String,
     /// Whose it is, as the server words it.
@@ -36,13 +36,17 @@ pub struct Listed {
 
 /// The entry of a model: Ollama takes `model` for `model:latest`, Gemini
 /// `model` for `models/model`.
-pub fn find<'m>(models: &'m [Listed], wanted: &str, server: Server) -> Option<&'m Listed> {
+pub(crate) fn find<'m>(
+    models: &'m [ListedModel],
+    wanted: &str,
+    server: ServerKind,
+) -> Option<&'m ListedModel> {
     let wanted = bare(wanted);
     let exact = models.iter().find(|model| model.name == wanted);
     exact.or_else(|| {
         let latest = format!("{wanted}:latest");
-        let is_it = |model: &&Listed| model.name.eq_ignore_ascii_case(&latest);
-        models.iter().find(is_it).filter(|_| server == Server::Ollama)
+        let is_it = |model: &&ListedModel| model.name.eq_ignore_ascii_case(&latest);
+        models.iter().find(is_it).filter(|_| server == ServerKind::Ollama)
     })
 }
 
@@ -51,32 +55,37 @@ fn bare(name: &str) -> &str {
 }
 
 /// The models of a list in any of its dialects; `None`: it is none.
-pub fn parse(body: &[u8]) -> Option<Vec<Listed>> {
-    let Page(models) = serde_json::from_slice(body).ok()?;
+pub(super) fn parse(body: &[u8]) -> Option<Vec<ListedModel>> {
+    let ModelPage(models) = serde_json::from_slice(body).ok()?;
     models
 }
 
 /// `{"data": […]}`, `{"models": […]}` or the list itself.
-struct Page(Option<Vec<Listed>>);
+struct ModelPage(Option<Vec<ListedModel>>);
 
 /// A list of models, of which no more than may be are kept.
-struct List(Vec<Listed>);
+struct ModelList(Vec<ListedModel>);
 
-impl<'de> Deserialize<'de> for Page {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Page, D::Error> {
+impl<'de> Deserialize<'de> for ModelPage {
+    fn deserialize<D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> std::result::Result<ModelPage, D::Error> {
         struct PageVisitor;
         impl<'de> Visitor<'de> for PageVisitor {
-            type Value = Page;
+            type Value = ModelPage;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a list of models")
             }
-            fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> std::result::Result<Page, A::Error> {
-                Ok(Page(Some(collect(list)?)))
+            fn visit_seq<A: SeqAccess<'de>>(
+                self,
+                list: A,
+            ) -> std::result::Result<ModelPage, A::Error> {
+                Ok(ModelPage(Some(collect(list)?)))
             }
             fn visit_map<A: MapAccess<'de>>(
                 self,
                 mut map: A,
-            ) -> std::result::Result<Page, A::Error> {
+            ) -> std::result::Result<ModelPage, A::Error> {
                 let (mut data, mut models) = (None, None);
                 while let Some(key) = map.next_key::<String>()? {
                     // Ollama without any model says `null`.
@@ -88,45 +97,50 @@ impl<'de> Deserialize<'de> for Page {
                             continue;
                         }
                     };
-                    let List(entries) =
-                        map.next_value::<Option<List>>()?.unwrap_or(List(Vec::new()));
+                    let ModelList(entries) =
+                        map.next_value::<Option<ModelList>>()?.unwrap_or(ModelList(Vec::new()));
                     *list = Some(entries);
                 }
-                Ok(Page(data.or(models)))
+                Ok(ModelPage(data.or(models)))
             }
         }
         deserializer.deserialize_any(PageVisitor)
     }
 }
 
-impl<'de> Deserialize<'de> for List {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<List, D::Error> {
+impl<'de> Deserialize<'de> for ModelList {
+    fn deserialize<D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> std::result::Result<ModelList, D::Error> {
         struct ListVisitor;
         impl<'de> Visitor<'de> for ListVisitor {
-            type Value = List;
+            type Value = ModelList;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a list of models")
             }
-            fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> std::result::Result<List, A::Error> {
-                collect(list).map(List)
+            fn visit_seq<A: SeqAccess<'de>>(
+                self,
+                list: A,
+            ) -> std::result::Result<ModelList, A::Error> {
+                collect(list).map(ModelList)
             }
         }
         deserializer.deserialize_seq(ListVisitor)
     }
 }
 
-fn collect<'de, A: SeqAccess<'de>>(mut list: A) -> std::result::Result<Vec<Listed>, A::Error> {
+fn collect<'de, A: SeqAccess<'de>>(mut list: A) -> std::result::Result<Vec<ListedModel>, A::Error> {
     let mut models = Vec::new();
     loop {
         // Each entry is bounded by itself: the list may be long.
         bounded::begin();
-        let Some(entry) = list.next_element::<Option<Entry<'de>>>()? else {
+        let Some(entry) = list.next_element::<Option<ModelEntry<'de>>>()? else {
             break;
         };
         let entry = entry.unwrap_or_default();
         let name = entry.name();
         if !name.is_empty() && models.len() < limits::MODELS {
-            models.push(Listed {
+            models.push(ListedModel {
                 owner: text::cut(&entry.owned_by.text(), limits::SUMMARY_CHARS).into_owned(),
                 served: entry.served(),
                 trained: entry.meta.number("n_ctx_train"),
@@ -140,46 +154,46 @@ fn collect<'de, A: SeqAccess<'de>>(mut list: A) -> std::result::Result<Vec<Liste
 /// A model as it stands in a list.
 #[derive(Default, serde::Deserialize)]
 #[serde(default)]
-struct Entry<'e> {
+struct ModelEntry<'e> {
     #[serde(borrow)]
-    id: Loose<'e>,
+    id: LooseValue<'e>,
     #[serde(borrow)]
-    name: Loose<'e>,
+    name: LooseValue<'e>,
     #[serde(borrow)]
-    model: Loose<'e>,
+    model: LooseValue<'e>,
     #[serde(borrow)]
-    owned_by: Loose<'e>,
+    owned_by: LooseValue<'e>,
     #[serde(borrow)]
-    max_model_len: Loose<'e>,
+    max_model_len: LooseValue<'e>,
     #[serde(borrow)]
-    context_length: Loose<'e>,
+    context_length: LooseValue<'e>,
     #[serde(borrow)]
-    context_window: Loose<'e>,
+    context_window: LooseValue<'e>,
     #[serde(borrow)]
-    max_context_length: Loose<'e>,
+    max_context_length: LooseValue<'e>,
     #[serde(borrow)]
-    top_provider: Fields<'e>,
+    top_provider: ModelFields<'e>,
     #[serde(borrow)]
-    meta: Fields<'e>,
+    meta: ModelFields<'e>,
 }
 
 /// An object whose numbers are of interest, or anything else.
 #[derive(Default, serde::Deserialize)]
 #[serde(transparent)]
-struct Fields<'f>(#[serde(borrow)] Loose<'f>);
+struct ModelFields<'f>(#[serde(borrow)] LooseValue<'f>);
 
-impl Fields<'_> {
+impl ModelFields<'_> {
     fn number(&self, name: &str) -> Option<u64> {
         match &self.0 {
-            Loose::Other(value) => value.get(name)?.as_u64(),
+            LooseValue::Other(value) => value.get(name)?.as_u64(),
             _ => None,
         }
     }
 }
 
-impl Entry<'_> {
+impl ModelEntry<'_> {
     fn name(&self) -> String {
-        let names = [&self.id, &self.model, &self.name].map(Loose::text);
+        let names = [&self.id, &self.model, &self.name].map(LooseValue::text);
         let name = names.iter().find(|name| !name.is_empty());
         let name = bare(name.map_or("", AsRef::as_ref));
         // No name is that long: whatever it is, no request can name it.
@@ -256,13 +270,13 @@ mod tests {
     #[test]
     fn a_model_is_found_as_its_server_finds_it() {
         let models = ["qwen3:latest", "gemini-x"]
-            .map(|name| Listed { name: name.into(), ..Listed::default() });
+            .map(|name| ListedModel { name: name.into(), ..ListedModel::default() });
         let table = [
-            ("qwen3", Server::Ollama, true),
-            ("qwen3", Server::Other, false),
-            ("qwen3:latest", Server::Other, true),
-            ("qwen3:8b", Server::Ollama, false),
-            ("models/gemini-x", Server::Other, true),
+            ("qwen3", ServerKind::Ollama, true),
+            ("qwen3", ServerKind::Other, false),
+            ("qwen3:latest", ServerKind::Other, true),
+            ("qwen3:8b", ServerKind::Ollama, false),
+            ("models/gemini-x", ServerKind::Other, true),
         ];
         for (wanted, server, expected) in table {
             assert_eq!(find(&models, wanted, server).is_some(), expected, "{wanted}");

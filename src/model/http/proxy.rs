@@ -14,27 +14,27 @@ use ureq::http::StatusCode;
 use ureq::unversioned::transport::{ConnectionDetails, LazyBuffers, Transport, TransportAdapter};
 
 use crate::config::{Proxy, ProxyScheme};
-use crate::error::Kind;
+use crate::error::ErrorKind;
 use crate::limits;
-use crate::model::http::forward::Forward;
-use crate::model::http::obstacle::Obstacle;
-use crate::model::http::party::{Party, stopped_or};
-use crate::model::http::proxy_words::{CHECK_HINT, lost, status_of, wants_login};
-use crate::model::http::socks::{self, Destination, Refusal};
+use crate::model::http::connect_error::ConnectError;
+use crate::model::http::http_proxy::HttpProxy;
+use crate::model::http::peer::{Peer, stopped_or};
+use crate::model::http::proxy_errors::{CHECK_HINT, lost, status_of, wants_login};
+use crate::model::http::socks::{self, SocksDestination, SocksError};
 use crate::model::http::transport::{Dialer, USER_AGENT};
 use crate::secret::Secret;
+use crate::world::cancellation::StopReason;
 use crate::world::net::Handshake;
-use crate::world::patience::Stop;
 
 impl Dialer {
     /// A connection to `target` by way of a proxy.
     pub(super) fn open_through(
         &self,
         proxy: &Proxy,
-        target: &Party,
+        target: &Peer,
         details: &ConnectionDetails<'_>,
     ) -> Result<Box<dyn Transport>, ureq::Error> {
-        let party = Party { host: proxy.host.clone(), port: proxy.port, is_proxy: true };
+        let party = Peer { host: proxy.host.clone(), port: proxy.port, is_proxy: true };
         let is_encrypted = match proxy.scheme {
             ProxyScheme::Socks5 | ProxyScheme::Socks5h => {
                 return self.open_socks(proxy, &party, target, details);
@@ -51,22 +51,22 @@ impl Dialer {
         let mut stream = TransportAdapter::new(transport, details.current_time.clone());
         stream.set_timeout(details.timeout);
         if details.needs_tls() {
-            ask_for_tunnel(&mut stream, &party, target, login.as_deref())?;
+            open_tunnel(&mut stream, &party, target, login.as_deref())?;
             return Ok(stream.into_inner());
         }
         let config = details.config;
         let buffers = LazyBuffers::new(config.input_buffer_size(), config.output_buffer_size());
-        Ok(Box::new(Forward::new(stream, buffers, party, target, login)))
+        Ok(Box::new(HttpProxy::new(stream, buffers, party, target, login)))
     }
 
     /// The target's addresses, for a proxy that is given no names.
     fn look_up_here(
         &self,
-        target: &Party,
+        target: &Peer,
         deadline: Instant,
     ) -> Result<Vec<SocketAddr>, ureq::Error> {
         self.look_up(target, deadline).map_err(|error| match error {
-            ureq::Error::Io(error) => match error.downcast::<Obstacle>() {
+            ureq::Error::Io(error) => match error.downcast::<ConnectError>() {
                 Ok(obstacle) => {
                     obstacle.with_hint("with socks5h:// the proxy looks names up").into()
                 }
@@ -79,23 +79,26 @@ impl Dialer {
     fn open_socks(
         &self,
         proxy: &Proxy,
-        party: &Party,
-        target: &Party,
+        party: &Peer,
+        target: &Peer,
         details: &ConnectionDetails<'_>,
     ) -> Result<Box<dyn Transport>, ureq::Error> {
         let (mut connection, deadline) = self.open(party)?;
         let destination = match target.host.parse() {
-            Ok(address) => Destination::Address(address),
+            Ok(address) => SocksDestination::Address(address),
             Err(_) if proxy.scheme == ProxyScheme::Socks5h => {
-                Destination::Name(target.host.clone())
+                SocksDestination::Name(target.host.clone())
             }
             Err(_) => match self.look_up_here(target, deadline)?.first() {
-                Some(address) => Destination::Address(address.ip()),
-                None => Destination::Name(target.host.clone()),
+                Some(address) => SocksDestination::Address(address.ip()),
+                None => SocksDestination::Name(target.host.clone()),
             },
         };
-        let mut handshake =
-            Handshake { connection: &mut connection, deadline, patience: &self.shared.patience };
+        let mut handshake = Handshake {
+            connection: &mut connection,
+            deadline,
+            cancellation: &self.shared.cancellation,
+        };
         socks::connect(&mut handshake, proxy.login.as_ref(), &destination, target.port)
             .map_err(|refusal| explain_socks(refusal, party, target))?;
         let plain = (!details.needs_tls()).then_some(target);
@@ -103,33 +106,34 @@ impl Dialer {
     }
 }
 
-fn explain_socks(refusal: Refusal, party: &Party, target: &Party) -> ureq::Error {
+fn explain_socks(refusal: SocksError, party: &Peer, target: &Peer) -> ureq::Error {
     let target = target.authority();
     let obstacle = match refusal {
-        Refusal::Io(error) => return unanswered(party, error),
-        Refusal::WantsLogin => {
-            Obstacle::lasting(Kind::Auth, format!("{party} wants a login")).with_hint(
-                "write user and password into the proxy's address: socks5h://user:password@host:port",
-            )
-        }
-        Refusal::BadLogin => {
-            Obstacle::lasting(Kind::Auth, format!("{party} refused the login"))
+        SocksError::Io(error) => return unanswered(party, error),
+        SocksError::WantsLogin => ConnectError::lasting(
+            ErrorKind::Auth,
+            format!("{party} wants a login"),
+        )
+        .with_hint(
+            "write user and password into the proxy's address: socks5h://user:password@host:port",
+        ),
+        SocksError::BadLogin => {
+            ConnectError::lasting(ErrorKind::Auth, format!("{party} refused the login"))
                 .with_hint(CHECK_HINT)
         }
-        Refusal::Unreachable(reason) => {
-            Obstacle::passing(format!("{party} cannot connect to {target}: {reason}"))
+        SocksError::Unreachable(reason) => {
+            ConnectError::passing(format!("{party} cannot connect to {target}: {reason}"))
         }
-        Refusal::Refused(reason) => Obstacle::lasting(
-            Kind::Endpoint,
+        SocksError::Refused(reason) => ConnectError::lasting(
+            ErrorKind::Endpoint,
             format!("{party} refused to connect to {target}: {reason}"),
         ),
-        Refusal::Nonsense => Obstacle::lasting(
-            Kind::Endpoint,
-            format!("{party} does not speak SOCKS 5"),
-        )
-        .with_hint("if it is an HTTP proxy, its address begins with http://"),
-        Refusal::TooLong(what) => Obstacle::lasting(
-            Kind::Config,
+        SocksError::Nonsense => {
+            ConnectError::lasting(ErrorKind::Endpoint, format!("{party} does not speak SOCKS 5"))
+                .with_hint("if it is an HTTP proxy, its address begins with http://")
+        }
+        SocksError::TooLong(what) => ConnectError::lasting(
+            ErrorKind::Config,
             format!("{what} is longer than the 255 bytes that SOCKS 5 allows"),
         ),
     };
@@ -137,10 +141,10 @@ fn explain_socks(refusal: Refusal, party: &Party, target: &Party) -> ureq::Error
 }
 
 /// A proxy that hung up, or said nothing in time.
-fn unanswered(party: &Party, error: io::Error) -> ureq::Error {
-    if let Some(Stop::Silence(_)) = Stop::within(&error) {
+fn unanswered(party: &Peer, error: io::Error) -> ureq::Error {
+    if let Some(StopReason::Silence(_)) = StopReason::within(&error) {
         let seconds = limits::CONNECT.as_secs();
-        return Obstacle::passing(format!("{party} did not answer within {seconds} s"))
+        return ConnectError::passing(format!("{party} did not answer within {seconds} s"))
             .with_hint("does it speak what its address begins with: http, https, socks5h?")
             .into();
     }
@@ -148,7 +152,7 @@ fn unanswered(party: &Party, error: io::Error) -> ureq::Error {
         error,
         |error| match error.kind() {
             io::ErrorKind::UnexpectedEof => {
-                Obstacle::passing(format!("{party} closed the connection without an answer"))
+                ConnectError::passing(format!("{party} closed the connection without an answer"))
             }
             _ => lost(party, error),
         },
@@ -163,10 +167,10 @@ fn authorization((user, password): &(String, Option<Secret>)) -> String {
 }
 
 /// Sends `CONNECT` and reads the head of the answer, not a byte more.
-fn ask_for_tunnel(
+fn open_tunnel(
     stream: &mut (impl Read + Write),
-    party: &Party,
-    target: &Party,
+    party: &Peer,
+    target: &Peer,
     login: Option<&str>,
 ) -> Result<(), ureq::Error> {
     let authority = target.authority();
@@ -197,35 +201,35 @@ fn ask_for_tunnel(
 
 const HTTP: &[u8] = b"HTTP/1.";
 
-fn no_proxy(party: &Party) -> Obstacle {
-    Obstacle::lasting(Kind::Endpoint, format!("{party} does not speak HTTP"))
+fn no_proxy(party: &Peer) -> ConnectError {
+    ConnectError::lasting(ErrorKind::Endpoint, format!("{party} does not speak HTTP"))
         .with_hint("if it is a SOCKS proxy, its address begins with socks5h://")
 }
 
 /// The words for a status. The proxy's own are left out: they may quote the login.
 fn refused(
-    party: &Party,
+    party: &Peer,
     target: &str,
     status: StatusCode,
     head: &str,
     has_login: bool,
-) -> Obstacle {
+) -> ConnectError {
     let text = format!("status {status}");
     match status.as_u16() {
         407 => wants_login(party, head, has_login),
         // tinyproxy's answer to a wrong login.
         401 if has_login => {
-            Obstacle::lasting(Kind::Auth, format!("{party} refused the login: {text}"))
+            ConnectError::lasting(ErrorKind::Auth, format!("{party} refused the login: {text}"))
                 .with_hint(CHECK_HINT)
         }
-        500.. => Obstacle::passing(format!("{party} cannot connect to {target}: {text}")),
-        400 | 404 | 405 => Obstacle::lasting(
-            Kind::Endpoint,
+        500.. => ConnectError::passing(format!("{party} cannot connect to {target}: {text}")),
+        400 | 404 | 405 => ConnectError::lasting(
+            ErrorKind::Endpoint,
             format!("{party} does not make tunnels to {target}: {text}"),
         )
         .with_hint("is it a proxy at all, and one for https?"),
-        _ => Obstacle::lasting(
-            Kind::Endpoint,
+        _ => ConnectError::lasting(
+            ErrorKind::Endpoint,
             format!("{party} refused to connect to {target}: {text}"),
         )
         .with_hint("its rules decide which hosts and ports it connects to"),
@@ -255,18 +259,18 @@ mod tests {
         }
     }
 
-    fn party(host: &str, port: u16, is_proxy: bool) -> Party {
-        Party { host: host.into(), port, is_proxy }
+    fn party(host: &str, port: u16, is_proxy: bool) -> Peer {
+        Peer { host: host.into(), port, is_proxy }
     }
 
     fn tunnel(answer: &[u8], login: Option<&str>) -> (Result<(), String>, String, usize) {
         let mut stream = Answer(answer, Vec::new());
         let proxy = party("192.0.2.1", 3128, true);
         let target = party("2001:db8::1", 443, false);
-        let result = ask_for_tunnel(&mut stream, &proxy, &target, login);
+        let result = open_tunnel(&mut stream, &proxy, &target, login);
         let result = result.map_err(|error| match error {
             ureq::Error::Io(error) => {
-                let failure = error.downcast::<Obstacle>().unwrap().into_failure("url");
+                let failure = error.downcast::<ConnectError>().unwrap().into_failure("url");
                 format!("{:?} {}", failure.retryable, failure.error)
             }
             other => panic!("{other}"),

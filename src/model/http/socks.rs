@@ -19,7 +19,7 @@ const IPV6: u8 = 4;
 
 /// Where the proxy is to connect to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Destination {
+pub(super) enum SocksDestination {
     /// An address.
     Address(IpAddr),
     /// A name that the proxy looks up.
@@ -28,7 +28,7 @@ pub enum Destination {
 
 /// Why the proxy does not serve.
 #[derive(Debug)]
-pub enum Refusal {
+pub(super) enum SocksError {
     /// Reading or writing failed, or was stopped.
     Io(io::Error),
     /// It wants a login, and there is none.
@@ -45,20 +45,20 @@ pub enum Refusal {
     TooLong(&'static str),
 }
 
-impl From<io::Error> for Refusal {
-    fn from(error: io::Error) -> Refusal {
-        Refusal::Io(error)
+impl From<io::Error> for SocksError {
+    fn from(error: io::Error) -> SocksError {
+        SocksError::Io(error)
     }
 }
 
 /// Asks the proxy at the other end of `stream` to connect to `destination`.
 /// Afterwards the stream is the destination's; not a byte of it has been read.
-pub fn connect(
+pub(super) fn connect(
     stream: &mut (impl Read + Write),
     login: Option<&(String, Option<Secret>)>,
-    destination: &Destination,
+    destination: &SocksDestination,
     port: u16,
-) -> Result<(), Refusal> {
+) -> Result<(), SocksError> {
     let methods: &[u8] = match login {
         Some(_) => &[VERSION, 2, NO_LOGIN, LOGIN],
         None => &[VERSION, 1, NO_LOGIN],
@@ -66,28 +66,28 @@ pub fn connect(
     stream.write_all(methods)?;
     let [version, method] = read(stream)?;
     if version != VERSION {
-        return Err(Refusal::Nonsense);
+        return Err(SocksError::Nonsense);
     }
     match (method, login) {
         (NO_LOGIN, _) => {}
         (LOGIN, Some((user, password))) => log_in(stream, user, password.as_ref())?,
-        (NOTHING_ACCEPTABLE, None) => return Err(Refusal::WantsLogin),
+        (NOTHING_ACCEPTABLE, None) => return Err(SocksError::WantsLogin),
         (NOTHING_ACCEPTABLE, Some(_)) => {
-            return Err(Refusal::Refused("it wants another kind of login"));
+            return Err(SocksError::Refused("it wants another kind of login"));
         }
-        _ => return Err(Refusal::Nonsense),
+        _ => return Err(SocksError::Nonsense),
     }
     let mut request = vec![VERSION, CONNECT, 0];
     match destination {
-        Destination::Address(IpAddr::V4(address)) => {
+        SocksDestination::Address(IpAddr::V4(address)) => {
             request.push(IPV4);
             request.extend(address.octets());
         }
-        Destination::Address(IpAddr::V6(address)) => {
+        SocksDestination::Address(IpAddr::V6(address)) => {
             request.push(IPV6);
             request.extend(address.octets());
         }
-        Destination::Name(name) => {
+        SocksDestination::Name(name) => {
             request.push(DOMAIN);
             push_short(&mut request, name, "the host name")?;
         }
@@ -101,7 +101,7 @@ fn log_in(
     stream: &mut (impl Read + Write),
     user: &str,
     password: Option<&Secret>,
-) -> Result<(), Refusal> {
+) -> Result<(), SocksError> {
     let mut request = vec![LOGIN_VERSION];
     push_short(&mut request, user, "the user name")?;
     push_short(&mut request, password.map_or("", Secret::reveal), "the password")?;
@@ -109,35 +109,35 @@ fn log_in(
     match read(stream) {
         // Some answer in the version of the protocol around it.
         Ok([LOGIN_VERSION | VERSION, 0]) => Ok(()),
-        Ok([LOGIN_VERSION | VERSION, _]) => Err(Refusal::BadLogin),
-        Ok(_) => Err(Refusal::Nonsense),
+        Ok([LOGIN_VERSION | VERSION, _]) => Err(SocksError::BadLogin),
+        Ok(_) => Err(SocksError::Nonsense),
         // The other way to say no.
-        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Err(Refusal::BadLogin),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Err(SocksError::BadLogin),
         Err(error) => Err(error.into()),
     }
 }
 
-fn read_reply(stream: &mut impl Read) -> Result<(), Refusal> {
+fn read_reply(stream: &mut impl Read) -> Result<(), SocksError> {
     let [version, code] = read(stream)?;
     if version != VERSION {
-        return Err(Refusal::Nonsense);
+        return Err(SocksError::Nonsense);
     }
     // Who reports an error may close without the rest.
     match code {
         0 => {}
-        1 => return Err(Refusal::Unreachable("general failure")),
-        2 => return Err(Refusal::Refused("its rules forbid it")),
-        3 => return Err(Refusal::Unreachable("the network is unreachable")),
-        4 => return Err(Refusal::Unreachable("the host is unreachable or unknown")),
-        5 => return Err(Refusal::Unreachable("connection refused")),
-        6 => return Err(Refusal::Unreachable("the time to live is over")),
-        7 => return Err(Refusal::Refused("it does not know the command")),
+        1 => return Err(SocksError::Unreachable("general failure")),
+        2 => return Err(SocksError::Refused("its rules forbid it")),
+        3 => return Err(SocksError::Unreachable("the network is unreachable")),
+        4 => return Err(SocksError::Unreachable("the host is unreachable or unknown")),
+        5 => return Err(SocksError::Unreachable("connection refused")),
+        6 => return Err(SocksError::Unreachable("the time to live is over")),
+        7 => return Err(SocksError::Refused("it does not know the command")),
         8 => {
-            return Err(Refusal::Refused(
+            return Err(SocksError::Refused(
                 "it does not know this type of address (name, IPv4 or IPv6)",
             ));
         }
-        _ => return Err(Refusal::Nonsense),
+        _ => return Err(SocksError::Nonsense),
     }
     let [_, form] = read(stream)?;
     // Its own address is of no use, but stands before the destination's bytes.
@@ -148,7 +148,7 @@ fn read_reply(stream: &mut impl Read) -> Result<(), Refusal> {
             let [length] = read(stream)?;
             usize::from(length)
         }
-        _ => return Err(Refusal::Nonsense),
+        _ => return Err(SocksError::Nonsense),
     };
     let mut rest = [0; 255 + 2];
     stream.read_exact(&mut rest[..length + 2])?;
@@ -162,8 +162,8 @@ fn read<const COUNT: usize>(stream: &mut impl Read) -> io::Result<[u8; COUNT]> {
 }
 
 /// A text with its length before it, in one byte.
-fn push_short(request: &mut Vec<u8>, text: &str, what: &'static str) -> Result<(), Refusal> {
-    let length = u8::try_from(text.len()).map_err(|_| Refusal::TooLong(what))?;
+fn push_short(request: &mut Vec<u8>, text: &str, what: &'static str) -> Result<(), SocksError> {
+    let length = u8::try_from(text.len()).map_err(|_| SocksError::TooLong(what))?;
     request.push(length);
     request.extend(text.as_bytes());
     Ok(())
@@ -195,16 +195,17 @@ mod tests {
         }
     }
 
-    fn ask(
+    fn request_connection(
         answers: &[u8],
         login: bool,
         destination: &str,
-    ) -> (Result<(), Refusal>, Vec<u8>, usize) {
+    ) -> (Result<(), SocksError>, Vec<u8>, usize) {
         let mut stream = Scripted { answers: io::Cursor::new(answers.to_vec()), heard: Vec::new() };
         let login = login.then(|| ("user".to_string(), Secret::new("pass")));
-        let destination = destination
-            .parse()
-            .map_or_else(|_| Destination::Name(destination.to_string()), Destination::Address);
+        let destination = destination.parse().map_or_else(
+            |_| SocksDestination::Name(destination.to_string()),
+            SocksDestination::Address,
+        );
         let result = connect(&mut stream, login.as_ref(), &destination, 443);
         let read = usize::try_from(stream.answers.position()).unwrap();
         (result, stream.heard, read)
@@ -213,19 +214,19 @@ mod tests {
     #[test]
     fn requests_are_those_of_the_standard() {
         let served = [5, 0, 5, 0, 0, 1, 127, 0, 0, 1, 0, 80, b'!'];
-        let (result, heard, read) = ask(&served, false, "a.test");
+        let (result, heard, read) = request_connection(&served, false, "a.test");
         result.unwrap();
         assert_eq!(heard, b"\x05\x01\x00\x05\x01\x00\x03\x06a.test\x01\xbb");
         assert_eq!(read, served.len() - 1, "the destination's bytes stay");
-        let (_, heard, _) = ask(&served, false, "192.0.2.1");
+        let (_, heard, _) = request_connection(&served, false, "192.0.2.1");
         assert_eq!(heard[3..], *b"\x05\x01\x00\x01\xc0\x00\x02\x01\x01\xbb");
-        let (_, heard, _) = ask(&served, false, "2001:db8::1");
+        let (_, heard, _) = request_connection(&served, false, "2001:db8::1");
         assert_eq!(
             heard[3..],
             *b"\x05\x01\x00\x04\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\x01\x01\xbb"
         );
         let logged_in = [5, 2, 1, 0, 5, 0, 0, 3, 2, b'a', b'b', 0, 80];
-        let (result, heard, read) = ask(&logged_in, true, "a.test");
+        let (result, heard, read) = request_connection(&logged_in, true, "a.test");
         result.unwrap();
         assert_eq!(
             heard,
@@ -233,13 +234,13 @@ mod tests {
         );
         assert_eq!(read, logged_in.len());
         let sixteen: Vec<u8> = [5, 0, 5, 0, 0, 4].into_iter().chain([7; 18]).collect();
-        ask(&sixteen, false, "a.test").0.unwrap();
+        request_connection(&sixteen, false, "a.test").0.unwrap();
     }
 
     #[test]
     fn refusals_are_told_apart() {
         let is = |answers: &[u8], login, expected: &str| {
-            let text = format!("{:?}", ask(answers, login, "a.test").0.unwrap_err());
+            let text = format!("{:?}", request_connection(answers, login, "a.test").0.unwrap_err());
             assert!(text.contains(expected), "{answers:?}: {text}");
         };
         is(&[5, 0xff], false, "WantsLogin");
@@ -260,7 +261,7 @@ mod tests {
             is(answers, false, "UnexpectedEof");
         }
         let long = "x".repeat(256);
-        let (result, ..) = ask(&[5, 0], false, &long);
-        assert!(matches!(result, Err(Refusal::TooLong("the host name"))));
+        let (result, ..) = request_connection(&[5, 0], false, &long);
+        assert!(matches!(result, Err(SocksError::TooLong("the host name"))));
     }
 }

@@ -14,42 +14,42 @@ use ureq::unversioned::transport::{
     Buffers, ConnectionDetails, LazyBuffers, NextTimeout, Transport, TransportAdapter,
 };
 
-use crate::config::RootFile;
-use crate::error::Kind;
+use crate::config::CertificateFile;
+use crate::error::ErrorKind;
 use crate::limits;
 use crate::model::http::certificates::{self, Verifier};
-use crate::model::http::obstacle::Obstacle;
-use crate::model::http::party::{Party, room, stopped_or};
+use crate::model::http::connect_error::ConnectError;
+use crate::model::http::peer::{Peer, room, stopped_or};
 use crate::text::one_line;
 
 /// What every TLS connection of a client shares. It costs nothing before the first one.
-pub struct Tls {
-    roots: Option<RootFile>,
+pub(super) struct TlsClient {
+    roots: Option<CertificateFile>,
     config: OnceLock<Arc<ClientConfig>>,
 }
 
-impl Tls {
+impl TlsClient {
     /// Trusts the built-in roots, or instead of them what a file holds.
-    pub fn new(roots: Option<RootFile>) -> Tls {
-        Tls { roots, config: OnceLock::new() }
+    pub(super) fn new(roots: Option<CertificateFile>) -> TlsClient {
+        TlsClient { roots, config: OnceLock::new() }
     }
 
     /// Makes the handshake; `party` is who must be at the other end.
-    pub fn wrap(
+    pub(super) fn wrap(
         &self,
         transport: Box<dyn Transport>,
-        party: &Party,
+        party: &Peer,
         details: &ConnectionDetails<'_>,
     ) -> Result<TlsTransport, ureq::Error> {
         let name = ServerName::try_from(party.host.clone()).map_err(|_| {
             let text = format!("`{}` is no name that a certificate can be for", party.host);
-            Obstacle::lasting(Kind::Config, text)
+            ConnectError::lasting(ErrorKind::Config, text)
         })?;
         let mut session = ClientConnection::new(self.config()?, name)
             .map_err(|error| self.explain(party, &error, &[]))?;
         let mut adapter = TransportAdapter::new(transport, details.current_time.clone());
         adapter.set_timeout(details.timeout);
-        let mut wire = Wire { adapter, beginning: Vec::new() };
+        let mut wire = TlsStream { adapter, beginning: Vec::new() };
         if let Err(error) = session.complete_io(&mut wire) {
             let error = last_words(&mut session, &mut wire, &error).unwrap_or(error);
             return Err(match error.get_ref().and_then(|e| e.downcast_ref()) {
@@ -65,7 +65,7 @@ impl Tls {
     }
 
     /// Made once; an error says that the user's certificates are of no use.
-    pub fn config(&self) -> Result<Arc<ClientConfig>, Obstacle> {
+    pub(super) fn config(&self) -> Result<Arc<ClientConfig>, ConnectError> {
         if let Some(config) = self.config.get() {
             return Ok(Arc::clone(config));
         }
@@ -74,7 +74,7 @@ impl Tls {
         let config = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .map_err(|error| {
-                Obstacle::lasting(Kind::Config, format!("TLS cannot be set up: {error}"))
+                ConnectError::lasting(ErrorKind::Config, format!("TLS cannot be set up: {error}"))
             })?
             .dangerous()
             .with_custom_certificate_verifier(Arc::new(verifier))
@@ -83,8 +83,8 @@ impl Tls {
     }
 
     /// What went wrong, in plain words. Nothing of it mends itself.
-    fn explain(&self, party: &Party, error: &rustls::Error, beginning: &[u8]) -> Obstacle {
-        let lasting = |text: String| Obstacle::lasting(Kind::Endpoint, text);
+    fn explain(&self, party: &Peer, error: &rustls::Error, beginning: &[u8]) -> ConnectError {
+        let lasting = |text: String| ConnectError::lasting(ErrorKind::Endpoint, text);
         match error {
             rustls::Error::InvalidCertificate(error) => {
                 certificates::explain(party, error, self.roots.as_ref())
@@ -109,7 +109,7 @@ impl Tls {
     }
 }
 
-impl fmt::Debug for Tls {
+impl fmt::Debug for TlsClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let roots = self.roots.as_ref().map(|file| &file.path);
         f.debug_struct("Tls").field("roots", &roots).finish_non_exhaustive()
@@ -120,7 +120,7 @@ impl fmt::Debug for Tls {
 /// before, and not been read. (Reading writes too, what is still to be sent.)
 fn last_words(
     session: &mut ClientConnection,
-    wire: &mut Wire,
+    wire: &mut TlsStream,
     error: &io::Error,
 ) -> Option<io::Error> {
     use io::ErrorKind::{BrokenPipe, ConnectionReset};
@@ -137,11 +137,11 @@ fn last_words(
 }
 
 /// A handshake that was stopped, or broke off.
-fn unfinished(party: &Party, error: io::Error) -> ureq::Error {
+fn unfinished(party: &Peer, error: io::Error) -> ureq::Error {
     stopped_or(
         error,
         |error| {
-            Obstacle::passing(if error.kind() == io::ErrorKind::UnexpectedEof {
+            ConnectError::passing(if error.kind() == io::ErrorKind::UnexpectedEof {
                 format!("{party} closed the connection during the TLS handshake")
             } else {
                 format!("the TLS handshake with {party} failed: {error}")
@@ -179,12 +179,12 @@ const OLD_VERSION: &str = "the server speaks only an old version of TLS; 1.2 or 
 
 /// What TLS reads from and writes to. It keeps the first bytes, which tell who
 /// is there when they are no TLS.
-struct Wire {
+struct TlsStream {
     adapter: TransportAdapter,
     beginning: Vec<u8>,
 }
 
-impl Read for Wire {
+impl Read for TlsStream {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.adapter.read(buffer)?;
         let missing = b"HTTP/".len() - self.beginning.len();
@@ -193,7 +193,7 @@ impl Read for Wire {
     }
 }
 
-impl Write for Wire {
+impl Write for TlsStream {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.adapter.write(bytes)
     }
@@ -204,10 +204,10 @@ impl Write for Wire {
 }
 
 /// A connection with TLS.
-pub struct TlsTransport {
+pub(super) struct TlsTransport {
     buffers: LazyBuffers,
-    stream: StreamOwned<ClientConnection, Wire>,
-    party: Party,
+    stream: StreamOwned<ClientConnection, TlsStream>,
+    party: Peer,
 }
 
 impl TlsTransport {
@@ -220,7 +220,7 @@ impl TlsTransport {
             Some(error) => {
                 let text =
                     format!("no secure connection to {}: {}", self.party, explain_refusal(error));
-                Obstacle::lasting(Kind::Endpoint, text).into()
+                ConnectError::lasting(ErrorKind::Endpoint, text).into()
             }
             None => error,
         }

@@ -21,25 +21,25 @@ use ureq::unversioned::transport::{
 };
 
 use crate::config::{Network, Proxy};
-use crate::error::Kind;
+use crate::error::ErrorKind;
 use crate::limits;
-use crate::model::http::obstacle::Obstacle;
-use crate::model::http::party::{Party, room, stopped_or};
-use crate::model::http::tls::Tls;
+use crate::model::http::connect_error::ConnectError;
+use crate::model::http::peer::{Peer, room, stopped_or};
+use crate::model::http::tls::TlsClient;
+use crate::world::cancellation::{Cancellation, StopReason};
 use crate::world::net::{Connection, left_until, resolve};
-use crate::world::patience::{Patience, Stop};
 
 /// Who asks: servers and proxies are told the same.
-pub const USER_AGENT: &str = concat!("skills-runner/", env!("CARGO_PKG_VERSION"));
+pub(super) const USER_AGENT: &str = concat!("skills-runner/", env!("CARGO_PKG_VERSION"));
 
 /// How long the other side may be silent just now, and until when all of what
 /// it is saying has to be there; shared between the one who reads replies and
 /// the connection below.
 #[derive(Debug)]
-pub struct SilenceLimit(Mutex<Allowance>);
+pub(super) struct SilenceLimit(Mutex<RemainingTime>);
 
 #[derive(Clone, Copy, Debug)]
-struct Allowance {
+struct RemainingTime {
     /// Longest silence.
     silence: Duration,
     /// When all has to be there, and how long that was.
@@ -50,44 +50,47 @@ struct Allowance {
 
 impl SilenceLimit {
     /// Starts with this limit.
-    pub fn new(silence: Duration) -> SilenceLimit {
-        SilenceLimit(Mutex::new(Allowance { silence, whole: None, last: None }))
+    pub(super) fn new(silence: Duration) -> SilenceLimit {
+        SilenceLimit(Mutex::new(RemainingTime { silence, whole: None, last: None }))
     }
 
     /// From now on, however long the whole takes.
-    pub fn set(&self, silence: Duration) {
-        *self.lock() = Allowance { silence, whole: None, last: None };
+    pub(super) fn set(&self, silence: Duration) {
+        *self.lock() = RemainingTime { silence, whole: None, last: None };
     }
 
     /// The same, and all of it has to come in that time: what drips is never silent.
-    pub fn set_whole(&self, limit: Duration) {
-        *self.lock() =
-            Allowance { silence: limit, whole: Some((Instant::now() + limit, limit)), last: None };
+    pub(super) fn set_whole(&self, limit: Duration) {
+        *self.lock() = RemainingTime {
+            silence: limit,
+            whole: Some((Instant::now() + limit, limit)),
+            last: None,
+        };
     }
 
     /// Whether anything has come since the limit was set.
-    pub fn has_been_broken(&self) -> bool {
+    pub(super) fn has_been_broken(&self) -> bool {
         self.lock().last.is_some()
     }
 
     /// How long may be waited now, and what it means if nothing comes.
-    fn now(&self) -> (Duration, Stop) {
+    fn now(&self) -> (Duration, StopReason) {
         let allowance = *self.lock();
         let limit = allowance.silence;
         let (Some((end, whole)), Some(last)) = (allowance.whole, allowance.last) else {
-            return (limit, Stop::Silence(limit));
+            return (limit, StopReason::Silence(limit));
         };
         let left = end.saturating_duration_since(Instant::now());
         // Silent for most of the time is silent.
         let stop = if end.saturating_duration_since(last) > whole / 2 {
-            Stop::Silence(whole)
+            StopReason::Silence(whole)
         } else {
-            Stop::Dripping(whole)
+            StopReason::Dripping(whole)
         };
         (left.min(limit), stop)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Allowance> {
+    fn lock(&self) -> MutexGuard<'_, RemainingTime> {
         // Plain values: a panic elsewhere cannot have left them half changed.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -95,16 +98,16 @@ impl SilenceLimit {
 
 /// What every connection of a model shares.
 #[derive(Clone, Debug)]
-pub struct Shared {
+pub(super) struct SharedTransport {
     /// Signals and the deadline of the run.
-    pub patience: Patience,
+    pub cancellation: Cancellation,
     /// How long the other side may be silent.
     pub silence: Arc<SilenceLimit>,
 }
 
 /// Leaves the lookup to the [`Dialer`]: who looks a name up depends on the proxy.
 #[derive(Debug)]
-pub struct NoLookup;
+pub(super) struct NoLookup;
 
 impl Resolver for NoLookup {
     fn resolve(
@@ -119,26 +122,26 @@ impl Resolver for NoLookup {
 
 /// Opens connections to one endpoint.
 #[derive(Debug)]
-pub struct Dialer {
-    pub(super) shared: Shared,
-    pub(super) tls: Tls,
+pub(super) struct Dialer {
+    pub(super) shared: SharedTransport,
+    pub(super) tls: TlsClient,
     proxy: Option<Proxy>,
 }
 
 impl Dialer {
     /// A dialer that has not connected yet.
-    pub fn new(shared: Shared, network: &Network) -> Dialer {
-        Dialer { shared, tls: Tls::new(network.roots.clone()), proxy: network.proxy.clone() }
+    pub(super) fn new(shared: SharedTransport, network: &Network) -> Dialer {
+        Dialer { shared, tls: TlsClient::new(network.roots.clone()), proxy: network.proxy.clone() }
     }
 
     /// Looks up and connects; gives also the moment when everything else that
     /// belongs to connecting must be over.
-    pub(super) fn open(&self, party: &Party) -> Result<(Connection, Instant), ureq::Error> {
+    pub(super) fn open(&self, party: &Peer) -> Result<(Connection, Instant), ureq::Error> {
         let deadline = Instant::now() + limits::CONNECT;
-        let patience = &self.shared.patience;
+        let cancellation = &self.shared.cancellation;
         let addresses = self.look_up(party, deadline)?;
         let left = left_until(deadline).unwrap_or(Duration::ZERO);
-        let connection = Connection::open(&addresses, left, patience).map_err(|error| {
+        let connection = Connection::open(&addresses, left, cancellation).map_err(|error| {
             stopped_or(
                 error,
                 |error| {
@@ -148,7 +151,8 @@ impl Dialer {
                         text = format!("{} at {text}", party.authority());
                     }
                     let who = if party.is_proxy { "the proxy " } else { "" };
-                    let obstacle = Obstacle::passing(format!("failed to connect to {who}{text}"));
+                    let obstacle =
+                        ConnectError::passing(format!("failed to connect to {who}{text}"));
                     match error.kind() {
                         _ if party.is_proxy => obstacle.with_hint(party.hint()),
                         io::ErrorKind::ConnectionRefused => obstacle.with_hint(
@@ -166,18 +170,18 @@ impl Dialer {
     /// The addresses of a name.
     pub(super) fn look_up(
         &self,
-        party: &Party,
+        party: &Peer,
         deadline: Instant,
     ) -> Result<Vec<std::net::SocketAddr>, ureq::Error> {
         let left = left_until(deadline).unwrap_or(Duration::ZERO);
-        let found = resolve(&party.host, party.port, left, &self.shared.patience);
+        let found = resolve(&party.host, party.port, left, &self.shared.cancellation);
         let mut addresses = found.map_err(|error| {
             stopped_or(
                 error,
                 |error| {
                     let who = if party.is_proxy { "the proxy " } else { "" };
                     let text = format!("failed to look up {who}`{}`: {error}", party.host);
-                    let obstacle = Obstacle::passing(text);
+                    let obstacle = ConnectError::passing(text);
                     match error.kind() {
                         io::ErrorKind::NotFound => obstacle.with_hint(party.hint()),
                         _ => obstacle,
@@ -195,12 +199,12 @@ impl Dialer {
     pub(super) fn transport(
         &self,
         (connection, deadline): (Connection, Instant),
-        plain: Option<&Party>,
+        plain: Option<&Peer>,
         details: &ConnectionDetails<'_>,
     ) -> Box<dyn Transport> {
         let config = details.config;
         let buffers = LazyBuffers::new(config.input_buffer_size(), config.output_buffer_size());
-        Box::new(PatientTransport {
+        Box::new(CancellableTransport {
             connection,
             buffers,
             shared: self.shared.clone(),
@@ -218,7 +222,7 @@ impl Connector<()> for Dialer {
         details: &ConnectionDetails<'_>,
         _chained: Option<()>,
     ) -> Result<Option<Self::Out>, ureq::Error> {
-        let target = Party::of(details.uri)?;
+        let target = Peer::of(details.uri)?;
         let plain = (!details.needs_tls()).then_some(&target);
         if details.needs_tls() {
             // A bad file of certificates is told before anybody is troubled.
@@ -236,30 +240,30 @@ impl Connector<()> for Dialer {
     }
 }
 
-struct PatientTransport {
+struct CancellableTransport {
     connection: Connection,
     buffers: LazyBuffers,
-    shared: Shared,
+    shared: SharedTransport,
     /// The end of everything that belongs to connecting.
     deadline: Instant,
     /// Who is expected to speak without TLS, until its first byte has come.
-    plain: Option<Party>,
+    plain: Option<Peer>,
 }
 
-impl PatientTransport {
+impl CancellableTransport {
     /// While connecting there is one deadline; afterwards the reply's reader
     /// says how long silence may last.
-    fn limit(&self, timeout: NextTimeout) -> Result<(Duration, Stop), Stop> {
+    fn limit(&self, timeout: NextTimeout) -> Result<(Duration, StopReason), StopReason> {
         if timeout.reason == Timeout::Connect {
             let left = left_until(self.deadline)?;
-            return Ok((left, Stop::Silence(limits::CONNECT)));
+            return Ok((left, StopReason::Silence(limits::CONNECT)));
         }
         let (limit, stop) = self.shared.silence.now();
         Ok((limit.min(*timeout.after), stop))
     }
 }
 
-impl Transport for PatientTransport {
+impl Transport for CancellableTransport {
     fn buffers(&mut self) -> &mut dyn Buffers {
         &mut self.buffers
     }
@@ -267,7 +271,7 @@ impl Transport for PatientTransport {
     fn transmit_output(&mut self, amount: usize, timeout: NextTimeout) -> Result<(), ureq::Error> {
         let (limit, _) = self.limit(timeout).map_err(io::Error::from)?;
         let output = &self.buffers.output()[..amount];
-        self.connection.write_all(output, limit, &self.shared.patience)?;
+        self.connection.write_all(output, limit, &self.shared.cancellation)?;
         Ok(())
     }
 
@@ -277,9 +281,9 @@ impl Transport for PatientTransport {
             return Err(io::Error::from(stop).into());
         }
         let input = room(&mut self.buffers)?;
-        let read = self.connection.read(input, limit, &self.shared.patience);
-        let amount = read.map_err(|error| match Stop::within(&error) {
-            Some(Stop::Silence(_)) => stop.into(),
+        let read = self.connection.read(input, limit, &self.shared.cancellation);
+        let amount = read.map_err(|error| match StopReason::within(&error) {
+            Some(StopReason::Silence(_)) => stop.into(),
             _ => error,
         })?;
         let is_alert = input[..amount].starts_with(&TLS_ALERT);
@@ -302,13 +306,13 @@ impl Transport for PatientTransport {
 /// How a TLS server answers what is no TLS: an alert of version 3.x.
 const TLS_ALERT: [u8; 2] = [21, 3];
 
-fn speaks_tls(party: &Party) -> Obstacle {
+fn speaks_tls(party: &Peer) -> ConnectError {
     let text = format!("{party} speaks TLS, not plain http");
-    Obstacle::lasting(Kind::Endpoint, text)
+    ConnectError::lasting(ErrorKind::Endpoint, text)
         .with_hint(format!("LLM_API_BASE_URL begins with https://{}", party.authority()))
 }
 
-impl fmt::Debug for PatientTransport {
+impl fmt::Debug for CancellableTransport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // The buffers hold headers, and so the key.
         f.debug_struct("PatientTransport")

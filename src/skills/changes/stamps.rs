@@ -7,8 +7,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use super::decisive::{decides, decides_by_name};
-use super::{Moment, first_changed, is_watched};
+use super::startup_files::{decides, decides_by_name};
+use super::{FileMoment, first_changed, is_watched};
 use crate::limits;
 use crate::skills::venv::SETUP_FOLDER;
 
@@ -17,16 +17,16 @@ const FILLED: [&str; 5] = ["venv", ".venv", "node_modules", ".git", SETUP_FOLDER
 
 /// How much may still be looked at.
 #[derive(Debug)]
-pub(super) struct Budget {
+pub(super) struct ScanBudget {
     entries: usize,
     until: Instant,
     /// There was more.
     pub(super) is_spent: bool,
 }
 
-impl Budget {
-    pub(super) fn of(entries: usize) -> Budget {
-        Budget { entries, until: Instant::now() + limits::CHANGES_TIME, is_spent: false }
+impl ScanBudget {
+    pub(super) fn of(entries: usize) -> ScanBudget {
+        ScanBudget { entries, until: Instant::now() + limits::CHANGES_TIME, is_spent: false }
     }
 
     /// Whether one more may be looked at.
@@ -41,7 +41,7 @@ impl Budget {
 
 /// What is looked at: the skill whose script runs first, then all others.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Places<'p> {
+pub(super) struct ScannedFolders<'p> {
     /// The folder of the skill.
     pub(super) own: &'p Path,
     /// The skills folders.
@@ -50,7 +50,7 @@ pub(super) struct Places<'p> {
 
 /// Files by their paths, and the folders that tools fill.
 #[derive(Debug, Default)]
-pub(super) struct Stamps {
+pub(super) struct FileStamps {
     files: BTreeMap<PathBuf, u64>,
     filled: BTreeSet<PathBuf>,
     /// Folders that cannot be listed.
@@ -60,7 +60,7 @@ pub(super) struct Stamps {
 }
 
 /// What lies in a skills folder.
-enum Found {
+enum ScannedEntry {
     /// A file or a link.
     File(Metadata),
     /// A folder that tools fill.
@@ -69,20 +69,20 @@ enum Found {
     Closed,
 }
 
-impl Stamps {
+impl FileStamps {
     /// Notes the state of all files.
-    pub(super) fn of(places: Places<'_>) -> Stamps {
-        let mut stamps = Stamps::default();
-        let mut budget = Budget::of(limits::CHANGES_ENTRIES);
+    pub(super) fn of(places: ScannedFolders<'_>) -> FileStamps {
+        let mut stamps = FileStamps::default();
+        let mut budget = ScanBudget::of(limits::CHANGES_ENTRIES);
         walk(places, &mut budget, &mut |path, found| match found {
-            Found::File(status) => {
+            ScannedEntry::File(status) => {
                 let stamp = stamp(&path, &status).0;
                 stamps.files.insert(path, stamp);
             }
-            Found::Filled => {
+            ScannedEntry::Filled => {
                 stamps.filled.insert(path);
             }
-            Found::Closed => {
+            ScannedEntry::Closed => {
                 stamps.closed.insert(path);
             }
         });
@@ -95,9 +95,9 @@ impl Stamps {
     /// before, as there was too much, has changed if its time says so.
     pub(super) fn changed(
         &self,
-        places: Places<'_>,
-        moment: Moment,
-        budget: &mut Budget,
+        places: ScannedFolders<'_>,
+        moment: FileMoment,
+        budget: &mut ScanBudget,
     ) -> Vec<PathBuf> {
         let (mut changed, mut filled) = (Vec::new(), Vec::new());
         walk(places, budget, &mut |path, found| {
@@ -107,10 +107,10 @@ impl Stamps {
                 return;
             }
             let status = match found {
-                Found::File(status) => status,
-                Found::Filled => return filled.push(path),
-                Found::Closed if self.closed.contains(&path) => return,
-                Found::Closed => return changed.push(path),
+                ScannedEntry::File(status) => status,
+                ScannedEntry::Filled => return filled.push(path),
+                ScannedEntry::Closed if self.closed.contains(&path) => return,
+                ScannedEntry::Closed => return changed.push(path),
             };
             let (stamp, latest) = stamp(&path, &status);
             let has_changed = match self.files.get(&path) {
@@ -140,10 +140,10 @@ impl Stamps {
 
 /// What differs once a file was written, replaced or renamed, and the time of its last
 /// change; of a link also those of the file that it leads to.
-fn stamp(path: &Path, status: &Metadata) -> (u64, Moment) {
+fn stamp(path: &Path, status: &Metadata) -> (u64, FileMoment) {
     let target = status.is_symlink().then(|| path.metadata().ok()).flatten();
     let mut hasher = DefaultHasher::new();
-    let mut latest = Moment::of(status);
+    let mut latest = FileMoment::of(status);
     for status in [Some(status), target.as_ref()].into_iter().flatten() {
         (status.dev(), status.ino(), status.mode()).hash(&mut hasher);
         // What comes and goes in a folder is found there.
@@ -151,7 +151,7 @@ fn stamp(path: &Path, status: &Metadata) -> (u64, Moment) {
             let written = (status.mtime(), status.mtime_nsec());
             let changed = (status.ctime(), status.ctime_nsec());
             (status.size(), written, changed).hash(&mut hasher);
-            latest = latest.max(Moment::of(status));
+            latest = latest.max(FileMoment::of(status));
         }
     }
     (hasher.finish(), latest)
@@ -159,7 +159,11 @@ fn stamp(path: &Path, status: &Metadata) -> (u64, Moment) {
 
 /// Visits every file below these places, each real folder once, through no link but one
 /// that is a skill.
-fn walk(places: Places<'_>, budget: &mut Budget, visit: &mut dyn FnMut(PathBuf, Found)) {
+fn walk(
+    places: ScannedFolders<'_>,
+    budget: &mut ScanBudget,
+    visit: &mut dyn FnMut(PathBuf, ScannedEntry),
+) {
     let mut known = BTreeSet::new();
     let mut waiting: Vec<PathBuf> = Vec::new();
     for folder in places.folders.iter().rev() {
@@ -170,7 +174,7 @@ fn walk(places: Places<'_>, budget: &mut Budget, visit: &mut dyn FnMut(PathBuf, 
             } else if let Ok(status) = entry.metadata()
                 && budget.take()
             {
-                visit(path, Found::File(status));
+                visit(path, ScannedEntry::File(status));
             }
         }
     }
@@ -182,11 +186,11 @@ fn walk(places: Places<'_>, budget: &mut Budget, visit: &mut dyn FnMut(PathBuf, 
         }
         let name = folder.file_name().unwrap_or_default();
         if folder != places.own && FILLED.iter().any(|filled| name == *filled) {
-            visit(folder, Found::Filled);
+            visit(folder, ScannedEntry::Filled);
             continue;
         }
         let Ok(entries) = fs::read_dir(&folder) else {
-            visit(folder, Found::Closed);
+            visit(folder, ScannedEntry::Closed);
             continue;
         };
         for entry in entries.flatten() {
@@ -199,7 +203,7 @@ fn walk(places: Places<'_>, budget: &mut Budget, visit: &mut dyn FnMut(PathBuf, 
             if status.is_dir() {
                 waiting.push(entry.path());
             } else {
-                visit(entry.path(), Found::File(status));
+                visit(entry.path(), ScannedEntry::File(status));
             }
         }
     }

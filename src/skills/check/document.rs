@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-use super::{Findings, Page, remedy};
+use super::{DocumentText, Findings, remedy};
 use crate::limits;
 use crate::skills::frontmatter::{Diagnostic, Severity};
 use crate::skills::yaml;
 use crate::skills::{Problem, Skill};
 use crate::text;
-use crate::world::confined::{self, Kind, Refusal};
+use crate::world::confined::{self, EntryKind, OpenError};
 
 /// The name that every client looks for.
 pub(super) const USUAL: &str = "SKILL.md";
@@ -19,14 +19,14 @@ pub(super) const USUAL: &str = "SKILL.md";
 pub(super) fn names(skill: &Skill) -> Option<Vec<(String, bool)>> {
     let Ok(entries) = skill.root.entries(limits::FOLDER_ENTRIES) else {
         // It may be entered all the same.
-        let is_there = !matches!(skill.root.file(USUAL), Err(Refusal::NotFound));
+        let is_there = !matches!(skill.root.file(USUAL), Err(OpenError::NotFound));
         return is_there.then(|| vec![(USUAL.to_owned(), false)]);
     };
     let files = entries.list.into_iter();
-    let files = files.filter(|entry| entry.kind != Kind::Folder);
+    let files = files.filter(|entry| entry.kind != EntryKind::Folder);
     let names = files.filter_map(|entry| {
         let name = entry.name.into_string().ok()?;
-        Some((name, entry.kind == Kind::Link))
+        Some((name, entry.kind == EntryKind::Link))
     });
     Some(names.filter(|(name, _)| name.eq_ignore_ascii_case(USUAL)).collect())
 }
@@ -42,7 +42,7 @@ pub(super) fn read(skill: &Skill, findings: &mut Findings) -> Option<(String, St
     let names = names(skill)?;
     let usual = names.iter().find(|(name, _)| name == USUAL);
     let Some((first, is_link)) = usual.or(names.first()) else {
-        if let Err(refusal @ Refusal::NotAFile(_)) = skill.root.file(USUAL) {
+        if let Err(refusal @ OpenError::NotAFile(_)) = skill.root.file(USUAL) {
             unreadable(USUAL, &refusal, findings);
             return None;
         }
@@ -72,11 +72,12 @@ pub(super) fn read(skill: &Skill, findings: &mut Findings) -> Option<(String, St
         }
         Ok(piece) => Some((first.clone(), decoded(first, piece.bytes, findings))),
         // Told as a link, with what to do about it.
-        Err(Refusal::Outside | Refusal::NotFound | Refusal::TooManyLinks | Refusal::NotAFolder)
-            if *is_link =>
-        {
-            None
-        }
+        Err(
+            OpenError::Outside
+            | OpenError::NotFound
+            | OpenError::TooManyLinks
+            | OpenError::NotAFolder,
+        ) if *is_link => None,
         Err(refusal) => {
             unreadable(first, &refusal, findings);
             None
@@ -84,7 +85,7 @@ pub(super) fn read(skill: &Skill, findings: &mut Findings) -> Option<(String, St
     }
 }
 
-fn unreadable(file_name: &str, refusal: &Refusal, findings: &mut Findings) {
+fn unreadable(file_name: &str, refusal: &OpenError, findings: &mut Findings) {
     let message = format!("it cannot be read: {}", refusal.for_people());
     let fix = refusal.remedy().map(str::to_owned);
     findings.push("unreadable-document", file_name.into(), None, message, fix);
@@ -104,7 +105,7 @@ fn decoded(file_name: &str, bytes: Vec<u8>, findings: &mut Findings) -> String {
 }
 
 /// Reports what is wrong with the text, and all that its reader had to say.
-pub(super) fn check(page: &Page, findings: &mut Findings) {
+pub(super) fn check(page: &DocumentText, findings: &mut Findings) {
     if page.text.starts_with('\u{feff}') {
         let message = "a byte order mark, behind which many clients see no frontmatter";
         let fix = "save the file as UTF-8 without a byte order mark".to_owned();
@@ -136,7 +137,7 @@ pub(super) fn check(page: &Page, findings: &mut Findings) {
 }
 
 /// What stops a strict reader, should the tolerant one have passed over it.
-fn strictly(page: &Page, source: &str, findings: &mut Findings) {
+fn strictly(page: &DocumentText, source: &str, findings: &mut Findings) {
     const HARMLESS: [&str; 9] = [
         "missing-name",
         "missing-description",
@@ -163,7 +164,7 @@ fn strictly(page: &Page, source: &str, findings: &mut Findings) {
     }
 }
 
-fn tell(page: &Page, finding: Diagnostic, findings: &mut Findings) {
+fn tell(page: &DocumentText, finding: Diagnostic, findings: &mut Findings) {
     let own = remedy::of(page, &finding);
     let problem = Problem::of_document(page.file_name, finding);
     let (message, fix) = (problem.message, own.or(problem.fix));
@@ -172,7 +173,7 @@ fn tell(page: &Page, finding: Diagnostic, findings: &mut Findings) {
 
 /// What the reader found. It reads on wherever it can; other clients do not, so
 /// what it calls a warning is an error here, if the skill is lost elsewhere.
-fn report(page: &Page, finding: &Diagnostic, findings: &mut Findings) {
+fn report(page: &DocumentText, finding: &Diagnostic, findings: &mut Findings) {
     let is_twin = finding.rule == "missing-name"
         && page.front.fields.get("name").is_some_and(|name| !name.is_null() && !name.is_string());
     if is_twin || finding.rule == "not-utf8" {
@@ -187,7 +188,7 @@ fn report(page: &Page, finding: &Diagnostic, findings: &mut Findings) {
 }
 
 /// Characters that a model reads and nobody sees, once a line.
-fn invisible(page: &Page, findings: &mut Findings) {
+fn invisible(page: &DocumentText, findings: &mut Findings) {
     // The mark in front of the text has a rule of its own.
     let text = page.text.trim_start_matches('\u{feff}');
     for (line, text) in (1..).zip(text.split('\n')) {
@@ -208,7 +209,7 @@ fn invisible(page: &Page, findings: &mut Findings) {
     }
 }
 
-fn length(page: &Page, findings: &mut Findings) {
+fn length(page: &DocumentText, findings: &mut Findings) {
     let body = page.body();
     let lines = body.lines().count();
     if lines <= limits::LONG_DOCUMENT_LINES && body.len() <= limits::LONG_DOCUMENT_BYTES {

@@ -6,15 +6,15 @@
 use serde_json::Value;
 
 use super::document::shown;
-use super::{Findings, Page};
+use super::{DocumentText, Findings};
 use crate::limits;
 use crate::skills::skeleton::valid_name;
 use crate::skills::yaml::lines::FIELDS;
-use crate::skills::yaml::written::scalar;
+use crate::skills::yaml::quoting::scalar;
 use crate::skills::{Skill, yaml};
 
 /// Looks at every field.
-pub(super) fn check(skill: &Skill, page: &Page, findings: &mut Findings) {
+pub(super) fn check(skill: &Skill, page: &DocumentText, findings: &mut Findings) {
     name(skill, page, findings);
     description(page, findings);
     compatibility(page, findings);
@@ -53,7 +53,7 @@ fn fault_of_name(name: &str) -> Option<(&'static str, String)> {
     name.is_empty().then(|| ("missing-name", "the name is empty".to_owned()))
 }
 
-fn name(skill: &Skill, page: &Page, findings: &mut Findings) {
+fn name(skill: &Skill, page: &DocumentText, findings: &mut Findings) {
     let Some(name) = page.front.name() else {
         return;
     };
@@ -96,7 +96,7 @@ fn renamed(skill: &Skill, name: &str) -> String {
     }
 }
 
-fn description(page: &Page, findings: &mut Findings) {
+fn description(page: &DocumentText, findings: &mut Findings) {
     let Some(description) = page.front.description() else {
         return;
     };
@@ -110,7 +110,7 @@ fn description(page: &Page, findings: &mut Findings) {
     }
 }
 
-fn compatibility(page: &Page, findings: &mut Findings) {
+fn compatibility(page: &DocumentText, findings: &mut Findings) {
     for key in ["license", "compatibility"] {
         let line = || page.line_of(key);
         match page.front.fields.get(key) {
@@ -133,7 +133,7 @@ fn compatibility(page: &Page, findings: &mut Findings) {
     }
 }
 
-fn metadata(page: &Page, findings: &mut Findings) {
+fn metadata(page: &DocumentText, findings: &mut Findings) {
     let line = || page.line_of("metadata");
     match page.front.fields.get("metadata") {
         None | Some(Value::Null) => {}
@@ -175,7 +175,7 @@ fn metadata(page: &Page, findings: &mut Findings) {
 
 /// A key of the metadata, which begin in this line, as its author wrote it:
 /// YAML takes `on` for the truth value `true`.
-fn as_written(page: &Page, line: usize, key: &str) -> String {
+fn as_written(page: &DocumentText, line: usize, key: &str) -> String {
     let is_text = !matches!(yaml::parse(key), Ok(reading) if !reading.value.is_string());
     let above = line.saturating_sub(page.source_line());
     let lines = page.source().lines().skip(above).enumerate();
@@ -193,7 +193,7 @@ fn as_written(page: &Page, line: usize, key: &str) -> String {
     written.unwrap_or(key).to_owned()
 }
 
-fn allowed_tools(page: &Page, findings: &mut Findings) {
+fn allowed_tools(page: &DocumentText, findings: &mut Findings) {
     const KEY: &str = "allowed-tools";
     let line = || page.line_of(KEY);
     match page.front.fields.get(KEY) {
@@ -231,7 +231,7 @@ pub(super) fn has_commas(tools: &str) -> bool {
     })
 }
 
-fn unknown(page: &Page, findings: &mut Findings) {
+fn unknown(page: &DocumentText, findings: &mut Findings) {
     let fields = &page.front.fields;
     for key in fields.keys().filter(|key| !FIELDS.contains(&key.as_str())) {
         let near = FIELDS.iter().find(|known| !fields.contains_key(**known) && is_slip(key, known));

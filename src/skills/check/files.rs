@@ -11,7 +11,7 @@ use super::Findings;
 use super::document::USUAL;
 use crate::limits;
 use crate::skills::Skill;
-use crate::world::confined::{self, Entry, Kind, Node, Refusal};
+use crate::world::confined::{self, EntryKind, FolderEntry, OpenError, PathTarget};
 
 /// What is told from the name alone: the extension, and what it means.
 const BINARY: [(&[&str], &str); 3] = [
@@ -54,7 +54,7 @@ pub(super) fn check(skill: &Skill, findings: &mut Findings) {
         left = left.saturating_sub(entries.list.len());
         for entry in entries.by_people() {
             let below = path.join(&entry.name);
-            if entry.kind != Kind::Folder {
+            if entry.kind != EntryKind::Folder {
                 look(skill, &entry, below, depth, findings);
             } else if depth == limits::WALK_DEPTH {
                 is_cut = true;
@@ -74,10 +74,10 @@ pub(super) fn check(skill: &Skill, findings: &mut Findings) {
     }
 }
 
-fn look(skill: &Skill, entry: &Entry, path: PathBuf, depth: usize, findings: &mut Findings) {
+fn look(skill: &Skill, entry: &FolderEntry, path: PathBuf, depth: usize, findings: &mut Findings) {
     let is_document = entry.name.eq_ignore_ascii_case(USUAL);
     // The document's own faults are told elsewhere.
-    if is_document && depth == 1 && entry.kind == Kind::File {
+    if is_document && depth == 1 && entry.kind == EntryKind::File {
         return;
     }
     match skill.root.node(&path) {
@@ -86,7 +86,7 @@ fn look(skill: &Skill, entry: &Entry, path: PathBuf, depth: usize, findings: &mu
             let fix = "put its folder beside the other skills".to_owned();
             findings.push("nested-skill", path, None, message, Some(fix));
         }
-        Ok(Node::File(open)) => {
+        Ok(PathTarget::File(open)) => {
             let head = confined::read_whole(&open.file, PROGRAMS[0].len());
             let head = head.map(|piece| piece.bytes).unwrap_or_default();
             if let Some(what) = binary(&path, &head) {
@@ -98,15 +98,15 @@ fn look(skill: &Skill, entry: &Entry, path: PathBuf, depth: usize, findings: &mu
                 findings.push("binary-file", path, None, what.to_owned(), Some(fix));
             }
         }
-        Err(Refusal::Outside) => {
+        Err(OpenError::Outside) => {
             let message = "a link that leads out of the skill: nothing is read through it, and \
                            it leads elsewhere on other machines"
                 .to_owned();
             let fix = "put a copy in its place".to_owned();
             findings.push("link-outside", path, None, message, Some(fix));
         }
-        Err(Refusal::NotFound | Refusal::TooManyLinks | Refusal::NotAFolder)
-            if entry.kind == Kind::Link =>
+        Err(OpenError::NotFound | OpenError::TooManyLinks | OpenError::NotAFolder)
+            if entry.kind == EntryKind::Link =>
         {
             let message = "a link that leads nowhere".to_owned();
             findings.push("broken-link", path, None, message, None);
@@ -114,8 +114,8 @@ fn look(skill: &Skill, entry: &Entry, path: PathBuf, depth: usize, findings: &mu
         // Told as a document that cannot be read.
         Err(_) if is_document && depth == 1 => {}
         // Removed or replaced since its name was read.
-        Ok(Node::Folder(_)) | Err(Refusal::NotFound | Refusal::Changing) => {}
-        Err(Refusal::NotAFile(kind)) => {
+        Ok(PathTarget::Folder(_)) | Err(OpenError::NotFound | OpenError::Changing) => {}
+        Err(OpenError::NotAFile(kind)) => {
             let message = format!("{kind}, which nobody can read as a file");
             findings.push("special-file", path, None, message, None);
         }
@@ -123,7 +123,7 @@ fn look(skill: &Skill, entry: &Entry, path: PathBuf, depth: usize, findings: &mu
     }
 }
 
-fn unreadable(path: PathBuf, refusal: &Refusal, findings: &mut Findings) {
+fn unreadable(path: PathBuf, refusal: &OpenError, findings: &mut Findings) {
     let message = format!("it cannot be opened: {}", refusal.for_people());
     let fix = refusal.remedy().map(str::to_owned);
     findings.push("unreadable-file", path, None, message, fix);

@@ -1,6 +1,6 @@
 //! The linter: what is wrong with a skill, or will be elsewhere.
 //!
-//! [`check`] looks at one skill and changes nothing; [`fix()`] mends what can
+//! [`check`] looks at one skill and changes nothing; `fix` mends what can
 //! be mended with proof. What needs an interpreter comes from the probe and is
 //! put in words by [`python()`]. Every rule is a row of [`RULES`].
 //!
@@ -30,13 +30,13 @@ mod rules;
 mod tests;
 
 pub(super) use fields::is_name;
-pub use fix::{Fixed, fix};
-pub use python::{python, refused};
-pub use rules::{RULES, Rule};
+pub(crate) use fix::{Fixed, fix};
+pub use python::python;
+pub(crate) use python::refused;
+pub use rules::RULES;
 
-/// What [`fix()`] makes of a document in the folder of this name, and the rules
+/// What `fix` makes of a document in the folder of this name, and the rules
 /// that it broke: for `fuzz/`, without a file.
-#[cfg(fuzzing)]
 pub fn mended(document: &str, folder: &str) -> Option<(String, Vec<(usize, &'static str)>)> {
     fix::mend(document, folder).map(|mended| (mended.text, mended.fixed))
 }
@@ -46,7 +46,7 @@ pub fn mended(document: &str, folder: &str) -> Option<(String, Vec<(usize, &'sta
 pub fn check(skill: &Skill) -> Vec<Problem> {
     let mut findings = Findings::default();
     if let Some((file_name, text)) = document::read(skill, &mut findings) {
-        let page = Page::new(&file_name, &text);
+        let page = DocumentText::new(&file_name, &text);
         document::check(&page, &mut findings);
         fields::check(skill, &page, &mut findings);
         promise(skill, &page, &mut findings);
@@ -62,7 +62,7 @@ pub fn check(skill: &Skill) -> Vec<Problem> {
 
 /// What is wrong between skills and with the skills folders. `file` is the
 /// folder in question, absolute.
-pub fn between(catalogue: &Catalogue) -> Vec<Problem> {
+pub(crate) fn between(catalogue: &Catalogue) -> Vec<Problem> {
     let judged =
         |problem: &Problem| Problem { severity: rules::severity(problem.rule), ..problem.clone() };
     let mut problems = no_skills(catalogue);
@@ -95,7 +95,7 @@ fn no_skills(catalogue: &Catalogue) -> Vec<Problem> {
 
 /// Names the command that mends what can be mended: the rules that are broken
 /// no longer in the document as it would be written.
-fn promise(skill: &Skill, page: &Page, findings: &mut Findings) {
+fn promise(skill: &Skill, page: &DocumentText, findings: &mut Findings) {
     if findings.problems.is_empty() {
         return;
     }
@@ -105,7 +105,7 @@ fn promise(skill: &Skill, page: &Page, findings: &mut Findings) {
     let is_written = || is_as_read && !document::is_link(skill, page.file_name);
     let mended = fix::mend(page.text, &skill.name).filter(|_| is_written());
     if let Some(mended) = &mended {
-        let page = Page::new(page.file_name, &mended.text);
+        let page = DocumentText::new(page.file_name, &mended.text);
         document::check(&page, &mut after);
         fields::check(skill, &page, &mut after);
     }
@@ -132,16 +132,16 @@ fn is_of_text(rule: &str) -> bool {
 }
 
 /// A document that was read as text.
-struct Page<'a> {
+struct DocumentText<'a> {
     file_name: &'a str,
     text: &'a str,
     front: Frontmatter,
 }
 
-impl<'a> Page<'a> {
-    fn new(file_name: &'a str, text: &'a str) -> Page<'a> {
+impl<'a> DocumentText<'a> {
+    fn new(file_name: &'a str, text: &'a str) -> DocumentText<'a> {
         let front = frontmatter::parse(text);
-        Page { file_name, text, front }
+        DocumentText { file_name, text, front }
     }
 
     fn body(&self) -> &'a str {

@@ -9,17 +9,17 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use super::Findings;
-use crate::config::Scripts;
+use crate::config::ScriptSettings;
 use crate::limits;
 use crate::order;
 use crate::skills::packages::{normalized, project};
-use crate::skills::probe::{self, Declared, Import, Probed, is_material};
+use crate::skills::probe::{self, DeclaredPackage, ProbeResult, ProbedImport, is_material};
 use crate::skills::python::{Interpreter, remedy, setup_command};
 use crate::skills::setup::{REQUIREMENTS, is_archive, is_recorded, lacks_listed};
-use crate::skills::venv::{self, Record};
+use crate::skills::venv::{self, VenvRecord};
 use crate::skills::{Problem, Skill};
 use crate::text;
-use crate::world::patience::Patience;
+use crate::world::cancellation::Cancellation;
 
 /// What is wrong with the Python of skills, in their order: every interpreter
 /// is started once for all the skills that it runs, and confined as scripts are. The
@@ -27,9 +27,9 @@ use crate::world::patience::Patience;
 /// is to end.
 pub fn python(
     skills: &[&Skill],
-    scripts: &Scripts,
+    scripts: &ScriptSettings,
     skills_folders: &[PathBuf],
-    patience: &Patience,
+    cancellation: &Cancellation,
 ) -> Result<Vec<Vec<Problem>>, String> {
     let groups = probe::group_by_interpreter(skills, scripts);
     let mut found: BTreeMap<PathBuf, Vec<Problem>> = BTreeMap::new();
@@ -41,11 +41,11 @@ pub fn python(
         let (python, of_group) = (&group.interpreter, &group.skills);
         let probed = match python.confine(scripts, skills_folders, limits::PROBE) {
             Ok(confine) => {
-                probe::probe_until(python, of_group, scripts, confine.as_ref(), patience, until)
+                probe::probe_until(python, of_group, scripts, confine.as_ref(), cancellation, until)
             }
             Err(cause) => Ok(probe::unprobed(of_group, &cause)),
         };
-        patience.check().map_err(|stop| stop.to_string())?;
+        cancellation.check().map_err(|stop| stop.to_string())?;
         for (at, skill) in group.skills.iter().enumerate() {
             let problems = match &probed {
                 Ok(probed) => match probed.get(at) {
@@ -62,7 +62,7 @@ pub fn python(
 }
 
 /// Nothing runs the skill's scripts; the reason names the remedy.
-pub fn refused(skill: &Skill, reason: &str) -> Vec<Problem> {
+pub(crate) fn refused(skill: &Skill, reason: &str) -> Vec<Problem> {
     let mut findings = Findings::default();
     let venv = venv::of_skill(&skill.path);
     let rule = match &venv {
@@ -78,7 +78,11 @@ pub fn refused(skill: &Skill, reason: &str) -> Vec<Problem> {
 }
 
 /// What was probed, put in words.
-pub(super) fn check(skill: &Skill, probed: &Probed, interpreter: &Interpreter) -> Vec<Problem> {
+pub(super) fn check(
+    skill: &Skill,
+    probed: &ProbeResult,
+    interpreter: &Interpreter,
+) -> Vec<Problem> {
     let mut findings = Findings::default();
     findings.problems.extend(probed.syntax.iter().take(limits::PROBLEMS).cloned());
     findings.problems.extend(probed.faults.iter().take(limits::PROBLEMS).cloned());
@@ -88,12 +92,12 @@ pub(super) fn check(skill: &Skill, probed: &Probed, interpreter: &Interpreter) -
     for ((module, is_missing), imports) in by_module(probed) {
         let declared = match probed.declares(imports[0]) {
             // All that is listed is there, and does not bring it.
-            Declares::Perhaps if is_whole() => Declares::No,
+            Declaration::Perhaps if is_whole() => Declaration::No,
             declared => declared,
         };
         if is_missing {
             missing(skill, module, &imports, declared, &mut findings);
-        } else if declared == Declares::No
+        } else if declared == Declaration::No
             && imports[0].package.is_some()
             && !imports[0].is_optional
         {
@@ -115,9 +119,9 @@ fn is_complete(skill: &Skill, interpreter: &Interpreter) -> bool {
 /// one command declares them all.
 fn undeclared(
     skill: &Skill,
-    probed: &Probed,
+    probed: &ProbeResult,
     interpreter: &Interpreter,
-    imports: &[&Import],
+    imports: &[&ProbedImport],
     findings: &mut Findings,
 ) {
     let Some(first) = imports.iter().min_by_key(|it| (&it.file, it.line)) else {
@@ -142,11 +146,11 @@ fn undeclared(
 }
 
 /// How all packages that scripts need come to be declared, at once.
-fn declare(skill: &Skill, probed: &Probed, interpreter: &Interpreter) -> String {
+fn declare(skill: &Skill, probed: &ProbeResult, interpreter: &Interpreter) -> String {
     let undeclared = probed
         .imports
         .iter()
-        .filter(|import| !import.is_optional && probed.declares(import) == Declares::No);
+        .filter(|import| !import.is_optional && probed.declares(import) == Declaration::No);
     let mut packages: Vec<&str> = undeclared.filter_map(|import| import.package).collect();
     order::sort(&mut packages);
     packages.dedup();
@@ -161,8 +165,8 @@ fn declare(skill: &Skill, probed: &Probed, interpreter: &Interpreter) -> String 
 const TEST_FRAMEWORKS: [&str; 3] = ["hypothesis", "nose", "pytest"];
 
 /// Imports by module, what is needed first, and by whether they are missing.
-fn by_module(probed: &Probed) -> BTreeMap<(&str, bool), Vec<&Import>> {
-    let mut found: BTreeMap<(&str, bool), Vec<&Import>> = BTreeMap::new();
+fn by_module(probed: &ProbeResult) -> BTreeMap<(&str, bool), Vec<&ProbedImport>> {
+    let mut found: BTreeMap<(&str, bool), Vec<&ProbedImport>> = BTreeMap::new();
     for import in &probed.imports {
         // Whoever runs a skill's tests has them; nobody else misses them.
         if import.is_optional && TEST_FRAMEWORKS.contains(&import.module.as_str()) {
@@ -180,8 +184,8 @@ fn by_module(probed: &Probed) -> BTreeMap<(&str, bool), Vec<&Import>> {
 fn missing(
     skill: &Skill,
     module: &str,
-    imports: &[&Import],
-    declared: Declares,
+    imports: &[&ProbedImport],
+    declared: Declaration,
     findings: &mut Findings,
 ) {
     let first = imports[0];
@@ -194,12 +198,12 @@ fn missing(
         more => format!(", as in {more} more files"),
     };
     let what = match (first.package, declared) {
-        (_, Declares::Yes) => "the skill declares it, and it is not installed".to_owned(),
-        (_, Declares::Perhaps) => "it is not installed".to_owned(),
-        (Some(package), Declares::No) => {
+        (_, Declaration::Yes) => "the skill declares it, and it is not installed".to_owned(),
+        (_, Declaration::Perhaps) => "it is not installed".to_owned(),
+        (Some(package), Declaration::No) => {
             format!("its package `{package}` is neither installed nor declared")
         }
-        (None, Declares::No) => "which package brings it is not known here".to_owned(),
+        (None, Declaration::No) => "which package brings it is not known here".to_owned(),
     };
     let shown = text::one_line(module, limits::SUMMARY_CHARS);
     let (rule, message) = if first.is_optional {
@@ -215,7 +219,7 @@ fn missing(
     };
     let command = |packages: &[&str]| format!("`{}`", setup_command(&skill.address, packages));
     let fix = match first.package {
-        _ if declared != Declares::No => Some(command(&[])),
+        _ if declared != Declaration::No => Some(command(&[])),
         // A setup installs what is needed, and no more unless it is asked to.
         Some(package) if first.is_optional => {
             Some(format!("{}, if that is wanted", command(&[package])))
@@ -229,9 +233,14 @@ fn missing(
 
 /// A skill without a venv, which lacks something that one would hold. Where
 /// all is there, the machine's own packages do.
-fn lacking(skill: &Skill, probed: &Probed, interpreter: &Interpreter, findings: &mut Findings) {
+fn lacking(
+    skill: &Skill,
+    probed: &ProbeResult,
+    interpreter: &Interpreter,
+    findings: &mut Findings,
+) {
     let lacks =
-        |import: &Import| import.is_missing && (!import.is_optional || probed.has_declared());
+        |import: &ProbedImport| import.is_missing && (!import.is_optional || probed.has_declared());
     // Declared, and not to be seen in an import: a program, or a plugin.
     let is_unseen = probed.has_declared() && probed.imports.is_empty();
     let is_lacking = probed.imports.iter().any(lacks) || is_unseen;
@@ -244,7 +253,7 @@ fn lacking(skill: &Skill, probed: &Probed, interpreter: &Interpreter, findings: 
         "the skill needs packages, and has no venv that holds them"
     };
     // A setup installs what is declared, and what is known by its import alone.
-    let helps = |import: &&Import| lacks(import) && import.package.is_some();
+    let helps = |import: &&ProbedImport| lacks(import) && import.package.is_some();
     let fix = if probed.has_declared() || probed.imports.iter().any(|it| helps(&it)) {
         format!("`{}`", setup_command(&skill.address, &[]))
     } else {
@@ -256,20 +265,20 @@ fn lacking(skill: &Skill, probed: &Probed, interpreter: &Interpreter, findings: 
 }
 
 /// A venv that a setup filled, and what the skill declares has changed since.
-fn stale(skill: &Skill, probed: &Probed, interpreter: &Interpreter, findings: &mut Findings) {
+fn stale(skill: &Skill, probed: &ProbeResult, interpreter: &Interpreter, findings: &mut Findings) {
     let Some(venv) = interpreter.venv.as_deref() else {
         return;
     };
-    let Some(record) = Record::of(venv) else {
+    let Some(record) = VenvRecord::of(venv) else {
         return;
     };
     let declared = || probed.declared.iter();
-    let is_listed = |row: &&Declared| row.file.ends_with(REQUIREMENTS);
-    let is_new = |row: &Declared| !is_recorded(&row.requirement, &record);
+    let is_listed = |row: &&DeclaredPackage| row.file.ends_with(REQUIREMENTS);
+    let is_new = |row: &DeclaredPackage| !is_recorded(&row.requirement, &record);
     let has_new =
         lacks_listed(skill, venv) || declared().any(|row| !is_listed(&row) && is_new(row));
     // What other files list, or nobody could read, is not known here.
-    let is_option = |row: &Declared| row.requirement.starts_with('-');
+    let is_option = |row: &DeclaredPackage| row.requirement.starts_with('-');
     let is_whole = probed.faults.is_empty() && !declared().any(is_option);
     let names: Vec<String> = declared().map(|row| project(&row.requirement)).collect();
     let is_gone = |line: &String| !names.contains(&project(line));
@@ -284,19 +293,19 @@ fn stale(skill: &Skill, probed: &Probed, interpreter: &Interpreter, findings: &m
 
 /// Whether the package of an import is declared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Declares {
+enum Declaration {
     Yes,
     /// There are requirements that do not tell what they bring.
     Perhaps,
     No,
 }
 
-impl Probed {
+impl ProbeResult {
     fn has_declared(&self) -> bool {
         !self.declared.is_empty()
     }
 
-    fn declares(&self, import: &Import) -> Declares {
+    fn declares(&self, import: &ProbedImport) -> Declaration {
         let module = normalized(&import.module);
         let package = import.package.map(normalized);
         let names: Vec<Option<String>> = self.declared.iter().map(package_name).collect();
@@ -304,17 +313,17 @@ impl Probed {
             name.as_ref().is_some_and(|name| *name == module || Some(name) == package.as_ref())
         };
         if names.iter().any(is_it) {
-            Declares::Yes
+            Declaration::Yes
         } else if names.contains(&None) {
-            Declares::Perhaps
+            Declaration::Perhaps
         } else {
-            Declares::No
+            Declaration::No
         }
     }
 }
 
 /// The name in a requirement; none in an option, a path or an address.
-fn package_name(declared: &Declared) -> Option<String> {
+fn package_name(declared: &DeclaredPackage) -> Option<String> {
     let text = declared.requirement.trim();
     let is_part = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
     let rest = text.trim_start_matches(is_part);

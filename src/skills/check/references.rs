@@ -8,18 +8,18 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use super::mentions::{Mention, is_of_system, mentions};
-use super::{Findings, Page};
+use super::{DocumentText, Findings};
 use crate::limits;
 use crate::percent;
 use crate::skills::Skill;
 use crate::text;
-use crate::world::confined::{Kind, Refusal};
+use crate::world::confined::{EntryKind, OpenError};
 
 /// From a skill up to the root of a repository with plugins.
 const FOLDERS_ABOVE: usize = 4;
 
 /// Looks for every file that the document names.
-pub(super) fn check(skill: &Skill, page: &Page, findings: &mut Findings) {
+pub(super) fn check(skill: &Skill, page: &DocumentText, findings: &mut Findings) {
     let body = page.body();
     let folders = folders(skill);
     let mut seen = BTreeSet::new();
@@ -39,7 +39,7 @@ pub(super) fn check(skill: &Skill, page: &Page, findings: &mut Findings) {
 fn folders(skill: &Skill) -> Vec<String> {
     let entries = skill.root.entries(limits::FOLDER_ENTRIES);
     let list = entries.map(|entries| entries.list).unwrap_or_default();
-    let folders = list.into_iter().filter(|entry| entry.kind == Kind::Folder);
+    let folders = list.into_iter().filter(|entry| entry.kind == EntryKind::Folder);
     folders
         .filter_map(|entry| entry.name.into_string().ok())
         .filter(|name| !name.starts_with('.'))
@@ -48,7 +48,7 @@ fn folders(skill: &Skill) -> Vec<String> {
 
 fn look(
     skill: &Skill,
-    page: &Page,
+    page: &DocumentText,
     mention: &Mention,
     names: &mut Option<Vec<String>>,
     findings: &mut Findings,
@@ -63,7 +63,7 @@ fn look(
     let Some(inside) = normal(&path).filter(|_| !is_of_system(&path)) else {
         return outside("leads out of", "copy what is needed into the skill");
     };
-    if !matches!(skill.root.node(&inside), Err(Refusal::NotFound | Refusal::NotAFolder)) {
+    if !matches!(skill.root.node(&inside), Err(OpenError::NotFound | OpenError::NotAFolder)) {
         return;
     }
     if is_beside(skill, &inside) {

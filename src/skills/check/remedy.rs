@@ -1,12 +1,12 @@
 //! What to do where a rule alone does not tell: it depends on what stands in
 //! the line.
 
-use super::Page;
+use super::DocumentText;
 use crate::skills::frontmatter::Diagnostic;
 use crate::skills::yaml::lines::split_key;
 
 /// The remedy for a finding of the reader, where its rule alone does not tell.
-pub(super) fn of(page: &Page, finding: &Diagnostic) -> Option<String> {
+pub(super) fn of(page: &DocumentText, finding: &Diagnostic) -> Option<String> {
     let at = finding.line.checked_sub(page.source_line())?;
     let line = page.source().lines().nth(at)?;
     match finding.rule {
@@ -31,7 +31,7 @@ pub(super) fn of(page: &Page, finding: &Diagnostic) -> Option<String> {
     }
 }
 
-fn of_mark(page: &Page, line: &str) -> Option<String> {
+fn of_mark(page: &DocumentText, line: &str) -> Option<String> {
     let word = marked_word(line)?;
     let (mark, name) = word.split_at_checked(1)?;
     let is_anchored = || words(page.source()).any(|word| word.strip_prefix('&') == Some(name));

@@ -8,7 +8,7 @@ use super::Severity;
 
 /// One thing that the linter looks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rule {
+pub struct CheckRule {
     /// As it stands in findings, in kebab case.
     pub name: &'static str,
     /// How bad it is.
@@ -17,18 +17,18 @@ pub struct Rule {
     pub meaning: &'static str,
 }
 
-const fn error(name: &'static str, meaning: &'static str) -> Rule {
+const fn error(name: &'static str, meaning: &'static str) -> CheckRule {
     let severity = Severity::Error;
-    Rule { name, severity, meaning }
+    CheckRule { name, severity, meaning }
 }
 
-const fn warning(name: &'static str, meaning: &'static str) -> Rule {
+const fn warning(name: &'static str, meaning: &'static str) -> CheckRule {
     let severity = Severity::Warning;
-    Rule { name, severity, meaning }
+    CheckRule { name, severity, meaning }
 }
 
 /// Every rule, by what it looks at.
-pub const RULES: &[Rule] = &[
+pub const RULES: &[CheckRule] = &[
     // The document.
     error("no-document", "The folder has no SKILL.md."),
     error(

@@ -19,24 +19,24 @@ pub(super) struct Bench {
 }
 
 impl Bench {
-    pub fn new(name: &'static str) -> Bench {
+    pub(super) fn new(name: &'static str) -> Bench {
         let scratch = Scratch::new(&std::env::temp_dir()).unwrap();
         fs::create_dir(scratch.path().join(name)).unwrap();
         Bench { scratch, name }
     }
 
-    pub fn path(&self) -> std::path::PathBuf {
+    pub(super) fn path(&self) -> std::path::PathBuf {
         self.scratch.path().join(self.name)
     }
 
-    pub fn write(self, file: &str, content: impl AsRef<[u8]>) -> Bench {
+    pub(super) fn write(self, file: &str, content: impl AsRef<[u8]>) -> Bench {
         let path = self.path().join(file);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, content).unwrap();
         self
     }
 
-    pub fn skill(&self) -> Skill {
+    pub(super) fn skill(&self) -> Skill {
         Skill {
             name: self.name.to_owned(),
             address: self.name.to_owned(),
@@ -46,7 +46,7 @@ impl Bench {
     }
 
     /// What is found, each as `file:line rule`.
-    pub fn found(&self) -> Vec<String> {
+    pub(super) fn found(&self) -> Vec<String> {
         let show = |problem: Problem| {
             let line = problem.line.map_or("-".to_owned(), |line| line.to_string());
             format!("{}:{line} {}", problem.file.display(), problem.rule)

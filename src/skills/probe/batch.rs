@@ -8,45 +8,45 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::files::{Role, is_material, own_modules, requirements, role, top_module, tree};
-use super::{Declared, Import, Probed};
-use crate::config::Scripts;
+use super::files::{FileRole, is_material, own_modules, requirements, role, top_module, tree};
+use super::{DeclaredPackage, ProbeResult, ProbedImport};
+use crate::config::ScriptSettings;
 use crate::limits;
 use crate::skills::packages::{namespaced, package_of};
-use crate::skills::python::{Interpreter, Question, python_path};
+use crate::skills::python::{Interpreter, InterpreterQuery, python_path};
 use crate::skills::requirements_text::decoded;
 use crate::skills::{Problem, Severity, Skill};
 use crate::text::one_line;
-use crate::world::capture::Caps;
+use crate::world::cancellation::Cancellation;
+use crate::world::capture::CaptureLimits;
 use crate::world::confined::read_whole;
-use crate::world::patience::Patience;
-use crate::world::process::{Confine, Outcome};
+use crate::world::process::{ProcessOutcome, Restrictions};
 
-const PROGRAM: &str = include_str!("../probe.py");
+const PROGRAM: &str = include_str!("probe.py");
 
 /// Modules that Python runs at its start, where it finds them.
 const HOOKS: [&str; 2] = ["sitecustomize", "usercustomize"];
 
 /// Skills that one start is asked about.
 #[derive(Default)]
-pub(super) struct Batch {
-    pub(super) materials: Vec<Material>,
+pub(super) struct ProbeBatch {
+    pub(super) materials: Vec<SkillMaterial>,
     bytes: Vec<u8>,
 }
 
 /// What one skill brings to it.
-pub(super) struct Material {
+pub(super) struct SkillMaterial {
     pub(super) number: usize,
     /// Those that the interpreter is handed, and the length of each.
-    files: Vec<(PathBuf, Role, usize)>,
+    files: Vec<(PathBuf, FileRole, usize)>,
     own_modules: BTreeSet<String>,
     /// Not all of its files are known.
     is_cut: bool,
     /// What is known without an interpreter.
-    probed: Probed,
+    probed: ProbeResult,
 }
 
-impl Batch {
+impl ProbeBatch {
     pub(super) fn has_room(&self) -> bool {
         self.bytes.len() < limits::PROBE_BATCH_BYTES
             && self.materials.len() < limits::PROBE_BATCH_SKILLS
@@ -59,12 +59,12 @@ impl Batch {
     /// Reads a skill's files.
     pub(super) fn add(&mut self, number: usize, skill: &Skill) {
         let tree = tree(skill);
-        let mut material = Material {
+        let mut material = SkillMaterial {
             number,
             files: Vec::new(),
             own_modules: own_modules(&tree),
             is_cut: tree.cut,
-            probed: Probed::new(skill),
+            probed: ProbeResult::new(skill),
         };
         let begin = self.bytes.len();
         for path in &tree.files {
@@ -75,7 +75,7 @@ impl Batch {
             match read {
                 Err(refusal) => fault(format!("it cannot be read: {}", refusal.for_people())),
                 Ok(piece) if piece.more => fault("it is too large to be looked at".into()),
-                Ok(piece) if role == Role::Requirements => {
+                Ok(piece) if role == FileRole::Requirements => {
                     let text = decoded(&piece.bytes);
                     let mut found = requirements(path, &text);
                     if found.len() > limits::PROBE_ROWS {
@@ -113,27 +113,27 @@ impl Batch {
     pub(super) fn answers(
         &self,
         interpreter: &Interpreter,
-        scripts: &Scripts,
-        confine: Option<&Confine>,
-        patience: &Patience,
+        scripts: &ScriptSettings,
+        confine: Option<&Restrictions>,
+        cancellation: &Cancellation,
         limit: Duration,
-    ) -> Result<(Answers, Outcome), String> {
-        let outcome = self.ask(interpreter, scripts, confine, patience, limit)?;
-        match Answers::parse(&outcome) {
+    ) -> Result<(ProbeOutput, ProcessOutcome), String> {
+        let outcome = self.run_probe(interpreter, scripts, confine, cancellation, limit)?;
+        match ProbeOutput::parse(&outcome) {
             Some(answers) => Ok((answers, outcome)),
             None => Err(no_python(interpreter, &outcome)),
         }
     }
 
-    fn ask(
+    fn run_probe(
         &self,
         interpreter: &Interpreter,
-        scripts: &Scripts,
-        confine: Option<&Confine>,
-        patience: &Patience,
+        scripts: &ScriptSettings,
+        confine: Option<&Restrictions>,
+        cancellation: &Cancellation,
         limit: Duration,
-    ) -> Result<Outcome, String> {
-        patience.check().map_err(|stop| stop.to_string())?;
+    ) -> Result<ProcessOutcome, String> {
+        cancellation.check().map_err(|stop| stop.to_string())?;
         let search = python_path(scripts);
         let search: Vec<_> = search.iter().map(|folder| folder.to_string_lossy()).collect();
         let skills: Vec<_> = self
@@ -142,7 +142,7 @@ impl Batch {
             .map(|skill| {
                 let files = skill.files.iter();
                 let files: Vec<_> = files
-                    .map(|(_, role, length)| json!([*role == Role::Project, length]))
+                    .map(|(_, role, length)| json!([*role == FileRole::Project, length]))
                     .collect();
                 json!([skill.number, files])
             })
@@ -160,22 +160,22 @@ impl Batch {
         let mut stdin = asked.to_string().into_bytes();
         stdin.push(b'\n');
         stdin.extend_from_slice(&self.bytes);
-        let question = Question {
+        let question = InterpreterQuery {
             source: PROGRAM,
             stdin: &stdin,
             environment: &interpreter.own_environment(scripts),
             limit,
-            caps: Caps { head_bytes: limits::PROBE_ANSWER_BYTES, tail_bytes: 0 },
+            caps: CaptureLimits { head_bytes: limits::PROBE_ANSWER_BYTES, tail_bytes: 0 },
             confine: confine.cloned(),
         };
-        let outcome = question.ask(&interpreter.program, patience);
-        patience.check().map_err(|stop| stop.to_string())?;
+        let outcome = question.run(&interpreter.program, cancellation);
+        cancellation.check().map_err(|stop| stop.to_string())?;
         outcome.map_err(|cause| format!("{} {cause}", interpreter.program.display()))
     }
 
     /// Files what was answered, and what is known without an answer, and gives the
     /// numbers of the skills that have none.
-    pub(super) fn take(&mut self, answers: &Answers, probed: &mut [Probed]) -> Vec<usize> {
+    pub(super) fn take(&mut self, answers: &ProbeOutput, probed: &mut [ProbeResult]) -> Vec<usize> {
         let mut unanswered = Vec::new();
         let mut given = answers.skills.iter().peekable();
         for skill in &mut self.materials {
@@ -193,16 +193,16 @@ impl Batch {
     }
 
     /// Files what is known without an interpreter.
-    pub(super) fn finish(self, probed: &mut [Probed]) {
+    pub(super) fn finish(self, probed: &mut [ProbeResult]) {
         for skill in self.materials {
             probed[skill.number] = skill.probed;
         }
     }
 }
 
-impl Material {
+impl SkillMaterial {
     /// Adds what the interpreter tells of the skill.
-    fn add(&mut self, answer: &Answer, version: &str) {
+    fn add(&mut self, answer: &SkillLine, version: &str) {
         let files = &self.files;
         let path = |index: usize| {
             let file = files.get(index).map(|(path, _, _)| path.clone());
@@ -229,7 +229,7 @@ impl Material {
             let package = package_of(&row.module);
             // What a file puts on its path may bring whatever nobody knows.
             let is_certain = package.is_some() || !(row.extends_path || self.is_cut);
-            self.probed.imports.push(Import {
+            self.probed.imports.push(ProbedImport {
                 line: row.line,
                 is_optional: row.is_optional || is_material(&file),
                 is_missing: row.is_missing && is_certain,
@@ -260,7 +260,7 @@ impl Material {
     fn add_hidden(&mut self, standard: &BTreeSet<String>) {
         let scripts = || {
             let files = self.files.iter();
-            let scripts = files.filter(|(_, role, _)| *role == Role::Script);
+            let scripts = files.filter(|(_, role, _)| *role == FileRole::Script);
             scripts.map(|(path, _, _)| path.as_path())
         };
         let packages: BTreeSet<&Path> = scripts()
@@ -297,7 +297,7 @@ impl Material {
 
     /// What scripts and projects declare. Material declares it for what is made
     /// of it, not for the skill.
-    fn add_declared(&mut self, answer: &Answer, version: &str) {
+    fn add_declared(&mut self, answer: &SkillLine, version: &str) {
         let (files, probed) = (&self.files, &mut self.probed);
         let path = |index: usize| {
             let (path, _, _) = files.get(index)?;
@@ -305,7 +305,11 @@ impl Material {
         };
         for (index, line, requirement) in &answer.declared {
             let Some(file) = path(*index) else { continue };
-            probed.declared.push(Declared { file, line: *line, requirement: requirement.clone() });
+            probed.declared.push(DeclaredPackage {
+                file,
+                line: *line,
+                requirement: requirement.clone(),
+            });
         }
         for (index, line, asked, fits) in &answer.pythons {
             let Some(file) = path(*index) else { continue };
@@ -319,7 +323,11 @@ impl Material {
             if let Some(message) = message {
                 probed.fault(&file, *line, "python-version", message);
             }
-            probed.requires_python.push(Declared { file, line: *line, requirement: asked.clone() });
+            probed.requires_python.push(DeclaredPackage {
+                file,
+                line: *line,
+                requirement: asked.clone(),
+            });
         }
         for (index, line, message) in &answer.faults {
             let Some(file) = path(*index) else { continue };
@@ -330,24 +338,24 @@ impl Material {
 }
 
 /// What the program says, line by line.
-pub(super) struct Answers {
+pub(super) struct ProbeOutput {
     version: String,
     /// The modules of its standard library.
     standard: BTreeSet<String>,
-    skills: Vec<Answer>,
+    skills: Vec<SkillLine>,
 }
 
 #[derive(Deserialize)]
-struct Start {
+struct StartLine {
     python: String,
     standard: BTreeSet<String>,
 }
 
 #[derive(Deserialize)]
-struct Answer {
+struct SkillLine {
     skill: usize,
     syntax: Vec<(usize, Option<usize>, String)>,
-    imports: Vec<Row>,
+    imports: Vec<ImportRow>,
     declared: Vec<(usize, Option<usize>, String)>,
     pythons: Vec<(usize, Option<usize>, String, Option<bool>)>,
     faults: Vec<(usize, Option<usize>, String)>,
@@ -358,7 +366,7 @@ struct Answer {
 
 /// An import, as an array.
 #[derive(Deserialize)]
-struct Row {
+struct ImportRow {
     file: usize,
     module: String,
     line: usize,
@@ -367,23 +375,23 @@ struct Row {
     extends_path: bool,
 }
 
-impl Answers {
+impl ProbeOutput {
     /// Whatever else the interpreter may have printed is passed over; `None`
     /// where it did not begin to answer.
-    fn parse(outcome: &Outcome) -> Option<Answers> {
+    fn parse(outcome: &ProcessOutcome) -> Option<ProbeOutput> {
         let (mut begin, mut skills) = (None, Vec::new());
         for line in outcome.stdout.head().split(|byte| *byte == b'\n') {
-            if let Ok(start) = serde_json::from_slice::<Start>(line) {
+            if let Ok(start) = serde_json::from_slice::<StartLine>(line) {
                 begin = Some(start);
             } else if let Ok(answer) = serde_json::from_slice(line) {
                 skills.push(answer);
             }
         }
-        begin.map(|start| Answers { version: start.python, standard: start.standard, skills })
+        begin.map(|start| ProbeOutput { version: start.python, standard: start.standard, skills })
     }
 }
 
-fn no_python(interpreter: &Interpreter, outcome: &Outcome) -> String {
+fn no_python(interpreter: &Interpreter, outcome: &ProcessOutcome) -> String {
     let program = interpreter.program.display();
     if outcome.timed_out {
         return format!("{program} does not start in time");

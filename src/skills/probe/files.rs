@@ -5,38 +5,38 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use super::Declared;
+use super::DeclaredPackage;
 use crate::limits;
 use crate::skills::Skill;
 use crate::skills::requirements_text;
 use crate::text::one_line;
-use crate::world::confined::{Tree, WalkLimits};
+use crate::world::confined::{FileTree, WalkLimits};
 
 /// What a file is to the probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Role {
+pub(super) enum FileRole {
     Script,
     Project,
     Requirements,
 }
 
-pub(super) fn role(path: &Path) -> Option<Role> {
+pub(super) fn role(path: &Path) -> Option<FileRole> {
     if path.extension() == Some(OsStr::new("py")) {
-        return Some(Role::Script);
+        return Some(FileRole::Script);
     }
     let folder = path.parent().unwrap_or(Path::new(""));
     if !folder.as_os_str().is_empty() && folder != Path::new("scripts") {
         return None;
     }
     match path.file_name()?.to_str()? {
-        "pyproject.toml" => Some(Role::Project),
-        "requirements.txt" => Some(Role::Requirements),
+        "pyproject.toml" => Some(FileRole::Project),
+        "requirements.txt" => Some(FileRole::Requirements),
         _ => None,
     }
 }
 
 /// Whether a file is there to be copied, read or tried, not to be run.
-pub fn is_material(path: &Path) -> bool {
+pub(crate) fn is_material(path: &Path) -> bool {
     const FOLDERS: [&str; 12] = [
         "assets",
         "boilerplate",
@@ -61,7 +61,7 @@ pub fn is_material(path: &Path) -> bool {
 
 /// Modules that a skill brings itself: all that a path of one of its Python
 /// files or extension modules names, wherever its scripts look for it.
-pub(super) fn own_modules(tree: &Tree) -> BTreeSet<String> {
+pub(super) fn own_modules(tree: &FileTree) -> BTreeSet<String> {
     let is_module = |path: &&PathBuf| {
         let extension = path.extension().and_then(OsStr::to_str);
         matches!(extension, Some("py" | "pyc" | "so" | "pyd"))
@@ -86,7 +86,7 @@ pub(super) fn top_module(path: &Path, is_package: &dyn Fn(&Path) -> bool) -> Opt
     (!is_package(within)).then(|| name.to_owned())
 }
 
-pub(super) fn tree(skill: &Skill) -> Tree {
+pub(super) fn tree(skill: &Skill) -> FileTree {
     let limits = WalkLimits {
         depth: limits::WALK_DEPTH,
         files: limits::PROBE_FILES,
@@ -97,9 +97,9 @@ pub(super) fn tree(skill: &Skill) -> Tree {
 
 /// The requirements of a `requirements.txt`, with their lines. They are told, not
 /// installed from here, and cut to a line's length.
-pub(super) fn requirements(file: &Path, text: &str) -> Vec<Declared> {
+pub(super) fn requirements(file: &Path, text: &str) -> Vec<DeclaredPackage> {
     let lines = requirements_text::lines(text).into_iter();
-    let declared = lines.map(|(line, requirement)| Declared {
+    let declared = lines.map(|(line, requirement)| DeclaredPackage {
         file: file.to_path_buf(),
         line: Some(line),
         requirement: one_line(&requirement, limits::LINE_BYTES),
@@ -137,14 +137,14 @@ mod tests {
     #[test]
     fn the_files_that_are_looked_at() {
         for (path, expected) in [
-            ("a.py", Some(Role::Script)),
-            ("deep/down/a.py", Some(Role::Script)),
+            ("a.py", Some(FileRole::Script)),
+            ("deep/down/a.py", Some(FileRole::Script)),
             ("a.pyc", None),
-            ("requirements.txt", Some(Role::Requirements)),
-            ("scripts/requirements.txt", Some(Role::Requirements)),
+            ("requirements.txt", Some(FileRole::Requirements)),
+            ("scripts/requirements.txt", Some(FileRole::Requirements)),
             ("assets/requirements.txt", None),
-            ("pyproject.toml", Some(Role::Project)),
-            ("scripts/pyproject.toml", Some(Role::Project)),
+            ("pyproject.toml", Some(FileRole::Project)),
+            ("scripts/pyproject.toml", Some(FileRole::Project)),
             ("assets/pyproject.toml", None),
         ] {
             assert_eq!(role(Path::new(path)), expected, "{path}");
@@ -171,7 +171,7 @@ mod tests {
     #[test]
     fn a_skill_owns_all_modules_that_its_python_files_name() {
         let files = ["lib/inner/a.py", "fast.cpython-311-x86_64.so", "pandas/notes.md"];
-        let tree = Tree { files: files.map(PathBuf::from).to_vec(), ..Tree::default() };
+        let tree = FileTree { files: files.map(PathBuf::from).to_vec(), ..FileTree::default() };
         let own: Vec<String> = own_modules(&tree).into_iter().collect();
         assert_eq!(own, ["a", "fast", "inner", "lib"]);
     }

@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::error::{Error, Kind};
+use crate::error::{Error, ErrorKind};
 use crate::text::{one_name, quoted};
 
 /// The first place that is not in the skill.
@@ -28,5 +28,5 @@ pub(super) fn foreign(venv: &Path, place: &Path) -> Error {
         }
     };
     let hint = format!("{hint}; or install there yourself, and the scripts go on using it");
-    Error::new(Kind::Io, text).with_hint(hint)
+    Error::new(ErrorKind::Io, text).with_hint(hint)
 }

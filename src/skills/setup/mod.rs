@@ -10,39 +10,44 @@
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
-use crate::error::{Error, Kind};
+use crate::error::{Error, ErrorKind};
 use crate::secret::without_logins;
 use crate::skills::Skill;
 use crate::skills::packages::project;
 use crate::skills::python::Interpreter;
-use crate::skills::venv::{self, Record, installed};
-use crate::world::confined::Refusal;
+use crate::skills::venv::{self, VenvRecord, installed};
+use crate::world::confined::OpenError;
 
+mod command_runner;
+mod existing_venv;
+mod failure;
 mod foreign;
-mod found;
 mod needs;
-mod order;
-mod place;
 mod progress;
-mod reason;
+mod request;
 mod requirements;
 mod syntax;
-mod tool;
+mod venv_location;
 
-use found::Found;
-use needs::Needs;
-pub use order::Order;
-use order::{asked, lock, requirements_file};
-use place::Place;
-pub use progress::{Done, Import, Outcome, Progress, Undeclared};
-pub use requirements::FILE as REQUIREMENTS;
+use command_runner::{CommandRunner, ProgressSink};
+use existing_venv::ExistingVenv;
+use needs::InterpreterNeeds;
+pub(crate) use progress::{
+    ScriptImport, SetupOutcome, SetupProgress, SetupSummary, UndeclaredRequirement,
+};
+pub(crate) use request::SetupRequest;
+use request::{lock, requested_packages, requirements_file};
+pub(crate) use requirements::FILE as REQUIREMENTS;
 use requirements::{RequirementsFile, level, levelled};
-pub use syntax::is_archive;
-use tool::{Bench, Tell};
+pub(crate) use syntax::is_archive;
+use venv_location::VenvLocation;
 
 /// Sets a skill up. When it fails the skill is as before; only a venv that people
 /// made keeps what was installed in it by then. No login of a URL is told.
-pub fn setup(order: &Order<'_>, tell: &mut Tell<'_>) -> Result<Done, Error> {
+pub(crate) fn setup(
+    order: &SetupRequest<'_>,
+    tell: &mut ProgressSink<'_>,
+) -> Result<SetupSummary, Error> {
     set_up(order, tell).map_err(|error| {
         let told = Error::new(error.kind(), without_logins(error.message()));
         match error.hint() {
@@ -52,7 +57,7 @@ pub fn setup(order: &Order<'_>, tell: &mut Tell<'_>) -> Result<Done, Error> {
     })
 }
 
-fn set_up(order: &Order<'_>, tell: &mut Tell<'_>) -> Result<Done, Error> {
+fn set_up(order: &SetupRequest<'_>, tell: &mut ProgressSink<'_>) -> Result<SetupSummary, Error> {
     let folder = &order.skill.path;
     // Programs work in it, where a relative path would mean another one.
     if !folder.is_absolute() {
@@ -60,25 +65,25 @@ fn set_up(order: &Order<'_>, tell: &mut Tell<'_>) -> Result<Done, Error> {
             "failed to set up `{}`: the working folder cannot be found out",
             order.skill.name
         );
-        return Err(Error::new(Kind::Io, text).with_hint("name the skill by an absolute path"));
+        return Err(Error::new(ErrorKind::Io, text).with_hint("name the skill by an absolute path"));
     }
-    let extra = asked(order)?;
+    let extra = requested_packages(order)?;
     let lock = lock(order, tell)?;
-    let place = Place::new(folder, order.patience);
+    let place = VenvLocation::new(folder, order.cancellation);
     if place.is_unfinished() {
         let recovered = place.recover();
-        order.patience.check()?;
+        order.cancellation.check()?;
         recovered.map_err(|error| unwritable(folder, &error))?;
-        tell(Progress::Recovered);
+        tell(SetupProgress::Recovered);
     }
-    let bench = Bench::new(folder, order.scripts, order.patience, &lock);
+    let bench = CommandRunner::new(folder, order.scripts, order.cancellation, &lock);
     let (file, added) = requirements_file(order.skill, &extra)?;
     let setup = Setup { order, bench, place, file, added, extra };
-    let mut begun = Begun::Nothing;
+    let mut begun = VenvAction::Nothing;
     let done = setup.carry_out(&mut |progress| {
         match progress {
-            Progress::Keeps(_) => begun = Begun::Adding,
-            Progress::Changes(_) | Progress::Makes { .. } => begun = Begun::Making,
+            SetupProgress::Keeps(_) => begun = VenvAction::Adding,
+            SetupProgress::Changes(_) | SetupProgress::Makes { .. } => begun = VenvAction::Making,
             _ => {}
         }
         tell(progress);
@@ -86,9 +91,11 @@ fn set_up(order: &Order<'_>, tell: &mut Tell<'_>) -> Result<Done, Error> {
     if let Err(error) = &done {
         let has_venv = venv::of_skill(folder).is_some();
         match (begun, error.kind()) {
-            (Begun::Adding, _) => tell(Progress::Partly),
-            (Begun::Making, _) if !setup.place.is_as_before() => tell(Progress::Remains),
-            (Begun::Making, _) | (_, Kind::Interrupted(_)) => tell(Progress::AsBefore { has_venv }),
+            (VenvAction::Adding, _) => tell(SetupProgress::Partly),
+            (VenvAction::Making, _) if !setup.place.is_as_before() => tell(SetupProgress::Remains),
+            (VenvAction::Making, _) | (_, ErrorKind::Interrupted(_)) => {
+                tell(SetupProgress::AsBefore { has_venv });
+            }
             _ => {}
         }
     }
@@ -97,7 +104,7 @@ fn set_up(order: &Order<'_>, tell: &mut Tell<'_>) -> Result<Done, Error> {
 
 /// What a setup has set out to do to the venv.
 #[derive(Clone, Copy)]
-enum Begun {
+enum VenvAction {
     Nothing,
     /// A new one is made.
     Making,
@@ -107,10 +114,10 @@ enum Begun {
 
 /// Whether a setup would install more of what the skill's requirements files list
 /// than the venv has.
-pub fn lacks_listed(skill: &Skill, venv: &Path) -> bool {
+pub(crate) fn lacks_listed(skill: &Skill, venv: &Path) -> bool {
     let files = [requirements::FILE, "scripts/requirements.txt"];
     let mut lines = files.iter().flat_map(|file| requirements::lines_of(&skill.root, file));
-    if let Some(record) = Record::of(venv) {
+    if let Some(record) = VenvRecord::of(venv) {
         let declared = levelled(&record.declared);
         return lines.any(|line| !declared.contains(&level(&line)));
     }
@@ -119,15 +126,15 @@ pub fn lacks_listed(skill: &Skill, venv: &Path) -> bool {
 }
 
 /// Whether a requirement was declared when a venv was set up.
-pub fn is_recorded(requirement: &str, record: &Record) -> bool {
+pub(crate) fn is_recorded(requirement: &str, record: &VenvRecord) -> bool {
     levelled(&record.declared).contains(&level(requirement))
 }
 
 /// A setup under way.
 struct Setup<'s> {
-    order: &'s Order<'s>,
-    bench: Bench<'s>,
-    place: Place<'s>,
+    order: &'s SetupRequest<'s>,
+    bench: CommandRunner<'s>,
+    place: VenvLocation<'s>,
     /// The skill's requirements file as it will be; `None` if it has none.
     file: Option<RequirementsFile>,
     /// Those of `extra` that the file did not name yet.
@@ -136,16 +143,16 @@ struct Setup<'s> {
 }
 
 impl Setup<'_> {
-    fn carry_out(&self, tell: &mut Tell<'_>) -> Result<Done, Error> {
+    fn carry_out(&self, tell: &mut ProgressSink<'_>) -> Result<SetupSummary, Error> {
         match self.find()? {
-            Found::Nothing(base) => self.first(&base, tell),
-            Found::Ours(record, python) => self.again(&record, python, tell),
-            Found::Theirs(venv, python) => self.add_to(&venv, &python, tell),
+            ExistingVenv::Nothing(base) => self.first(&base, tell),
+            ExistingVenv::Ours(record, python) => self.again(&record, python, tell),
+            ExistingVenv::Theirs(venv, python) => self.add_to(&venv, &python, tell),
         }
     }
 
     /// There is no venv yet: one is made, also where nothing goes into it.
-    fn first(&self, base: &Path, tell: &mut Tell<'_>) -> Result<Done, Error> {
+    fn first(&self, base: &Path, tell: &mut ProgressSink<'_>) -> Result<SetupSummary, Error> {
         let needs = self.needs(base, None)?;
         needs.tell_faults(tell);
         self.make(base, &needs, None, tell)
@@ -154,13 +161,13 @@ impl Setup<'_> {
     /// An earlier setup made the venv.
     fn again(
         &self,
-        record: &Record,
+        record: &VenvRecord,
         python: Option<PathBuf>,
-        tell: &mut Tell<'_>,
-    ) -> Result<Done, Error> {
+        tell: &mut ProgressSink<'_>,
+    ) -> Result<SetupSummary, Error> {
         let Some(python) = python else {
             let base = self.base()?;
-            tell(Progress::Changes("its bin/python does not run"));
+            tell(SetupProgress::Changes("its bin/python does not run"));
             let needs = self.needs(&base, None)?;
             needs.tell_faults(tell);
             return self.make(&base, &needs, Some(record), tell);
@@ -174,7 +181,7 @@ impl Setup<'_> {
             return Ok(up_to_date(record, declared, venv, python, needs));
         }
         let why = if is_same { "modules are missing" } else { "what is needed has changed" };
-        tell(Progress::Changes(why));
+        tell(SetupProgress::Changes(why));
         self.make(&self.base()?, &needs, Some(record), tell)
     }
 
@@ -183,12 +190,12 @@ impl Setup<'_> {
     fn make(
         &self,
         base: &Path,
-        needs: &Needs,
-        old: Option<&Record>,
-        tell: &mut Tell<'_>,
-    ) -> Result<Done, Error> {
+        needs: &InterpreterNeeds,
+        old: Option<&VenvRecord>,
+        tell: &mut ProgressSink<'_>,
+    ) -> Result<SetupSummary, Error> {
         let folder = &self.order.skill.path;
-        let outcome = old.map_or(Outcome::Made, |_| Outcome::MadeAnew);
+        let outcome = old.map_or(SetupOutcome::Made, |_| SetupOutcome::MadeAnew);
         let others = old.map(|old| old.packages_since(&self.place.venv()));
         let making = self.place.begin().map_err(|error| unwritable(folder, &error))?;
         let venv = self.place.venv();
@@ -200,7 +207,7 @@ impl Setup<'_> {
         let lost = others.unwrap_or_default();
         let lost: Vec<String> = lost.difference(&record.packages).cloned().collect();
         if !lost.is_empty() {
-            tell(Progress::Lost(&lost));
+            tell(SetupProgress::Lost(&lost));
         }
         let written = record.write(&venv);
         written.map_err(|error| unwritable(&venv, &error))?;
@@ -210,18 +217,24 @@ impl Setup<'_> {
     }
 
     /// People made the venv; nothing of it goes.
-    fn add_to(&self, venv: &Path, python: &Path, tell: &mut Tell<'_>) -> Result<Done, Error> {
+    fn add_to(
+        &self,
+        venv: &Path,
+        python: &Path,
+        tell: &mut ProgressSink<'_>,
+    ) -> Result<SetupSummary, Error> {
         let needs = self.needs(python, Some(venv))?;
         needs.tell_faults(tell);
         let declared = self.declared(&needs);
-        let record = Record::of(venv).unwrap_or_default();
+        let record = VenvRecord::of(venv).unwrap_or_default();
         let is_same = levelled(&declared) == levelled(&record.declared);
         if is_same && self.added.is_empty() && needs.are_known_to(&record) {
             let (venv, python) = (venv.to_path_buf(), python.to_path_buf());
             return Ok(up_to_date(&record, declared, venv, python, needs));
         }
-        tell(Progress::Keeps(venv));
-        let mut done = self.fill(venv, python, &needs, &record.undeclared, Outcome::Added, tell)?;
+        tell(SetupProgress::Keeps(venv));
+        let mut done =
+            self.fill(venv, python, &needs, &record.undeclared, SetupOutcome::Added, tell)?;
         let written = self.record(false, python, &done).write(venv);
         done.declared.retain(|line| is_shown(line));
         written.map_err(|error| unwritable(venv, &error))?;
@@ -232,9 +245,9 @@ impl Setup<'_> {
         Ok(done)
     }
 
-    fn record(&self, made: bool, python: &Path, done: &Done) -> Record {
+    fn record(&self, made: bool, python: &Path, done: &SetupSummary) -> VenvRecord {
         let missing = done.missing.iter().map(|import| import.module.clone());
-        Record {
+        VenvRecord {
             made,
             tool: self.bench.tool().into(),
             python: python.display().to_string(),
@@ -250,11 +263,11 @@ impl Setup<'_> {
         &self,
         venv: &Path,
         python: &Path,
-        needs: &Needs,
+        needs: &InterpreterNeeds,
         already: &[String],
-        outcome: Outcome,
-        tell: &mut Tell<'_>,
-    ) -> Result<Done, Error> {
+        outcome: SetupOutcome,
+        tell: &mut ProgressSink<'_>,
+    ) -> Result<SetupSummary, Error> {
         // The extra requirements stand in the file only at the end.
         let mut wanted = needs.declared.clone();
         wanted.extend(self.extra.iter().cloned());
@@ -265,7 +278,7 @@ impl Setup<'_> {
         let mut undeclared = already.to_vec();
         if !after.known.is_empty() {
             for found in &after.known {
-                tell(Progress::Undeclared(found));
+                tell(SetupProgress::Undeclared(found));
                 undeclared.push(found.requirement.clone());
             }
             crate::order::sort(&mut undeclared);
@@ -275,7 +288,7 @@ impl Setup<'_> {
             self.bench.install(python, &needs.files, &wanted, tell)?;
             after = self.needs(python, Some(venv))?;
         }
-        Ok(Done {
+        Ok(SetupSummary {
             outcome,
             venv: venv.to_path_buf(),
             python: python.to_path_buf(),
@@ -288,7 +301,7 @@ impl Setup<'_> {
 
     /// All that is declared once the setup is done, to tell a change by and to
     /// be told.
-    fn declared(&self, needs: &Needs) -> Vec<String> {
+    fn declared(&self, needs: &InterpreterNeeds) -> Vec<String> {
         let root = &self.order.skill.root;
         let mut declared = needs.declared.clone();
         for path in needs.files.iter().filter(|path| *path != requirements::FILE) {
@@ -310,24 +323,24 @@ impl Setup<'_> {
             let place = &self.place;
             let written = place
                 .prepare()
-                .map_err(Refusal::from)
+                .map_err(OpenError::from)
                 .and_then(|()| file.write(&self.order.skill.root, folder, &place.work()));
             written.map_err(|error| {
                 let path = folder.join(requirements::FILE);
-                Error::new(Kind::Io, format!("failed to write `{}`: {error}", path.display()))
+                Error::new(ErrorKind::Io, format!("failed to write `{}`: {error}", path.display()))
             })?;
         }
         let told = self.added.iter().map(|line| without_logins(line));
         Ok(told.map(Cow::into_owned).collect())
     }
 
-    fn needs(&self, python: &Path, venv: Option<&Path>) -> Result<Needs, Error> {
+    fn needs(&self, python: &Path, venv: Option<&Path>) -> Result<InterpreterNeeds, Error> {
         let python = Interpreter {
             program: python.to_path_buf(),
             venv: venv.map(Path::to_path_buf),
             search_path: None,
         };
-        Needs::of(self.order, &python)
+        InterpreterNeeds::of(self.order, &python)
     }
 }
 
@@ -341,15 +354,15 @@ fn is_shown(line: &str) -> bool {
 }
 
 fn up_to_date(
-    record: &Record,
+    record: &VenvRecord,
     mut declared: Vec<String>,
     venv: PathBuf,
     python: PathBuf,
-    needs: Needs,
-) -> Done {
+    needs: InterpreterNeeds,
+) -> SetupSummary {
     declared.retain(|line| is_shown(line));
-    Done {
-        outcome: Outcome::UpToDate,
+    SetupSummary {
+        outcome: SetupOutcome::UpToDate,
         venv,
         python,
         declared,
@@ -361,5 +374,5 @@ fn up_to_date(
 
 fn unwritable(folder: &Path, error: &std::io::Error) -> Error {
     let text = format!("failed to write in `{}`: {error}", folder.display());
-    Error::new(Kind::Io, text).with_hint("a setup needs to write in the skill's folder: copy the skill to a folder of your own, or ask its owner")
+    Error::new(ErrorKind::Io, text).with_hint("a setup needs to write in the skill's folder: copy the skill to a folder of your own, or ask its owner")
 }

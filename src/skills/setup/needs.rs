@@ -3,46 +3,49 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use crate::error::{Error, Kind};
+use crate::error::{Error, ErrorKind};
 use crate::limits;
 use crate::secret::without_logins;
 use crate::skills::Problem;
 use crate::skills::packages::{normalized, project};
-use crate::skills::probe::{self, Probed};
+use crate::skills::probe::{self, ProbeResult};
 use crate::skills::python::Interpreter;
+use crate::skills::setup::command_runner::ProgressSink;
 use crate::skills::setup::requirements::{self, FILE};
-use crate::skills::setup::tool::Tell;
-use crate::skills::setup::{Import, Order, Progress, Undeclared};
-use crate::skills::venv::Record;
+use crate::skills::setup::{ScriptImport, SetupProgress, SetupRequest, UndeclaredRequirement};
+use crate::skills::venv::VenvRecord;
 use crate::text::{one_line, one_name};
 use crate::world::confined::Root;
 
 /// What an interpreter has to have, and what of it it lacks.
-pub(super) struct Needs {
+pub(super) struct InterpreterNeeds {
     /// Files of requirements that are not empty, relative to the skill's folder.
     pub(super) files: Vec<String>,
     /// Requirements of `pyproject.toml` and of blocks in scripts.
     pub(super) declared: Vec<String>,
     /// Missing, not declared, and in a package that is known.
-    pub(super) known: Vec<Undeclared>,
+    pub(super) known: Vec<UndeclaredRequirement>,
     /// Missing although it is declared.
-    pub(super) lost: Vec<Import>,
+    pub(super) lost: Vec<ScriptImport>,
     /// Missing, and nobody knows what brings it.
-    pub(super) unknown: Vec<Import>,
+    pub(super) unknown: Vec<ScriptImport>,
     /// What is wrong with the skill besides.
     pub(super) faults: Vec<Problem>,
 }
 
-impl Needs {
+impl InterpreterNeeds {
     /// Asks an interpreter.
-    pub(super) fn of(order: &Order<'_>, python: &Interpreter) -> Result<Needs, Error> {
-        let answer = probe::probe(python, &[order.skill], order.scripts, order.patience);
+    pub(super) fn of(
+        order: &SetupRequest<'_>,
+        python: &Interpreter,
+    ) -> Result<InterpreterNeeds, Error> {
+        let answer = probe::probe(python, &[order.skill], order.scripts, order.cancellation);
         // Stopped, whatever the answer says of it.
-        order.patience.check()?;
+        order.cancellation.check()?;
         let failure = |cause: &str| {
             let name = &order.skill.name;
             Error::new(
-                Kind::Io,
+                ErrorKind::Io,
                 format!("failed to find out what the skill `{name}` needs: {cause}"),
             )
         };
@@ -50,11 +53,11 @@ impl Needs {
         probed
             .pop()
             .ok_or_else(|| failure("no answer"))
-            .and_then(|probed| Needs::sorted(probed, &order.skill.root))
+            .and_then(|probed| InterpreterNeeds::sorted(probed, &order.skill.root))
     }
 
-    fn sorted(probed: Probed, root: &Root) -> Result<Needs, Error> {
-        let mut needs = Needs {
+    fn sorted(probed: ProbeResult, root: &Root) -> Result<InterpreterNeeds, Error> {
+        let mut needs = InterpreterNeeds {
             files: Vec::new(),
             declared: Vec::new(),
             known: Vec::new(),
@@ -88,7 +91,7 @@ impl Needs {
             }
             let is_of = |name: &str| projects.contains(&normalized(name));
             let is_declared = is_of(&import.module) || import.package.is_some_and(is_of);
-            let place = Import {
+            let place = ScriptImport {
                 module: import.module,
                 // Only ever shown.
                 file: one_name(&import.file.to_string_lossy()).into(),
@@ -105,26 +108,26 @@ impl Needs {
     }
 
     /// A package is missing; the first import of it stands for all.
-    fn know(&mut self, package: &str, import: Import) {
+    fn know(&mut self, package: &str, import: ScriptImport) {
         if !self.known.iter().any(|known| known.requirement == package) {
-            self.known.push(Undeclared { requirement: package.into(), import });
+            self.known.push(UndeclaredRequirement { requirement: package.into(), import });
         }
     }
 
     /// Whether a setup has already done what it could for all that is missing.
-    pub(super) fn are_known_to(&self, record: &Record) -> bool {
+    pub(super) fn are_known_to(&self, record: &VenvRecord) -> bool {
         let known = self.known.iter().map(|found| &found.import);
         known.chain(&self.lost).all(|import| record.missing.contains(&import.module))
     }
 
-    pub(super) fn tell_faults(&self, tell: &mut Tell<'_>) {
+    pub(super) fn tell_faults(&self, tell: &mut ProgressSink<'_>) {
         for fault in &self.faults {
-            tell(Progress::Fault(fault));
+            tell(SetupProgress::Fault(fault));
         }
     }
 
     /// All that is missing.
-    pub(super) fn into_missing(self) -> Vec<Import> {
+    pub(super) fn into_missing(self) -> Vec<ScriptImport> {
         let known = self.known.into_iter().map(|found| found.import);
         known.chain(self.lost).chain(self.unknown).collect()
     }
@@ -148,5 +151,5 @@ fn no_requirement(requirement: &str, file: &Path, cause: &str) -> Error {
     let what = without_logins(requirement).escape_debug().to_string();
     let what = one_line(&what, limits::QUOTED_BYTES);
     let text = format!("failed to install `{what}`, which {file} declares: {cause}");
-    Error::new(Kind::Io, text).with_hint(format!("mend it in {file}, and run the setup again"))
+    Error::new(ErrorKind::Io, text).with_hint(format!("mend it in {file}, and run the setup again"))
 }

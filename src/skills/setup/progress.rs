@@ -9,7 +9,7 @@ use crate::text::quoted;
 
 /// One thing that a person who waits wants to know; `Display` is a line.
 #[derive(Clone, Copy, Debug)]
-pub enum Progress<'p> {
+pub(crate) enum SetupProgress<'p> {
     /// Somebody else sets this skill up; their end is waited for.
     Waits,
     /// The folder's file system knows no locks.
@@ -32,7 +32,7 @@ pub enum Progress<'p> {
         tool: &'static str,
     },
     /// Something is missing that the skill does not declare.
-    Undeclared(&'p Undeclared),
+    Undeclared(&'p UndeclaredRequirement),
     /// Requirements are installed.
     Installs {
         /// Files of requirements.
@@ -60,16 +60,16 @@ pub enum Progress<'p> {
 
 /// A requirement that a skill does not declare.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Undeclared {
+pub(crate) struct UndeclaredRequirement {
     /// What is installed.
     pub requirement: String,
     /// The import that needs it.
-    pub import: Import,
+    pub import: ScriptImport,
 }
 
 /// An import in one of a skill's files.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Import {
+pub(crate) struct ScriptImport {
     /// The module's name.
     pub module: String,
     /// Relative to the skill's folder.
@@ -83,9 +83,9 @@ pub struct Import {
 
 /// What has come of a setup.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Done {
+pub(crate) struct SetupSummary {
     /// What was done.
-    pub outcome: Outcome,
+    pub outcome: SetupOutcome,
     /// The skill's venv.
     pub venv: PathBuf,
     /// What runs the skill's scripts.
@@ -99,12 +99,12 @@ pub struct Done {
     /// What was added to the skill's requirements file.
     pub recorded: Vec<String>,
     /// Imports that still find no module.
-    pub missing: Vec<Import>,
+    pub missing: Vec<ScriptImport>,
 }
 
 /// What a setup did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub(crate) enum SetupOutcome {
     /// All was there already.
     UpToDate,
     /// A venv was made.
@@ -115,61 +115,63 @@ pub enum Outcome {
     Added,
 }
 
-impl fmt::Display for Progress<'_> {
+impl fmt::Display for SetupProgress<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Progress::Waits => f.write_str("waits for another setup of this skill"),
-            Progress::Unlocked => {
+            SetupProgress::Waits => f.write_str("waits for another setup of this skill"),
+            SetupProgress::Unlocked => {
                 f.write_str("cannot lock the skill's folder: run no other setup of it meanwhile")
             }
-            Progress::Recovered => {
+            SetupProgress::Recovered => {
                 f.write_str("an earlier setup did not finish; what it left is cleared up")
             }
-            Progress::Changes(why) => write!(f, "makes the venv anew: {why}"),
-            Progress::Keeps(venv) => write!(
+            SetupProgress::Changes(why) => write!(f, "makes the venv anew: {why}"),
+            SetupProgress::Keeps(venv) => write!(
                 f,
                 "{} was not made by a setup: it stays, and gets what is missing",
                 quoted(venv)
             ),
-            Progress::Makes { venv, python, tool } => {
+            SetupProgress::Makes { venv, python, tool } => {
                 let (venv, python) = (quoted(venv), quoted(python));
                 match *tool {
                     "uv" => write!(f, "makes {venv} with uv and {python}"),
                     _ => write!(f, "makes {venv} with {python}"),
                 }
             }
-            Progress::Undeclared(found) => write!(
+            SetupProgress::Undeclared(found) => write!(
                 f,
                 "not declared by the skill, found in its imports: {} ({})",
                 found.requirement, found.import
             ),
-            Progress::Fault(problem) => write!(f, "{problem}"),
-            Progress::Installs { files, requirements } => {
+            SetupProgress::Fault(problem) => write!(f, "{problem}"),
+            SetupProgress::Installs { files, requirements } => {
                 let files = files.iter().map(|file| format!("what {file} lists"));
                 let list: Vec<String> = files.chain(requirements.iter().cloned()).collect();
                 write!(f, "installs {}", without_logins(&list.join(", ")))
             }
-            Progress::Lost(packages) => write!(
+            SetupProgress::Lost(packages) => write!(
                 f,
                 "the venv before also had {}, which nothing declares: name them behind the \
                  skill to have them again",
                 packages.join(", ")
             ),
-            Progress::AsBefore { has_venv: true } => {
+            SetupProgress::AsBefore { has_venv: true } => {
                 f.write_str("the skill is as before, and the venv is as before")
             }
-            Progress::AsBefore { has_venv: false } => {
+            SetupProgress::AsBefore { has_venv: false } => {
                 f.write_str("the skill is as before: it has no venv")
             }
-            Progress::Partly => f.write_str("the venv keeps what was installed by then"),
-            Progress::Remains => f.write_str("what is left of it is cleared up by the next setup"),
-            Progress::Line(line) => f.write_str(&without_logins(line)),
+            SetupProgress::Partly => f.write_str("the venv keeps what was installed by then"),
+            SetupProgress::Remains => {
+                f.write_str("what is left of it is cleared up by the next setup")
+            }
+            SetupProgress::Line(line) => f.write_str(&without_logins(line)),
         }
     }
 }
 
 /// Where it stands: `scripts/recalc.py line 3`.
-impl fmt::Display for Import {
+impl fmt::Display for ScriptImport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} line {}", self.file.display(), self.line)
     }

@@ -13,11 +13,11 @@ use crate::secret::without_logins;
 use crate::skills::packages::project;
 use crate::skills::requirements_text::{self, decoded, ends_line, is_continued};
 use crate::skills::setup::syntax;
-use crate::world::confined::{self, Refusal, Root};
+use crate::world::confined::{self, OpenError, Root};
 use crate::world::files;
 
 /// The file at the skill's root.
-pub const FILE: &str = "requirements.txt";
+pub(crate) const FILE: &str = "requirements.txt";
 
 /// Whether a requirement can be one: an option or a control character cannot,
 /// nor what has no requirement's shape.
@@ -65,12 +65,12 @@ pub(super) struct RequirementsFile {
 
 impl RequirementsFile {
     /// Reads the skill's; `None` if it has none.
-    pub(super) fn of(root: &Root) -> Result<Option<RequirementsFile>, Refusal> {
+    pub(super) fn of(root: &Root) -> Result<Option<RequirementsFile>, OpenError> {
         match read(root, FILE) {
             Ok((text, is_exact)) => {
                 Ok(Some(RequirementsFile { before: Some(text.clone()), text, is_exact }))
             }
-            Err(Refusal::NotFound) => Ok(None),
+            Err(OpenError::NotFound) => Ok(None),
             Err(refusal) => Err(refusal),
         }
     }
@@ -120,16 +120,16 @@ impl RequirementsFile {
     }
 
     /// Whether it could be written, before anything is installed.
-    pub(super) fn may_be_written(&self, root: &Root) -> Result<(), Refusal> {
+    pub(super) fn may_be_written(&self, root: &Root) -> Result<(), OpenError> {
         match root.may_replace(FILE) {
-            Err(Refusal::NotFound) if self.before.is_none() => Ok(()),
+            Err(OpenError::NotFound) if self.before.is_none() => Ok(()),
             result => result,
         }
     }
 
     /// Writes it in place of the skill's, whole or not at all; its owner and
     /// mode stay. `work` is a folder of the skill's file system.
-    pub(super) fn write(&self, root: &Root, skill: &Path, work: &Path) -> Result<(), Refusal> {
+    pub(super) fn write(&self, root: &Root, skill: &Path, work: &Path) -> Result<(), OpenError> {
         if let Some(before) = &self.before {
             return root.replace(FILE, before.as_bytes(), self.text.as_bytes());
         }
@@ -167,7 +167,7 @@ pub(super) fn lines_of(root: &Root, path: &str) -> Vec<String> {
 }
 
 fn lines(root: &Root, folder: &str, text: &str) -> Vec<String> {
-    let mut reading = Reading {
+    let mut reading = RequirementsReader {
         root,
         named: BTreeSet::new(),
         left: limits::SETUP_REQUIREMENTS_BYTES,
@@ -183,7 +183,7 @@ fn folder_of(path: &str) -> &str {
 }
 
 /// The lines of a file and of those that it names.
-struct Reading<'r> {
+struct RequirementsReader<'r> {
     root: &'r Root,
     /// Files that were named: what is named twice adds nothing.
     named: BTreeSet<String>,
@@ -192,7 +192,7 @@ struct Reading<'r> {
     lines: Vec<String>,
 }
 
-impl Reading<'_> {
+impl RequirementsReader<'_> {
     /// `folder` is the file's, relative to the skill's, empty or with a slash.
     fn read(&mut self, folder: &str, text: &str) {
         for line in meaningful(text) {
@@ -218,7 +218,7 @@ impl Reading<'_> {
 }
 
 /// The text of a file, and whether it is all of it, as it stands there.
-fn read(root: &Root, path: &str) -> Result<(String, bool), Refusal> {
+fn read(root: &Root, path: &str) -> Result<(String, bool), OpenError> {
     let file = root.file(path)?;
     let piece = confined::read_whole(&file, limits::SETUP_REQUIREMENTS_BYTES)?;
     let text = decoded(&piece.bytes);

@@ -69,7 +69,7 @@ fn is_for_others(requirement: &str) -> bool {
 }
 
 /// Whether it is the name of a file, before its extras and its marker.
-pub fn is_archive(requirement: &str) -> bool {
+pub(crate) fn is_archive(requirement: &str) -> bool {
     let file = split_file(requirement).0.to_ascii_lowercase();
     ARCHIVES.iter().any(|end| file.ends_with(end))
 }

@@ -6,13 +6,13 @@
 
 use serde_json::{Map, Value};
 
-use super::{Fault, Mark, Node, Reader, insert, scalar};
+use super::{YamlError, YamlNode, YamlPosition, YamlReader, insert, scalar};
 use crate::limits;
 
-impl Reader<'_> {
+impl YamlReader<'_> {
     /// Reads the node whose first character stands here. `inline` says that a
     /// key stands on the same line, so that no map or list can begin.
-    pub(super) fn block_node(&mut self, floor: usize, inline: bool) -> Result<Node, Fault> {
+    pub(super) fn block_node(&mut self, floor: usize, inline: bool) -> Result<YamlNode, YamlError> {
         match self.peek() {
             Some(b'-') if self.is_blank_at(1) => {
                 if inline {
@@ -22,13 +22,13 @@ impl Reader<'_> {
             }
             Some(b'|' | b'>') => {
                 let text = self.block_text(floor)?;
-                Ok(Node { value: Value::String(text), written: None })
+                Ok(YamlNode { value: Value::String(text), written: None })
             }
             _ => self.leaf_or_map(floor, inline),
         }
     }
 
-    fn leaf_or_map(&mut self, floor: usize, inline: bool) -> Result<Node, Fault> {
+    fn leaf_or_map(&mut self, floor: usize, inline: bool) -> Result<YamlNode, YamlError> {
         let (start, column) = (self.mark, self.column());
         let node = self.leaf(Some(floor))?;
         self.skip_spaces();
@@ -49,7 +49,11 @@ impl Reader<'_> {
     }
 
     /// Reads a map whose first key has been read; its colon stands here.
-    fn block_map(&mut self, column: usize, first_key: (String, usize)) -> Result<Node, Fault> {
+    fn block_map(
+        &mut self,
+        column: usize,
+        first_key: (String, usize),
+    ) -> Result<YamlNode, YamlError> {
         self.enter()?;
         let mut fields = Map::new();
         let mut key = first_key;
@@ -72,11 +76,11 @@ impl Reader<'_> {
             key = self.block_key()?;
         }
         self.leave();
-        Ok(Node { value: Value::Object(fields), written: None })
+        Ok(YamlNode { value: Value::Object(fields), written: None })
     }
 
     /// Reads what follows a key's colon, on its line or on the next ones.
-    fn map_value(&mut self, column: usize) -> Result<Node, Fault> {
+    fn map_value(&mut self, column: usize) -> Result<YamlNode, YamlError> {
         self.skip_comment();
         if !matches!(self.peek(), None | Some(b'\n')) {
             return self.block_node(column + 1, true);
@@ -93,10 +97,10 @@ impl Reader<'_> {
                 _ => {}
             }
         }
-        Ok(Node { value: Value::Null, written: None })
+        Ok(YamlNode { value: Value::Null, written: None })
     }
 
-    fn block_key(&mut self) -> Result<(String, usize), Fault> {
+    fn block_key(&mut self) -> Result<(String, usize), YamlError> {
         let start = self.mark;
         if self.peek() == Some(b'-') && self.is_blank_at(1) {
             return Err(self.fault("indentation", "a list item among the keys of a map"));
@@ -112,7 +116,7 @@ impl Reader<'_> {
 
     /// Reads a list whose first dash stands here. `under_key` says that it has
     /// the column of its key, so that the next key ends it.
-    fn block_list(&mut self, column: usize, under_key: bool) -> Result<Node, Fault> {
+    fn block_list(&mut self, column: usize, under_key: bool) -> Result<YamlNode, YamlError> {
         self.enter()?;
         let mut items = Vec::new();
         loop {
@@ -136,12 +140,16 @@ impl Reader<'_> {
             }
         }
         self.leave();
-        Ok(Node { value: Value::Array(items), written: None })
+        Ok(YamlNode { value: Value::Array(items), written: None })
     }
 
     /// The text of a key that began at `start` and ends here, with its line.
     /// JSON keys are text: `1` and `yes` become `"1"` and `"true"`.
-    pub(super) fn key_text(&self, key: Node, start: Mark) -> Result<(String, usize), Fault> {
+    pub(super) fn key_text(
+        &self,
+        key: YamlNode,
+        start: YamlPosition,
+    ) -> Result<(String, usize), YamlError> {
         let source = &self.text[start.at..self.mark.at];
         if source.len() > limits::YAML_KEY_CHARS && source.chars().count() > limits::YAML_KEY_CHARS
         {
@@ -161,31 +169,35 @@ impl Reader<'_> {
 
     /// Reads a flow collection, a quoted or a plain text. No `floor` means
     /// inside a flow collection, where indentation does not count.
-    pub(super) fn leaf(&mut self, floor: Option<usize>) -> Result<Node, Fault> {
+    pub(super) fn leaf(&mut self, floor: Option<usize>) -> Result<YamlNode, YamlError> {
         let start = self.mark.at;
         match self.peek() {
             Some(b'[' | b'{') => {
                 let value = self.flow_collection()?;
                 let written = (self.depth <= 1).then(|| self.text[start..self.mark.at].to_owned());
-                Ok(Node { value, written })
+                Ok(YamlNode { value, written })
             }
             Some(b'"' | b'\'') => {
                 let text = self.quoted_text()?;
-                Ok(Node { value: Value::String(text), written: None })
+                Ok(YamlNode { value: Value::String(text), written: None })
             }
             _ => {
                 let line = self.mark.line;
                 let text = self.plain_text(floor)?;
                 if scalar::is_surely_text(&text) {
-                    return Ok(Node { value: Value::String(text), written: None });
+                    return Ok(YamlNode { value: Value::String(text), written: None });
                 }
                 if let Some(message) = scalar::objection(&text) {
-                    return Err(Fault { line, rule: "ambiguous-value", message: message.into() });
+                    return Err(YamlError {
+                        line,
+                        rule: "ambiguous-value",
+                        message: message.into(),
+                    });
                 }
                 let typed = if self.is_core { scalar::core(&text) } else { scalar::typed(&text) };
                 Ok(match typed {
-                    None => Node { value: Value::String(text), written: None },
-                    Some(value) => Node { value, written: Some(text) },
+                    None => YamlNode { value: Value::String(text), written: None },
+                    Some(value) => YamlNode { value, written: Some(text) },
                 })
             }
         }

@@ -6,11 +6,11 @@
 
 use serde_json::{Map, Value};
 
-use super::{Fault, Reader, insert};
+use super::{YamlError, YamlReader, insert};
 
-impl Reader<'_> {
+impl YamlReader<'_> {
     /// Reads the collection whose opening bracket stands here.
-    pub(super) fn flow_collection(&mut self) -> Result<Value, Fault> {
+    pub(super) fn flow_collection(&mut self) -> Result<Value, YamlError> {
         self.enter()?;
         let opened = self.mark.line;
         let is_list = self.peek() == Some(b'[');
@@ -47,7 +47,7 @@ impl Reader<'_> {
 
     /// The bracket of another collection closes this one only if this one was
     /// never closed.
-    fn other_bracket(&self, close: u8) -> Result<(), Fault> {
+    fn other_bracket(&self, close: u8) -> Result<(), YamlError> {
         match self.peek() {
             Some(byte @ (b']' | b'}')) if byte != close => {
                 let (found, due) = (char::from(byte), char::from(close));
@@ -59,7 +59,7 @@ impl Reader<'_> {
     }
 
     /// Reads one item of a list; with a colon behind it, it is a pair.
-    fn flow_item(&mut self, opened: usize) -> Result<Value, Fault> {
+    fn flow_item(&mut self, opened: usize) -> Result<Value, YamlError> {
         let start = self.mark;
         let node = self.leaf(None)?;
         self.skip_in_flow(opened)?;
@@ -76,7 +76,11 @@ impl Reader<'_> {
     }
 
     /// Reads one key of a map and, behind a colon, its value.
-    fn flow_pair(&mut self, opened: usize, fields: &mut Map<String, Value>) -> Result<(), Fault> {
+    fn flow_pair(
+        &mut self,
+        opened: usize,
+        fields: &mut Map<String, Value>,
+    ) -> Result<(), YamlError> {
         let start = self.mark;
         let node = self.leaf(None)?;
         self.skip_in_flow(opened)?;
@@ -88,7 +92,7 @@ impl Reader<'_> {
     }
 
     /// Reads what follows the colon that stands here.
-    fn flow_value(&mut self, opened: usize) -> Result<Value, Fault> {
+    fn flow_value(&mut self, opened: usize) -> Result<Value, YamlError> {
         self.advance(1);
         self.skip_in_flow(opened)?;
         match self.peek() {
@@ -98,11 +102,11 @@ impl Reader<'_> {
     }
 
     /// Skips white space, line ends and comments between the brackets.
-    fn skip_in_flow(&mut self, opened: usize) -> Result<(), Fault> {
+    fn skip_in_flow(&mut self, opened: usize) -> Result<(), YamlError> {
         if self.next_token()? {
             return Ok(());
         }
         let message = "a bracket that is never closed".to_owned();
-        Err(Fault { line: opened, rule: "unclosed-bracket", message })
+        Err(YamlError { line: opened, rule: "unclosed-bracket", message })
     }
 }

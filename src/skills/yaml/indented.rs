@@ -14,7 +14,7 @@ pub(in crate::skills) fn find_field(entry: &str, has: impl Fn(&str) -> bool) -> 
     let (_, value) = split_key(entry)?;
     let own_line = value.split('\n').next()?.trim();
     let is_flow = own_line.starts_with(['[', '{']);
-    let mut block = Block::of(own_line);
+    let mut block = IndentedBlock::of(own_line);
     let mut at = 0;
     for line in entry.split_inclusive('\n') {
         let is_below = at > 0 && !is_idle(line.trim_start());
@@ -51,16 +51,16 @@ fn indented_key(line: &str) -> Option<&str> {
 
 /// The lines below a field whose own line has no value: a map, a list, or the
 /// text behind `|` and `>`. Only what is indented less is none of them.
-struct Block {
+struct IndentedBlock {
     is_it: bool,
     /// The column from which on lines belong to it, once the first is seen.
     column: Option<usize>,
 }
 
-impl Block {
-    fn of(own_line: &str) -> Block {
+impl IndentedBlock {
+    fn of(own_line: &str) -> IndentedBlock {
         let is_it = is_idle(own_line) || own_line.starts_with(['|', '>']);
-        Block { is_it, column: None }
+        IndentedBlock { is_it, column: None }
     }
 
     fn holds(&mut self, line: &str) -> bool {

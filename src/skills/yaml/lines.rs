@@ -28,7 +28,7 @@ fn known_keys() -> impl Iterator<Item = &'static str> {
 }
 
 /// Whether a line begins with a key at its first column.
-pub fn is_key_line(line: &str) -> bool {
+pub(crate) fn is_key_line(line: &str) -> bool {
     split_key(line).is_some()
 }
 

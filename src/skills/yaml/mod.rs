@@ -19,10 +19,10 @@ pub mod fence;
 mod flow;
 pub(in crate::skills) mod indented;
 pub(in crate::skills) mod lines;
+pub mod quoting;
 mod repair;
 mod scalar;
 mod text;
-pub mod written;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -55,19 +55,19 @@ pub struct Diagnostic {
 
 /// What a piece of YAML says.
 #[derive(Clone, Debug, Default)]
-pub struct Reading {
+pub struct ParsedYaml {
     /// Its value; a map for anything that calls itself frontmatter.
     pub value: Value,
     /// How top-level values that are no text, or are flow collections, were
     /// written, by key: `1.10` is the number 1.1, but a version to its author.
     pub written: BTreeMap<String, String>,
-    /// What other readers may stumble over, at most [`limits::YAML_FINDINGS`].
+    /// What other readers may stumble over, at most `limits::YAML_FINDINGS`.
     pub findings: Vec<Diagnostic>,
 }
 
 /// The end of a strict reading: where and why.
 #[derive(Clone, Debug)]
-pub struct Fault {
+pub struct YamlError {
     /// The line, counted from 1.
     pub line: usize,
     /// A stable name for this kind of fault, in kebab case.
@@ -77,24 +77,24 @@ pub struct Fault {
 }
 
 /// Reads one YAML document strictly. Lines must end in LF: see [`normalize`].
-pub fn parse(text: &str) -> Result<Reading, Fault> {
-    read(Reader::new(text))
+pub fn parse(text: &str) -> Result<ParsedYaml, YamlError> {
+    read(YamlReader::new(text))
 }
 
 /// The same with the values of YAML 1.2 (its core schema), in which `on`, `yes`,
 /// `012` and `1:30` are what they look like.
-pub fn parse_core(text: &str) -> Result<Reading, Fault> {
-    read(Reader { is_core: true, ..Reader::new(text) })
+pub fn parse_core(text: &str) -> Result<ParsedYaml, YamlError> {
+    read(YamlReader { is_core: true, ..YamlReader::new(text) })
 }
 
 /// The same for readers that, unlike `PyYAML`, take tabs wherever they do not
 /// indent: `libyaml` and those of YAML 1.2. In a text they stay what they are.
-pub(in crate::skills) fn parse_with_tabs(text: &str) -> Result<Reading, Fault> {
-    read(Reader { with_tabs: true, ..Reader::new(text) })
+pub(in crate::skills) fn parse_with_tabs(text: &str) -> Result<ParsedYaml, YamlError> {
+    read(YamlReader { with_tabs: true, ..YamlReader::new(text) })
 }
 
-fn read(mut reader: Reader<'_>) -> Result<Reading, Fault> {
-    let mut reading = Reading::default();
+fn read(mut reader: YamlReader<'_>) -> Result<ParsedYaml, YamlError> {
+    let mut reading = ParsedYaml::default();
     if reader.next_token()? {
         reading.value = reader.block_node(0, false)?.value;
         if reader.next_token()? {
@@ -163,24 +163,24 @@ fn shown(key: &str) -> String {
 }
 
 /// A value and, where its text is not the value, how it was written.
-struct Node {
+struct YamlNode {
     value: Value,
     written: Option<String>,
 }
 
 /// A position that can be returned to.
 #[derive(Clone, Copy)]
-struct Mark {
+struct YamlPosition {
     at: usize,
     line: usize,
     line_start: usize,
 }
 
 /// The text, the place reached in it, and what was found on the way.
-struct Reader<'a> {
+struct YamlReader<'a> {
     text: &'a str,
     bytes: &'a [u8],
-    mark: Mark,
+    mark: YamlPosition,
     /// Whether tabs are white space where they do not indent.
     with_tabs: bool,
     /// Whether plain text means what it does in YAML 1.2.
@@ -190,12 +190,12 @@ struct Reader<'a> {
     findings: Vec<Diagnostic>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> YamlReader<'a> {
     fn new(text: &'a str) -> Self {
         let at = if text.starts_with('\u{feff}') { 3 } else { 0 };
-        let mark = Mark { at, line: 1, line_start: at };
+        let mark = YamlPosition { at, line: 1, line_start: at };
         let (written, findings) = (BTreeMap::new(), Vec::new());
-        Reader {
+        YamlReader {
             text,
             bytes: text.as_bytes(),
             mark,
@@ -260,7 +260,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Skips blank lines and comments; false at the end of the document.
-    fn next_token(&mut self) -> Result<bool, Fault> {
+    fn next_token(&mut self) -> Result<bool, YamlError> {
         loop {
             self.skip_comment();
             match self.peek() {
@@ -284,7 +284,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Checks that nothing but comments follows a final `...`.
-    fn end_of_document(&mut self) -> Result<(), Fault> {
+    fn end_of_document(&mut self) -> Result<(), YamlError> {
         if self.peek().is_some() {
             self.advance(3);
             if self.next_token()? {
@@ -295,7 +295,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Counts one level of nesting; whoever enters also leaves.
-    fn enter(&mut self) -> Result<(), Fault> {
+    fn enter(&mut self) -> Result<(), YamlError> {
         self.depth += 1;
         if self.depth > limits::YAML_DEPTH {
             let message = format!("nested deeper than {} levels", limits::YAML_DEPTH);
@@ -308,11 +308,11 @@ impl<'a> Reader<'a> {
         self.depth -= 1;
     }
 
-    fn fault(&self, rule: &'static str, message: impl Into<String>) -> Fault {
-        Fault { line: self.mark.line, rule, message: message.into() }
+    fn fault(&self, rule: &'static str, message: impl Into<String>) -> YamlError {
+        YamlError { line: self.mark.line, rule, message: message.into() }
     }
 
-    fn tab(&self) -> Fault {
+    fn tab(&self) -> YamlError {
         self.fault("tab", "a tab outside quotes")
     }
 }

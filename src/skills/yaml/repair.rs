@@ -13,14 +13,16 @@ use serde_json::{Map, Value};
 
 use super::indented::{find_field, find_suspect};
 use super::lines::{as_text, is_idle, is_item_line, is_key_line, split_key, unindent, untab};
-use super::{Diagnostic, Fault, Reading, Severity, insert, note, parse, parse_with_tabs, shown};
+use super::{
+    Diagnostic, ParsedYaml, Severity, YamlError, insert, note, parse, parse_with_tabs, shown,
+};
 use crate::limits;
 
 /// Reads what it can of a map whose strict reading failed. Lines must end in
 /// LF. The value is null where nothing was found, and there is always a finding.
-pub fn mend(text: &str) -> Reading {
+pub fn mend(text: &str) -> ParsedYaml {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let mut mender = Mender { reading: Reading::default(), keys: BTreeSet::new() };
+    let mut mender = YamlRepair { reading: ParsedYaml::default(), keys: BTreeSet::new() };
     let value = mender.block(&unindent(text), 1, 0);
     // Entries that are sound one by one can still be unsound together.
     if mender.reading.findings.is_empty()
@@ -34,18 +36,18 @@ pub fn mend(text: &str) -> Reading {
 }
 
 /// A key or a dash with all that belongs to it, and its first line's number.
-struct Entry<'a> {
+struct BlockEntry<'a> {
     text: Cow<'a, str>,
     line: usize,
 }
 
-struct Mender {
-    reading: Reading,
+struct YamlRepair {
+    reading: ParsedYaml,
     /// Those at the first column of the document.
     keys: BTreeSet<String>,
 }
 
-impl Mender {
+impl YamlRepair {
     /// Mends the entries at the first column of `text`: a map's or a list's.
     fn block(&mut self, text: &str, line: usize, depth: usize) -> Option<Value> {
         let is_list = text.lines().find(|line| !is_idle(line)).is_some_and(is_item_line);
@@ -72,7 +74,7 @@ impl Mender {
         (!fields.is_empty()).then_some(Value::Object(fields))
     }
 
-    fn field(&mut self, mut entry: Entry, depth: usize, fields: &mut Map<String, Value>) {
+    fn field(&mut self, mut entry: BlockEntry, depth: usize, fields: &mut Map<String, Value>) {
         if depth == 0
             && parse(&entry.text).is_err()
             && let Some(at) = find_field(&entry.text, |key| self.keys.contains(key))
@@ -80,7 +82,7 @@ impl Mender {
             return self.two_fields(&entry, at, fields);
         }
         let fault = match self.strict(&mut entry) {
-            Ok(Reading { value: Value::Object(found), written, .. }) => {
+            Ok(ParsedYaml { value: Value::Object(found), written, .. }) => {
                 for (key, value) in found {
                     self.keep(fields, (key, entry.line), value, depth);
                 }
@@ -89,7 +91,7 @@ impl Mender {
                 }
                 return;
             }
-            Ok(_) => Fault {
+            Ok(_) => YamlError {
                 line: entry.line,
                 rule: "not-a-field",
                 message: "no space behind the key's colon".to_owned(),
@@ -107,7 +109,7 @@ impl Mender {
 
     /// Reads the lines from `at` on as a field of its own, which they are but
     /// for their indentation. Each key is found so once: the recursion ends.
-    fn two_fields(&mut self, entry: &Entry, at: usize, fields: &mut Map<String, Value>) {
+    fn two_fields(&mut self, entry: &BlockEntry, at: usize, fields: &mut Map<String, Value>) {
         let (above, own) = entry.text.split_at(at);
         let line = entry.line + above.matches('\n').count();
         let own = own.trim_start_matches([' ', '\t']);
@@ -115,7 +117,7 @@ impl Mender {
         self.keys.insert(key.to_owned());
         let as_entry = |text, line| {
             let text = Cow::Borrowed(text);
-            Entry { text, line }
+            BlockEntry { text, line }
         };
         let above = as_entry(above, entry.line);
         self.field(above, 0, fields);
@@ -128,9 +130,9 @@ impl Mender {
         self.field(as_entry(own, line), 0, fields);
     }
 
-    fn item(&mut self, mut entry: Entry, depth: usize) -> Option<Value> {
+    fn item(&mut self, mut entry: BlockEntry, depth: usize) -> Option<Value> {
         match self.strict(&mut entry) {
-            Ok(Reading { value: Value::Array(items), .. }) => items.into_iter().next(),
+            Ok(ParsedYaml { value: Value::Array(items), .. }) => items.into_iter().next(),
             Ok(_) => None,
             Err(fault) => self.save(&entry.text[1..], entry.line, &fault, "the list item", depth),
         }
@@ -138,7 +140,7 @@ impl Mender {
 
     /// Reads one entry strictly, if need be with tabs, or without the stray lines
     /// behind a value that has its own end.
-    fn strict(&mut self, entry: &mut Entry) -> Result<Reading, Fault> {
+    fn strict(&mut self, entry: &mut BlockEntry) -> Result<ParsedYaml, YamlError> {
         let mut result = parse(&entry.text);
         if let Err(fault) = &result
             && entry.text.contains('\t')
@@ -164,12 +166,16 @@ impl Mender {
                 }
                 Ok(reading)
             }
-            Err(fault) => Err(Fault { line: fault.line + above, ..fault }),
+            Err(fault) => Err(YamlError { line: fault.line + above, ..fault }),
         }
     }
 
     /// Reads an entry that has tabs, which the strict reader refused.
-    fn with_tabs(&mut self, entry: &mut Entry, fault: &Fault) -> Result<Reading, Fault> {
+    fn with_tabs(
+        &mut self,
+        entry: &mut BlockEntry,
+        fault: &YamlError,
+    ) -> Result<ParsedYaml, YamlError> {
         let first = entry.text.lines().position(|line| line.contains('\t'));
         let line = match fault.rule {
             "tab" => entry.line + fault.line - 1,
@@ -196,7 +202,7 @@ impl Mender {
         &mut self,
         rest: &str,
         line: usize,
-        fault: &Fault,
+        fault: &YamlError,
         what: &str,
         depth: usize,
     ) -> Option<Value> {
@@ -273,19 +279,19 @@ impl Mender {
 }
 
 /// Cuts the text before each line that begins an entry.
-fn split_entries(text: &str, line: usize, begins: fn(&str) -> bool) -> Vec<Entry<'_>> {
+fn split_entries(text: &str, line: usize, begins: fn(&str) -> bool) -> Vec<BlockEntry<'_>> {
     let mut entries = Vec::new();
     let (mut start, mut at, mut first, mut number) = (0, 0, line, line);
     for line in text.split_inclusive('\n') {
         if at > start && begins(line) {
-            entries.push(Entry { text: Cow::Borrowed(&text[start..at]), line: first });
+            entries.push(BlockEntry { text: Cow::Borrowed(&text[start..at]), line: first });
             (start, first) = (at, number);
         }
         at += line.len();
         number += 1;
     }
     if at > start {
-        entries.push(Entry { text: Cow::Borrowed(&text[start..]), line: first });
+        entries.push(BlockEntry { text: Cow::Borrowed(&text[start..]), line: first });
     }
     entries
 }

@@ -4,7 +4,7 @@
 //! Lines fold as `PyYAML` folds them: one line end is a space, each further
 //! one a line end. Whether plain text is a number is for [`super::scalar`].
 
-use super::{Fault, Reader};
+use super::{YamlError, YamlReader};
 
 /// What a block's header says about the line ends after its text.
 #[derive(Clone, Copy, PartialEq)]
@@ -14,9 +14,9 @@ enum Chomp {
     Keep,
 }
 
-impl Reader<'_> {
+impl YamlReader<'_> {
     /// Reads plain text. `floor` as in [`super::block`]; none in brackets.
-    pub(super) fn plain_text(&mut self, floor: Option<usize>) -> Result<String, Fault> {
+    pub(super) fn plain_text(&mut self, floor: Option<usize>) -> Result<String, YamlError> {
         self.check_plain_start(floor.is_none())?;
         let mut text = String::new();
         let mut line_ends = 0;
@@ -39,7 +39,7 @@ impl Reader<'_> {
     }
 
     /// Reads plain text up to what ends it on this line.
-    fn plain_line(&mut self, in_flow: bool) -> Result<&str, Fault> {
+    fn plain_line(&mut self, in_flow: bool) -> Result<&str, YamlError> {
         let ends_nothing = |byte: &u8| match byte {
             b'\n' | b'\t' | b'#' | b':' => false,
             b'?' => !in_flow,
@@ -78,7 +78,7 @@ impl Reader<'_> {
 
     /// Goes to the next line of a plain text and tells how many line ends lie
     /// between; stays at the line's end when the text ends there.
-    fn continue_plain(&mut self, floor: Option<usize>) -> Result<Option<usize>, Fault> {
+    fn continue_plain(&mut self, floor: Option<usize>) -> Result<Option<usize>, YamlError> {
         let end = self.mark;
         let mut line_ends = 0;
         while self.peek() == Some(b'\n') {
@@ -97,7 +97,7 @@ impl Reader<'_> {
         Ok(goes_on.then_some(line_ends))
     }
 
-    fn check_plain_start(&self, in_flow: bool) -> Result<(), Fault> {
+    fn check_plain_start(&self, in_flow: bool) -> Result<(), YamlError> {
         let Some(byte) = self.peek() else {
             return Err(self.fault("bad-flow", "a value was expected here"));
         };
@@ -126,7 +126,7 @@ impl Reader<'_> {
     }
 
     /// Reads the quoted text whose opening quote stands here.
-    pub(super) fn quoted_text(&mut self) -> Result<String, Fault> {
+    pub(super) fn quoted_text(&mut self) -> Result<String, YamlError> {
         let opened = self.mark.line;
         let quote = self.bytes[self.mark.at];
         let is_double = quote == b'"';
@@ -143,7 +143,7 @@ impl Reader<'_> {
             match self.peek() {
                 None => {
                     let message = "a quote that is never closed".to_owned();
-                    return Err(Fault { line: opened, rule: "unclosed-quote", message });
+                    return Err(YamlError { line: opened, rule: "unclosed-quote", message });
                 }
                 Some(b'\\') => self.escape(&mut text)?,
                 Some(b' ' | b'\t' | b'\n') => self.fold_in_quotes(&mut text)?,
@@ -161,7 +161,7 @@ impl Reader<'_> {
         }
     }
 
-    fn fold_in_quotes(&mut self, text: &mut String) -> Result<(), Fault> {
+    fn fold_in_quotes(&mut self, text: &mut String) -> Result<(), YamlError> {
         let start = self.mark.at;
         while matches!(self.peek(), Some(b' ' | b'\t')) {
             self.advance(1);
@@ -176,7 +176,7 @@ impl Reader<'_> {
     }
 
     /// Goes over line ends and the white space around them; tells how many.
-    fn line_ends_in_quotes(&mut self) -> Result<usize, Fault> {
+    fn line_ends_in_quotes(&mut self) -> Result<usize, YamlError> {
         let mut count = 0;
         while self.peek() == Some(b'\n') {
             self.newline();
@@ -192,7 +192,7 @@ impl Reader<'_> {
     }
 
     /// Reads the escape whose backslash stands here.
-    fn escape(&mut self, text: &mut String) -> Result<(), Fault> {
+    fn escape(&mut self, text: &mut String) -> Result<(), YamlError> {
         self.advance(1);
         let c = match self.peek() {
             Some(b'0') => '\0',
@@ -228,7 +228,7 @@ impl Reader<'_> {
 
     /// Reads `digits` hexadecimal digits; stays at the last one. Two halves of
     /// a surrogate pair, as JSON writes them, are one character.
-    fn code_point(&mut self, digits: usize) -> Result<char, Fault> {
+    fn code_point(&mut self, digits: usize) -> Result<char, YamlError> {
         let mut code = self.hexadecimal(digits)?;
         if digits == 4 && (0xd800..0xdc00).contains(&code) {
             let rest = &self.bytes[self.mark.at + 1..];
@@ -244,7 +244,7 @@ impl Reader<'_> {
             .ok_or_else(|| self.fault("bad-escape", "an escape that is no character"))
     }
 
-    fn hexadecimal(&mut self, digits: usize) -> Result<u32, Fault> {
+    fn hexadecimal(&mut self, digits: usize) -> Result<u32, YamlError> {
         let mut code = 0;
         for _ in 0..digits {
             self.advance(1);
@@ -259,7 +259,7 @@ impl Reader<'_> {
     }
 
     /// Reads the block whose `|` or `>` stands here.
-    pub(super) fn block_text(&mut self, floor: usize) -> Result<String, Fault> {
+    pub(super) fn block_text(&mut self, floor: usize) -> Result<String, YamlError> {
         let is_folded = self.peek() == Some(b'>');
         let (chomp, deeper) = self.block_header()?;
         let smallest = floor.max(1);
@@ -306,7 +306,7 @@ impl Reader<'_> {
     }
 
     /// Reads the header: chomping and indentation in either order, a comment.
-    fn block_header(&mut self) -> Result<(Chomp, Option<usize>), Fault> {
+    fn block_header(&mut self) -> Result<(Chomp, Option<usize>), YamlError> {
         let (mut chomp, mut deeper) = (None, None);
         self.advance(1);
         loop {

@@ -7,13 +7,13 @@ use std::cell::Cell;
 use std::io;
 use std::path::Path;
 
-use super::{Source, script_arguments};
+use super::{ScriptSource, script_arguments};
 use crate::limits;
 use crate::skills::Skill;
 use crate::skills::python::Interpreter;
 use crate::text::{self, quoted};
-use crate::tools::{Arguments, Workbench, text_of};
-use crate::world::patience::{Patience, Stop};
+use crate::tools::{Arguments, ToolContext, text_of};
+use crate::world::cancellation::{Cancellation, StopReason};
 use crate::world::terminal::Terminal;
 
 /// What a person has allowed so far.
@@ -24,9 +24,9 @@ pub struct Consent {
 }
 
 /// What wants to run.
-pub struct Proposal<'a> {
+pub(super) struct ConsentRequest<'a> {
     pub skill: &'a Skill,
-    pub source: &'a Source<'a>,
+    pub source: &'a ScriptSource<'a>,
     pub python: &'a Interpreter,
     pub arguments: &'a Arguments,
 }
@@ -42,75 +42,85 @@ const REFUSED: &str = "the user refused to run this script: do not try it again,
 const UNASKED: &str = "scripts run only when the user allows it on a terminal (--confirm), and there is none: \
                        the script was not run; answer without running any";
 
-impl Proposal<'_> {
+impl ConsentRequest<'_> {
     /// Asks, unless nobody wants to be asked; the answer as a log tells it. The
     /// error is for the model.
-    pub fn consent(&self, bench: &Workbench<'_>) -> Result<Option<&'static str>, String> {
-        let Some(consent) = &bench.consent else {
+    pub(super) fn consent(
+        &self,
+        context: &ToolContext<'_>,
+    ) -> Result<Option<&'static str>, String> {
+        let Some(consent) = &context.consent else {
             return Ok(None);
         };
         if consent.to_all.get() {
             return Ok(Some(ALL));
         }
-        let answer = Terminal::open().and_then(|mut terminal| self.ask(&mut terminal, bench));
+        let answer =
+            Terminal::open().and_then(|mut terminal| self.prompt_user(&mut terminal, context));
         match answer {
-            Ok(Answer::Once) => Ok(Some("once")),
-            Ok(Answer::Always) => {
+            Ok(ConsentAnswer::Once) => Ok(Some("once")),
+            Ok(ConsentAnswer::Always) => {
                 consent.to_all.set(true);
                 Ok(Some(ALL))
             }
-            Ok(Answer::No) => Err(REFUSED.into()),
-            Err(error) => Err(match Stop::within(&error) {
-                Some(Stop::Interrupted(_)) => "interrupted by the user".into(),
+            Ok(ConsentAnswer::No) => Err(REFUSED.into()),
+            Err(error) => Err(match StopReason::within(&error) {
+                Some(StopReason::Interrupted(_)) => "interrupted by the user".into(),
                 Some(stop) => stop.to_string(),
                 None => UNASKED.into(),
             }),
         }
     }
 
-    fn ask(&self, terminal: &mut Terminal, bench: &Workbench<'_>) -> io::Result<Answer> {
-        let patience: &Patience = bench.patience;
+    fn prompt_user(
+        &self,
+        terminal: &mut Terminal,
+        context: &ToolContext<'_>,
+    ) -> io::Result<ConsentAnswer> {
+        let cancellation: &Cancellation = context.cancellation;
         let (height, width) = terminal.size();
         let rows = |is_whole| {
             let sections = self.sections(is_whole);
             let rows = sections.map(|(title, text)| {
-                let mask = |text| bench.secrets.mask(text);
+                let mask = |text| context.secrets.mask(text);
                 rows(&mask(&title), &mask(&text), width)
             });
             rows.collect::<Vec<_>>().concat()
         };
-        let is_confined = bench.scripts.is_some_and(|scripts| scripts.sandbox.is_some());
+        let is_confined = context.scripts.is_some_and(|scripts| scripts.sandbox.is_some());
         let head = format!(
             "skills-runner: a script wants to run in the skill `{}`, by {}{}",
             self.skill.name,
             self.python.program.display(),
             if is_confined { ", in a sandbox" } else { "" }
         );
-        let head = text::one_line(&bench.secrets.mask(&head), limits::LINE_BYTES);
-        terminal.say(&format!("{}\n", text::printable(&head)), patience)?;
+        let head = text::one_line(&context.secrets.mask(&head), limits::LINE_BYTES);
+        terminal.say(&format!("{}\n", text::printable(&head)), cancellation)?;
         // The line above, that of the question, and what is left of the one before.
         let most = height.saturating_sub(6).max(6);
         let first = rows(false);
-        terminal.say(&first[..first.len().min(most)].concat(), patience)?;
+        terminal.say(&first[..first.len().min(most)].concat(), cancellation)?;
         if let Some(left @ 1..) = first.len().checked_sub(most) {
-            terminal.say(&format!("… {}\n", text::counted(left, "more line")), patience)?;
+            terminal.say(&format!("… {}\n", text::counted(left, "more line")), cancellation)?;
         }
         let mut tries = limits::CONFIRM_TRIES;
         // At the end of typing nobody can say yes.
-        while let Some(answer) = terminal.ask(QUESTION, patience, bench.attendant)? {
+        while let Some(answer) =
+            terminal.read_reply(QUESTION, cancellation, context.event_source)?
+        {
             match answer.trim().to_lowercase().as_str() {
-                "y" | "yes" => return Ok(Answer::Once),
-                "a" | "all" => return Ok(Answer::Always),
-                "n" | "no" => return Ok(Answer::No),
-                "s" | "show" => terminal.say(&rows(true).concat(), patience)?,
+                "y" | "yes" => return Ok(ConsentAnswer::Once),
+                "a" | "all" => return Ok(ConsentAnswer::Always),
+                "n" | "no" => return Ok(ConsentAnswer::No),
+                "s" | "show" => terminal.say(&rows(true).concat(), cancellation)?,
                 _ if tries > 1 => {
                     tries -= 1;
-                    terminal.say(UNKNOWN, patience)?;
+                    terminal.say(UNKNOWN, cancellation)?;
                 }
                 _ => break,
             }
         }
-        Ok(Answer::No)
+        Ok(ConsentAnswer::No)
     }
 
     /// Titles and texts of what there is to see; what stands in files and comes
@@ -143,7 +153,7 @@ impl Proposal<'_> {
 
 /// What a person says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Answer {
+enum ConsentAnswer {
     Once,
     Always,
     No,

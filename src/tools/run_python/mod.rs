@@ -10,32 +10,32 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::config::Scripts;
+use crate::config::ScriptSettings;
 use crate::limits;
 use crate::skills::Skill;
-use crate::skills::changes::Before;
+use crate::skills::changes::SkillsSnapshot;
 use crate::skills::python::{Interpreter, variable};
 use crate::tool::{Effects, ToolResult};
-use crate::tools::{Arguments, Tool, Workbench, text_of};
-use crate::world::capture::Caps;
-use crate::world::patience::Stop;
-use crate::world::process::{Job, Leftovers, run};
+use crate::tools::{Arguments, Tool, ToolContext, text_of};
+use crate::world::cancellation::StopReason;
+use crate::world::capture::CaptureLimits;
+use crate::world::process::{Leftovers, ProcessJob, run};
 use crate::world::scratch::Scratch;
 
-mod confined;
 mod consent;
 mod module;
 mod report;
+mod run_sandbox;
 mod source;
 
-use confined::Confined;
-pub use consent::Consent;
-use consent::Proposal;
-use report::{Ran, Report};
-use source::{SAFE_PATH, Source};
+pub(crate) use consent::Consent;
+use consent::ConsentRequest;
+use report::{ScriptReport, ScriptRun};
+use run_sandbox::RunSandbox;
+use source::{SAFE_PATH, ScriptSource};
 
 /// The tool.
-pub struct RunPython;
+pub(super) struct RunPython;
 
 impl Tool for RunPython {
     fn name(&self) -> &'static str {
@@ -87,15 +87,15 @@ impl Tool for RunPython {
         }))
     }
 
-    fn effects(&self, bench: &Workbench<'_>) -> Effects {
-        let is_confined = bench.scripts.is_some_and(|scripts| scripts.sandbox.is_some());
+    fn effects(&self, context: &ToolContext<'_>) -> Effects {
+        let is_confined = context.scripts.is_some_and(|scripts| scripts.sandbox.is_some());
         Effects { is_open: !is_confined, starts_programs: true, ..Effects::ANY }
     }
 
-    fn is_offered(&self, bench: &Workbench<'_>, has_skills: bool) -> bool {
+    fn is_offered(&self, context: &ToolContext<'_>, has_skills: bool) -> bool {
         has_skills
-            && bench.scripts.is_some_and(|scripts| {
-                Interpreter::without_venv(scripts).is_ok() || bench.skills.any_venv()
+            && context.scripts.is_some_and(|scripts| {
+                Interpreter::without_venv(scripts).is_ok() || context.skills.any_venv()
             })
     }
 
@@ -107,35 +107,36 @@ impl Tool for RunPython {
         }
     }
 
-    fn run(&self, arguments: &Arguments, bench: &Workbench<'_>) -> ToolResult {
-        let Some(scripts) = bench.scripts else {
+    fn run(&self, arguments: &Arguments, context: &ToolContext<'_>) -> ToolResult {
+        let Some(scripts) = context.scripts else {
             return ToolResult::failure(
                 "scripts are switched off (--no-scripts): answer without running any",
             );
         };
-        let skill = match bench.skills.find(text_of(arguments, "skill_name")) {
+        let skill = match context.skills.find(text_of(arguments, "skill_name")) {
             Ok(skill) => skill,
             Err(message) => return ToolResult::failure(message),
         };
-        let prepared = Source::of(arguments, &skill)
+        let prepared = ScriptSource::of(arguments, &skill)
             .and_then(|source| Interpreter::of(&skill, scripts).map(|python| (source, python)))
             .and_then(|(source, python)| Ok((source, python, limit(arguments, scripts)?)));
         let allowed = prepared.and_then(|(source, python, limit)| {
-            let proposal = Proposal { skill: &skill, source: &source, python: &python, arguments };
-            let allowed = proposal.consent(bench)?;
+            let proposal =
+                ConsentRequest { skill: &skill, source: &source, python: &python, arguments };
+            let allowed = proposal.consent(context)?;
             Ok((source, python, limit, allowed))
         });
         match allowed {
             Ok((source, python, limit, allowed)) => ToolResult {
                 allowed,
-                ..execute(&skill, &source, python, limit, arguments, scripts, bench)
+                ..execute(&skill, &source, python, limit, arguments, scripts, context)
             },
             Err(message) => ToolResult::failure(message),
         }
     }
 }
 
-fn limit(arguments: &Arguments, scripts: &Scripts) -> Result<Duration, String> {
+fn limit(arguments: &Arguments, scripts: &ScriptSettings) -> Result<Duration, String> {
     match arguments.get("timeout_seconds").and_then(Value::as_i64) {
         None => Ok(scripts.limit),
         Some(seconds) => match u64::try_from(seconds) {
@@ -169,8 +170,8 @@ fn checked_words(
 }
 
 /// The skills folders that the script may write in.
-fn writable_folders(scripts: &Scripts, bench: &Workbench<'_>) -> Vec<PathBuf> {
-    let mut folders = bench.skills.folders().to_vec();
+fn writable_folders(scripts: &ScriptSettings, context: &ToolContext<'_>) -> Vec<PathBuf> {
+    let mut folders = context.skills.folders().to_vec();
     if let Some(confinement) = &scripts.sandbox {
         let granted = |folder: &PathBuf| {
             let mut granted = confinement.write.iter();
@@ -183,12 +184,12 @@ fn writable_folders(scripts: &Scripts, bench: &Workbench<'_>) -> Vec<PathBuf> {
 
 fn execute(
     skill: &Skill,
-    source: &Source<'_>,
+    source: &ScriptSource<'_>,
     python: Interpreter,
     limit: Duration,
     arguments: &Arguments,
-    scripts: &Scripts,
-    bench: &Workbench<'_>,
+    scripts: &ScriptSettings,
+    context: &ToolContext<'_>,
 ) -> ToolResult {
     let failure = |what: &str, error: &dyn std::fmt::Display| {
         ToolResult::failure(format!("the script could not be run: {what}: {error}"))
@@ -205,23 +206,29 @@ fn execute(
         Ok(words) => command.extend(words),
         Err((what, why)) => return failure(what, &why),
     }
-    let folders = writable_folders(scripts, bench);
-    let before = match Before::of(skill, &folders, scratch.path()) {
+    let folders = writable_folders(scripts, context);
+    let before = match SkillsSnapshot::of(skill, &folders, scratch.path()) {
         Ok(before) => before,
         Err(error) => return failure("its temporary folder is gone", &error),
     };
     // What a shim takes to answer is the script's time, as its start is.
     let began = Instant::now();
-    let python =
-        (bench.shims).behind(python, skill, scripts, bench.patience, bench.attendant, limit);
+    let python = (context.shims).behind(
+        python,
+        skill,
+        scripts,
+        context.cancellation,
+        context.event_source,
+        limit,
+    );
     let asked = began.elapsed();
-    if let Err(Stop::Interrupted(_)) = bench.patience.check() {
+    if let Err(StopReason::Interrupted(_)) = context.cancellation.check() {
         return ToolResult::failure("interrupted by the user");
     }
     let left = limit.saturating_sub(asked);
-    let given = bench.patience.at_most(left);
+    let given = context.cancellation.limited_to(left);
     let mut environment = python.environment(skill, scripts);
-    let confined = match Confined::of(skill, &python, scripts, bench.skills, &scratch, given) {
+    let confined = match RunSandbox::of(skill, &python, scripts, context.skills, &scratch, given) {
         Ok(confined) => confined,
         Err(cause) => return ToolResult::failure(format!("the script was not run: {cause}")),
     };
@@ -231,7 +238,7 @@ fn execute(
         environment.retain(|(known, _)| known != name);
         environment.push((name.into(), value.into()));
     }
-    let job = Job {
+    let job = ProcessJob {
         program: &python.program,
         args: &command,
         folder: &skill.path,
@@ -239,16 +246,16 @@ fn execute(
         stdin: text_of(arguments, "stdin").as_bytes(),
         limit: given,
         leftovers: if scripts.keep_leftovers { Leftovers::Keep } else { Leftovers::Kill },
-        caps: Caps::halves(limits::OUTPUT_BYTES),
-        interrupt: &bench.patience.interrupt,
+        caps: CaptureLimits::halves(limits::OUTPUT_BYTES),
+        interrupt: &context.cancellation.interrupt,
         scratch: Some(&scratch),
         confine: confined.confine.clone(),
-        attendant: bench.attendant,
+        event_source: context.event_source,
     };
     match run(&job) {
         Ok(mut outcome) => {
             outcome.duration += asked;
-            let ran = Ran {
+            let ran = ScriptRun {
                 skill,
                 python: &python,
                 limit: (given == left).then_some(limit),
@@ -259,7 +266,7 @@ fn execute(
             };
             ToolResult {
                 ran: source.text_of_file(),
-                ..Report::of(&ran, bench.secrets).into_result()
+                ..ScriptReport::of(&ran, context.secrets).into_result()
             }
         }
         Err(error) => failure("no Python", &python.explain(skill, &error.to_string())),

@@ -8,7 +8,7 @@ use std::path::{Component, Path};
 
 /// The module's name for `-m`, if the script at `relative` in the skill's folder
 /// needs to be run so.
-pub fn name(relative: &str, source: &[u8]) -> Option<String> {
+pub(super) fn name(relative: &str, source: &[u8]) -> Option<String> {
     imports_relatively(source).then(|| dotted(relative)).flatten()
 }
 

@@ -8,19 +8,19 @@ use serde::Serialize;
 use crate::limits;
 use crate::secret::Secrets;
 use crate::skills::Skill;
-use crate::skills::changes::Changes;
+use crate::skills::changes::SkillChanges;
 use crate::skills::packages::{known_part, package_of};
 use crate::skills::python::{Interpreter, setup_command};
 use crate::skills::setup::lacks_listed;
 use crate::text;
 use crate::tool::{ToolResult, milliseconds};
-use crate::tools::run_python::confined::Confined;
-use crate::world::patience::Stop;
-use crate::world::process::{Ending, Outcome};
+use crate::tools::run_python::run_sandbox::RunSandbox;
+use crate::world::cancellation::StopReason;
+use crate::world::process::{ProcessExit, ProcessOutcome};
 
 /// The result as the model reads it.
 #[derive(Debug, Serialize)]
-pub struct Report<'r> {
+pub(super) struct ScriptReport<'r> {
     skill_name: &'r str,
     returncode: i32,
     stdout: String,
@@ -42,7 +42,7 @@ pub struct Report<'r> {
 }
 
 /// A script that has run.
-pub struct Ran<'r> {
+pub(super) struct ScriptRun<'r> {
     /// Whose it is.
     pub skill: &'r Skill,
     /// What ran it.
@@ -52,33 +52,33 @@ pub struct Ran<'r> {
     /// What it left behind lives on.
     pub keep: bool,
     /// The sandbox that it ran in.
-    pub confined: &'r Confined,
+    pub confined: &'r RunSandbox,
     /// What it changed that decides about later runs.
-    pub changes: Changes,
+    pub changes: SkillChanges,
     /// How it ended, and what it said.
-    pub outcome: &'r Outcome,
+    pub outcome: &'r ProcessOutcome,
 }
 
-impl<'r> Report<'r> {
+impl<'r> ScriptReport<'r> {
     /// What came of it. What it printed is masked here, where its cuts are known.
-    pub fn of(ran: &Ran<'r>, secrets: &Secrets) -> Report<'r> {
+    pub(super) fn of(ran: &ScriptRun<'r>, secrets: &Secrets) -> ScriptReport<'r> {
         let (skill, python, outcome) = (ran.skill, ran.python, ran.outcome);
         let returncode = match outcome.ending {
-            Ending::Exited(code) => code,
-            Ending::Signaled(signal) => -signal,
-            Ending::Lost => -libc::SIGKILL,
+            ProcessExit::Exited(code) => code,
+            ProcessExit::Signaled(signal) => -signal,
+            ProcessExit::Lost => -libc::SIGKILL,
         };
         let stderr = outcome.stderr.masked(secrets);
         let error = if outcome.interrupted.is_some() {
             Some("interrupted by the user".to_string())
         } else if outcome.dismissed {
-            Some(Stop::Dismissed.to_string())
+            Some(StopReason::Dismissed.to_string())
         } else if outcome.timed_out {
             Some(match ran.limit {
                 Some(limit) => format!("stopped at the time limit of {} s", limit.as_secs()),
                 None => "stopped at the time limit of the whole run (--timeout)".into(),
             })
-        } else if outcome.ending == Ending::Lost {
+        } else if outcome.ending == ProcessExit::Lost {
             Some(
                 "the script ended the process that watches over it; all that it started was killed"
                     .into(),
@@ -89,7 +89,7 @@ impl<'r> Report<'r> {
             None
         };
         let truncated = outcome.stdout.truncated() || outcome.stderr.truncated();
-        Report {
+        ScriptReport {
             skill_name: &skill.name,
             returncode,
             hint: hint(ran, &stderr),
@@ -106,7 +106,7 @@ impl<'r> Report<'r> {
     }
 
     /// The same as a tool's result.
-    pub fn into_result(self) -> ToolResult {
+    pub(super) fn into_result(self) -> ToolResult {
         let ok = self.returncode == 0 && self.error.is_none();
         let end = match &self.error {
             Some(error) => error.clone(),
@@ -147,8 +147,8 @@ fn last_line(text: &str) -> &str {
 
 /// What would help: the command that installs a missing module, the walls of the
 /// sandbox, a word about what was left running or changed.
-fn hint(ran: &Ran<'_>, stderr: &str) -> Option<String> {
-    let failed = ran.outcome.ending != Ending::Exited(0);
+fn hint(ran: &ScriptRun<'_>, stderr: &str) -> Option<String> {
+    let failed = ran.outcome.ending != ProcessExit::Exited(0);
     let reason = if failed { reason(ran, stderr) } else { None };
     let after = reason.or_else(|| left_behind(ran.outcome.left_behind, ran.keep));
     let changed = changed(&ran.changes).map(|what| format!("{what} while the script ran: {LATER}"));
@@ -159,7 +159,7 @@ fn hint(ran: &Ran<'_>, stderr: &str) -> Option<String> {
 const LATER: &str = "later runs go by what is there now";
 
 /// What decides about later runs and has changed.
-fn changed(changes: &Changes) -> Option<String> {
+fn changed(changes: &SkillChanges) -> Option<String> {
     let own = named(&changes.own).map(|names| format!("{names} of the skill"));
     let whose: Vec<String> = own.into_iter().chain(named(&changes.others)).collect();
     (!whose.is_empty()).then(|| format!("{} changed", whose.join(", and ")))
@@ -181,7 +181,7 @@ fn named(paths: &[PathBuf]) -> Option<String> {
 }
 
 /// The same for the person, who is told as well where not everything was looked at.
-fn warning(skill: &Skill, changes: &Changes) -> Option<String> {
+fn warning(skill: &Skill, changes: &SkillChanges) -> Option<String> {
     let cut = changes.is_cut.then(|| {
         "the skills folders have too many files: not all were looked at for changes".to_owned()
     });
@@ -192,7 +192,7 @@ fn warning(skill: &Skill, changes: &Changes) -> Option<String> {
 }
 
 /// What a script that failed lacked.
-fn reason(ran: &Ran<'_>, stderr: &str) -> Option<String> {
+fn reason(ran: &ScriptRun<'_>, stderr: &str) -> Option<String> {
     // What lies in the skill is not installed by anybody.
     let is_own = |module: &&str| {
         let name = module.split('.').next().unwrap_or(module);

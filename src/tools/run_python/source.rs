@@ -21,19 +21,22 @@ const LOADER: &[u8] = include_bytes!("loader.py");
 /// Keeps the working folder off the path of a Python that runs a command (`-c`), from
 /// 3.11 on. The loader takes it out of the environment, so that it holds only for the
 /// children of `multiprocessing`, which start so and are handed a path.
-pub const SAFE_PATH: (&str, &str) = ("PYTHONSAFEPATH", "skills-runner");
+pub(super) const SAFE_PATH: (&str, &str) = ("PYTHONSAFEPATH", "skills-runner");
 
 /// What is to be run.
-pub struct Source<'a> {
+pub(super) struct ScriptSource<'a> {
     /// Where it lies in the skill's folder; the model's own text lies nowhere.
     pub path: Option<String>,
     /// What runs, byte for byte.
     pub bytes: Cow<'a, [u8]>,
 }
 
-impl Source<'_> {
+impl ScriptSource<'_> {
     /// What a call asks for. The error is for the model.
-    pub fn of<'a>(arguments: &'a Arguments, skill: &Skill) -> Result<Source<'a>, String> {
+    pub(super) fn of<'a>(
+        arguments: &'a Arguments,
+        skill: &Skill,
+    ) -> Result<ScriptSource<'a>, String> {
         let text = |name: &str| arguments.get(name).and_then(Value::as_str);
         let file = text("file_path").filter(|path| !path.is_empty());
         match (text("script"), file) {
@@ -44,7 +47,9 @@ impl Source<'_> {
             (Some(script), None) if script.len() > limits::SCRIPT_BYTES => {
                 Err(format!("`script` is larger than {} bytes", limits::SCRIPT_BYTES))
             }
-            (Some(script), None) => Ok(Source { path: None, bytes: script.as_bytes().into() }),
+            (Some(script), None) => {
+                Ok(ScriptSource { path: None, bytes: script.as_bytes().into() })
+            }
             (None, None) => {
                 Err("give `script` (Python source) or `file_path` (a script of the skill)".into())
             }
@@ -52,14 +57,14 @@ impl Source<'_> {
     }
 
     /// The skill's own script as text, as far as it is text.
-    pub fn text_of_file(&self) -> Option<String> {
+    pub(super) fn text_of_file(&self) -> Option<String> {
         let text = || String::from_utf8_lossy(&self.bytes).into_owned();
         self.path.is_some().then(text)
     }
 
     /// Writes it to a private folder, and gives the arguments with which Python runs
     /// it as a script of the skill in `folder`.
-    pub fn write(&self, scratch: &Scratch, folder: &Path) -> io::Result<Vec<OsString>> {
+    pub(super) fn write(&self, scratch: &Scratch, folder: &Path) -> io::Result<Vec<OsString>> {
         let loader = scratch.write("loader.py", LOADER)?;
         let arguments = |module: String, copy: OsString, script: OsString| {
             let folder = folder.into();
@@ -88,7 +93,7 @@ impl Source<'_> {
 }
 
 /// A file of the skill, opened as every file of it: confined.
-fn of_skill(skill: &Skill, path: &str) -> Result<Source<'static>, String> {
+fn of_skill(skill: &Skill, path: &str) -> Result<ScriptSource<'static>, String> {
     let read = || {
         let relative = skill.root.relative(path)?;
         let file = skill.root.file(&relative)?;
@@ -104,5 +109,5 @@ fn of_skill(skill: &Skill, path: &str) -> Result<Source<'static>, String> {
             limits::SCRIPT_BYTES >> 20
         ));
     }
-    Ok(Source { path: Some(relative), bytes: piece.bytes.into() })
+    Ok(ScriptSource { path: Some(relative), bytes: piece.bytes.into() })
 }

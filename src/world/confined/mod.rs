@@ -36,16 +36,18 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use list::read_entries;
-pub use list::{Entries, Entry, Kind, MARK_OF_VENVS};
+pub(crate) use list::{EntryKind, FolderEntries, FolderEntry, MARK_OF_VENVS};
 pub use open::Mechanism;
-use open::{Found, LOOK, Purpose, link_told, look, open_folder, open_name, user};
-use path::{Below, strip};
-pub use read::{Piece, read_head, read_range, read_whole};
-pub use refusal::Refusal;
-pub use tree::{Tree, WalkLimits};
+use open::{LOOK, OpenPurpose, OpenedKind, link_told, look, open_folder, open_name, user};
+use path::{RelativePath, strip};
+pub use read::read_whole;
+pub(crate) use read::{read_head, read_range};
+pub use refusal::OpenError;
+pub(crate) use tree::FileTree;
+pub use tree::WalkLimits;
 
 /// Device and inode: what a folder is, by whatever path it is reached.
-pub type Identity = (u64, u64);
+pub(crate) type Identity = (u64, u64);
 
 /// The bits of a mode by which group and others may write.
 const WRITABLE_BY_OTHERS: u32 = 0o022;
@@ -61,7 +63,7 @@ pub struct Root {
 /// A regular file, opened for reading.
 #[derive(Debug)]
 pub struct OpenFile {
-    /// To read from, bounded: see [`read_whole`] and [`read_range`].
+    /// To read from, bounded: see [`read_whole`] and `read_range`.
     pub file: File,
     /// Bytes, as the system said when it was opened.
     pub size: u64,
@@ -69,7 +71,7 @@ pub struct OpenFile {
 
 /// What a path leads to.
 #[derive(Debug)]
-pub enum Node {
+pub enum PathTarget {
     /// A regular file.
     File(OpenFile),
     /// A folder.
@@ -78,13 +80,13 @@ pub enum Node {
 
 impl Root {
     /// Opens the folder at `path`, which the user chose: it may be a link.
-    pub fn open(path: &Path) -> Result<Root, Refusal> {
+    pub fn open(path: &Path) -> Result<Root, OpenError> {
         Root::open_with(path, Mechanism::available())
     }
 
     /// Like [`Root::open`], with a given way of opening what lies below.
-    pub fn open_with(path: &Path, mechanism: Mechanism) -> Result<Root, Refusal> {
-        let name = CString::new(path.as_os_str().as_bytes()).map_err(|_| Refusal::Nul)?;
+    pub fn open_with(path: &Path, mechanism: Mechanism) -> Result<Root, OpenError> {
+        let name = CString::new(path.as_os_str().as_bytes()).map_err(|_| OpenError::Nul)?;
         let (folder, is_linked) = open_folder(&name)?;
         Ok(Root { folder, path: path.to_owned(), is_linked, mechanism })
     }
@@ -93,20 +95,20 @@ impl Root {
     /// root and this user can have put there what lies in it: each of the folders is
     /// theirs, and in the last two nobody else may write. In the first others may, as
     /// a group may in `/usr/local/share`: what they put there is theirs, or a link.
-    pub fn open_own(base: &Path, names: [&CStr; 3]) -> Result<Root, Refusal> {
+    pub fn open_own(base: &Path, names: [&CStr; 3]) -> Result<Root, OpenError> {
         let mut root = Root::open(base)?;
         let flags = LOOK | libc::O_DIRECTORY | libc::O_NOFOLLOW | libc::O_CLOEXEC;
         for (place, name) in names.into_iter().enumerate() {
-            let opened = open_name(root.as_fd(), name, flags).map_err(Refusal::from);
+            let opened = open_name(root.as_fd(), name, flags).map_err(OpenError::from);
             let folder = File::from(opened.map_err(|refusal| match refusal {
-                Refusal::NotAFolder | Refusal::TooManyLinks => Refusal::Foreign,
+                OpenError::NotAFolder | OpenError::TooManyLinks => OpenError::Foreign,
                 other => other,
             })?);
             let meta = folder.metadata()?;
             let is_own = [0, user()].contains(&meta.uid());
             let is_open = place > 0 && meta.mode() & WRITABLE_BY_OTHERS != 0;
             if !is_own || is_open {
-                return Err(Refusal::Foreign);
+                return Err(OpenError::Foreign);
             }
             let name = OsStr::from_bytes(name.to_bytes());
             root = Root { is_linked: false, ..root.below(folder.into(), name) };
@@ -116,14 +118,14 @@ impl Root {
 
     /// Opens the direct subfolder `name`, which may be a link to anywhere: a
     /// skill in a skills folder, where the user has put the link.
-    pub fn linked_folder(&self, name: impl AsRef<OsStr>) -> Result<Root, Refusal> {
+    pub fn linked_folder(&self, name: impl AsRef<OsStr>) -> Result<Root, OpenError> {
         let name = name.as_ref();
-        let below = Below::parse(name)?;
+        let below = RelativePath::parse(name)?;
         let [only] = below.names.as_slice() else {
-            return Err(Refusal::NotFound);
+            return Err(OpenError::NotFound);
         };
         if only.as_bytes() != name.as_bytes() {
-            return Err(Refusal::NotFound);
+            return Err(OpenError::NotFound);
         }
         let flags = LOOK | libc::O_DIRECTORY | libc::O_CLOEXEC;
         let (folder, is_linked) = link_told(flags, |flags| open_name(self.as_fd(), only, flags))?;
@@ -131,20 +133,20 @@ impl Root {
     }
 
     /// Opens the folder `relative`, confined; empty or `.` for this one again.
-    pub fn folder(&self, relative: impl AsRef<OsStr>) -> Result<Root, Refusal> {
+    pub fn folder(&self, relative: impl AsRef<OsStr>) -> Result<Root, OpenError> {
         let relative = relative.as_ref();
         match self.look(relative)? {
-            (folder, Found::Folder) => Ok(self.below(folder, relative)),
-            (_, Found::Link) => Err(Refusal::Link),
-            (_, Found::File { .. } | Found::Other(_)) => Err(Refusal::NotAFolder),
+            (folder, OpenedKind::Folder) => Ok(self.below(folder, relative)),
+            (_, OpenedKind::Link) => Err(OpenError::Link),
+            (_, OpenedKind::File { .. } | OpenedKind::Other(_)) => Err(OpenError::NotAFolder),
         }
     }
 
     /// Opens the regular file `relative` for reading.
-    pub fn file(&self, relative: impl AsRef<OsStr>) -> Result<File, Refusal> {
+    pub fn file(&self, relative: impl AsRef<OsStr>) -> Result<File, OpenError> {
         match self.node(relative)? {
-            Node::File(open) => Ok(open.file),
-            Node::Folder(_) => Err(Refusal::NotAFile("a folder")),
+            PathTarget::File(open) => Ok(open.file),
+            PathTarget::Folder(_) => Err(OpenError::NotAFile("a folder")),
         }
     }
 
@@ -154,52 +156,56 @@ impl Root {
     pub fn plain_file(&self, relative: &CStr) -> Option<OpenFile> {
         let descriptor = self.mechanism.open_plain(self.as_fd(), relative)?;
         match look(descriptor).ok()? {
-            (descriptor, Found::File { size }) => Some(OpenFile { file: descriptor.into(), size }),
+            (descriptor, OpenedKind::File { size }) => {
+                Some(OpenFile { file: descriptor.into(), size })
+            }
             _ => None,
         }
     }
 
     /// Opens the regular file or the folder `relative`.
-    pub fn node(&self, relative: impl AsRef<OsStr>) -> Result<Node, Refusal> {
+    pub fn node(&self, relative: impl AsRef<OsStr>) -> Result<PathTarget, OpenError> {
         let relative = relative.as_ref();
-        let below = Below::parse(relative)?;
-        let seen = look(self.mechanism.open(self.as_fd(), &below, Purpose::Look)?)?;
+        let below = RelativePath::parse(relative)?;
+        let seen = look(self.mechanism.open(self.as_fd(), &below, OpenPurpose::Look)?)?;
         let (descriptor, found) = match seen {
             // Only what was seen to be a regular file is opened to be read.
-            (_, Found::File { .. }) => {
-                look(self.mechanism.open(self.as_fd(), &below, Purpose::Read)?)?
+            (_, OpenedKind::File { .. }) => {
+                look(self.mechanism.open(self.as_fd(), &below, OpenPurpose::Read)?)?
             }
             other => other,
         };
         match found {
-            Found::File { size } => Ok(Node::File(OpenFile { file: descriptor.into(), size })),
-            Found::Folder => Ok(Node::Folder(self.below(descriptor, relative))),
-            Found::Link => Err(Refusal::Link),
-            Found::Other(kind) => Err(Refusal::NotAFile(kind)),
+            OpenedKind::File { size } => {
+                Ok(PathTarget::File(OpenFile { file: descriptor.into(), size }))
+            }
+            OpenedKind::Folder => Ok(PathTarget::Folder(self.below(descriptor, relative))),
+            OpenedKind::Link => Err(OpenError::Link),
+            OpenedKind::Other(kind) => Err(OpenError::NotAFile(kind)),
         }
     }
 
     /// The names in the folder, the first `limit` of them by their bytes.
-    pub fn entries(&self, limit: usize) -> Result<Entries, Refusal> {
+    pub fn entries(&self, limit: usize) -> Result<FolderEntries, OpenError> {
         read_entries(self, limit, limits::ENTRIES_READ)
     }
 
     /// All files below the folder, but for those in folders that tools fill
     /// (`.git`, `node_modules`, `__pycache__`, `venv`, `.venv`).
-    pub fn walk(&self, limits: WalkLimits) -> Result<Tree, Refusal> {
+    pub fn walk(&self, limits: WalkLimits) -> Result<FileTree, OpenError> {
         tree::walk(self, limits)
     }
 
     /// Opens a file that a [`Root::walk`] would name, or a folder that it would
     /// enter; empty for this one.
-    pub fn walked(&self, relative: impl AsRef<OsStr>) -> Result<Node, Refusal> {
+    pub fn walked(&self, relative: impl AsRef<OsStr>) -> Result<PathTarget, OpenError> {
         tree::open(self, relative.as_ref())
     }
 
     /// Turns an absolute path that lies in the folder into a relative one, by
     /// its text, or by where it meets the folder through other links; a
     /// relative one stays. Opening it is what confines.
-    pub fn relative(&self, path: &str) -> Result<String, Refusal> {
+    pub fn relative(&self, path: &str) -> Result<String, OpenError> {
         if !path.starts_with('/') {
             return Ok(path.to_owned());
         }
@@ -208,7 +214,7 @@ impl Root {
             .and_then(|folder| strip(folder, path))
             .or_else(|| strip(&fs::canonicalize(&self.path).ok()?, path))
             .or_else(|| self.behind(path));
-        rest.map(str::to_owned).ok_or(Refusal::Absolute)
+        rest.map(str::to_owned).ok_or(OpenError::Absolute)
     }
 
     /// What follows the first part of an absolute path that leads to this very
@@ -245,9 +251,9 @@ impl Root {
     }
 
     /// What `relative` is, seen through a descriptor that cannot be read.
-    fn look(&self, relative: &OsStr) -> Result<(OwnedFd, Found), Refusal> {
-        let below = Below::parse(relative)?;
-        look(self.mechanism.open(self.as_fd(), &below, Purpose::Look)?)
+    fn look(&self, relative: &OsStr) -> Result<(OwnedFd, OpenedKind), OpenError> {
+        let below = RelativePath::parse(relative)?;
+        look(self.mechanism.open(self.as_fd(), &below, OpenPurpose::Look)?)
     }
 
     fn below(&self, folder: OwnedFd, relative: &OsStr) -> Root {
@@ -258,7 +264,7 @@ impl Root {
 }
 
 /// What the folder is to which a path leads.
-pub fn identity(path: impl AsRef<Path>) -> Option<Identity> {
+pub(crate) fn identity(path: impl AsRef<Path>) -> Option<Identity> {
     let meta = fs::metadata(path).ok()?;
     Some((meta.dev(), meta.ino()))
 }

@@ -17,8 +17,8 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use super::Refusal;
-use super::path::Below;
+use super::OpenError;
+use super::path::RelativePath;
 use crate::limits;
 
 /// How paths below a folder are opened. Both ways confine alike.
@@ -33,7 +33,7 @@ pub enum Mechanism {
 
 /// What a descriptor is opened for.
 #[derive(Clone, Copy)]
-pub(super) enum Purpose {
+pub(super) enum OpenPurpose {
     /// To see what it is: opens no device, waits for nothing.
     Look,
     /// To read it.
@@ -42,7 +42,7 @@ pub(super) enum Purpose {
 
 /// What an opened descriptor turned out to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum OpenedKind {
     File { size: u64 },
     Folder,
     Link,
@@ -56,11 +56,13 @@ pub(super) const LOOK: i32 = libc::O_PATH;
 #[cfg(not(target_os = "linux"))]
 pub(super) const LOOK: i32 = libc::O_RDONLY | libc::O_NONBLOCK | libc::O_NOCTTY;
 
-impl Purpose {
+impl OpenPurpose {
     fn flags(self) -> i32 {
         match self {
-            Purpose::Look => LOOK | libc::O_CLOEXEC,
-            Purpose::Read => libc::O_RDONLY | libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_CLOEXEC,
+            OpenPurpose::Look => LOOK | libc::O_CLOEXEC,
+            OpenPurpose::Read => {
+                libc::O_RDONLY | libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_CLOEXEC
+            }
         }
     }
 }
@@ -79,9 +81,9 @@ impl Mechanism {
     pub(super) fn open(
         self,
         folder: BorrowedFd<'_>,
-        path: &Below,
-        purpose: Purpose,
-    ) -> Result<OwnedFd, Refusal> {
+        path: &RelativePath,
+        purpose: OpenPurpose,
+    ) -> Result<OwnedFd, OpenError> {
         match self {
             #[cfg(target_os = "linux")]
             Mechanism::Openat2 => {
@@ -101,7 +103,7 @@ impl Mechanism {
             Mechanism::Openat2 => {
                 let is_file = status(folder, path)?.st_mode & libc::S_IFMT == libc::S_IFREG;
                 let resolve = libc::RESOLVE_BENEATH | libc::RESOLVE_NO_SYMLINKS;
-                let flags = Purpose::Read.flags();
+                let flags = OpenPurpose::Read.flags();
                 is_file.then(|| open_beneath(folder, path, flags, resolve).ok())?
             }
             Mechanism::Walk => None,
@@ -110,23 +112,23 @@ impl Mechanism {
 }
 
 /// What `descriptor` is, whatever its name leads to by now.
-pub(super) fn look(descriptor: OwnedFd) -> Result<(OwnedFd, Found), Refusal> {
+pub(super) fn look(descriptor: OwnedFd) -> Result<(OwnedFd, OpenedKind), OpenError> {
     // `File` only lends its `metadata`; a descriptor made by `O_PATH` will do.
     let file = File::from(descriptor);
     let metadata = file.metadata()?;
     let kind = metadata.file_type();
     let found = if kind.is_file() {
-        Found::File { size: metadata.len() }
+        OpenedKind::File { size: metadata.len() }
     } else if kind.is_dir() {
-        Found::Folder
+        OpenedKind::Folder
     } else if kind.is_symlink() {
-        Found::Link
+        OpenedKind::Link
     } else if kind.is_fifo() {
-        Found::Other("a FIFO")
+        OpenedKind::Other("a FIFO")
     } else if kind.is_socket() {
-        Found::Other("a socket")
+        OpenedKind::Other("a socket")
     } else {
-        Found::Other("a device")
+        OpenedKind::Other("a device")
     };
     Ok((file.into(), found))
 }
@@ -239,14 +241,18 @@ fn kernel_has_openat2() -> bool {
     KNOWN.load(Ordering::Relaxed) == PRESENT
 }
 
-fn walk(folder: BorrowedFd<'_>, path: &Below, purpose: Purpose) -> Result<OwnedFd, Refusal> {
+fn walk(
+    folder: BorrowedFd<'_>,
+    path: &RelativePath,
+    purpose: OpenPurpose,
+) -> Result<OwnedFd, OpenError> {
     let Some((last, before)) = path.names.split_last() else {
         return Ok(open_name(folder, c".", purpose.flags() | libc::O_NOFOLLOW)?);
     };
     let mut reached: Option<OwnedFd> = None;
     for name in before {
         let here = reached.as_ref().map_or(folder, AsFd::as_fd);
-        reached = Some(step(here, name, Purpose::Look.flags() | libc::O_DIRECTORY)?);
+        reached = Some(step(here, name, OpenPurpose::Look.flags() | libc::O_DIRECTORY)?);
     }
     let here = reached.as_ref().map_or(folder, AsFd::as_fd);
     let folder_only = if path.folder_due { libc::O_DIRECTORY } else { 0 };
@@ -254,12 +260,12 @@ fn walk(folder: BorrowedFd<'_>, path: &Below, purpose: Purpose) -> Result<OwnedF
 }
 
 /// Opens one name, and tells a link from what is merely no folder.
-fn step(folder: BorrowedFd<'_>, name: &CStr, flags: i32) -> Result<OwnedFd, Refusal> {
+fn step(folder: BorrowedFd<'_>, name: &CStr, flags: i32) -> Result<OwnedFd, OpenError> {
     match open_name(folder, name, flags | libc::O_NOFOLLOW) {
         Ok(descriptor) => Ok(descriptor),
         Err(error) => match error.raw_os_error() {
-            Some(libc::ELOOP) => Err(Refusal::Link),
-            Some(libc::ENOTDIR) if is_link(folder, name) => Err(Refusal::Link),
+            Some(libc::ELOOP) => Err(OpenError::Link),
+            Some(libc::ENOTDIR) if is_link(folder, name) => Err(OpenError::Link),
             _ => Err(error.into()),
         },
     }
@@ -267,8 +273,8 @@ fn step(folder: BorrowedFd<'_>, name: &CStr, flags: i32) -> Result<OwnedFd, Refu
 
 /// Only for the wording of a refusal that is certain already.
 fn is_link(folder: BorrowedFd<'_>, name: &CStr) -> bool {
-    open_name(folder, name, Purpose::Look.flags() | libc::O_NOFOLLOW)
-        .is_ok_and(|descriptor| matches!(look(descriptor), Ok((_, Found::Link))))
+    open_name(folder, name, OpenPurpose::Look.flags() | libc::O_NOFOLLOW)
+        .is_ok_and(|descriptor| matches!(look(descriptor), Ok((_, OpenedKind::Link))))
 }
 
 /// Tries again, a bounded number of times, what a signal or somebody's rename

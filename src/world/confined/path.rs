@@ -9,28 +9,28 @@ use std::ffi::{CString, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use super::Refusal;
+use super::OpenError;
 use crate::limits;
 
 /// A relative path without empty components, `.` and `..`.
-pub(super) struct Below {
+pub(super) struct RelativePath {
     /// The components; none for the folder itself.
     pub names: Vec<CString>,
     /// Whether the text ended so (`/`, `/.`) that only a folder may stand there.
     pub folder_due: bool,
 }
 
-impl Below {
-    pub fn parse(path: &OsStr) -> Result<Below, Refusal> {
+impl RelativePath {
+    pub(super) fn parse(path: &OsStr) -> Result<RelativePath, OpenError> {
         let bytes = path.as_bytes();
         if bytes.contains(&0) {
-            return Err(Refusal::Nul);
+            return Err(OpenError::Nul);
         }
         if bytes.len() > limits::PATH_BYTES {
-            return Err(Refusal::NameTooLong);
+            return Err(OpenError::NameTooLong);
         }
         if bytes.first() == Some(&b'/') {
-            return Err(Refusal::Absolute);
+            return Err(OpenError::Absolute);
         }
         let mut names = Vec::new();
         let mut folder_due = true;
@@ -38,16 +38,16 @@ impl Below {
             folder_due = matches!(part, b"" | b".");
             match part {
                 b"" | b"." => {}
-                b".." => return Err(Refusal::Parent),
-                name => names.push(CString::new(name).map_err(|_| Refusal::Nul)?),
+                b".." => return Err(OpenError::Parent),
+                name => names.push(CString::new(name).map_err(|_| OpenError::Nul)?),
             }
         }
-        Ok(Below { names, folder_due })
+        Ok(RelativePath { names, folder_due })
     }
 
     /// The whole path as one text for the kernel.
     #[cfg(target_os = "linux")]
-    pub fn joined(&self) -> CString {
+    pub(super) fn joined(&self) -> CString {
         let mut bytes = Vec::new();
         for name in &self.names {
             bytes.extend_from_slice(name.as_bytes());

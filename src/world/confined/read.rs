@@ -8,12 +8,12 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-use super::Refusal;
+use super::OpenError;
 use crate::limits;
 
 /// A piece of a file.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Piece {
+pub struct FileRange {
     /// At most as many bytes as were asked for.
     pub bytes: Vec<u8>,
     /// Whether the file goes on behind them.
@@ -21,12 +21,16 @@ pub struct Piece {
 }
 
 /// The file from its start; with `more`, it is longer than `bytes_max`.
-pub fn read_whole(file: &File, bytes_max: usize) -> Result<Piece, Refusal> {
+pub fn read_whole(file: &File, bytes_max: usize) -> Result<FileRange, OpenError> {
     read_range(file, 0, bytes_max)
 }
 
 /// The file from `offset` on; behind its end there is nothing, and no error.
-pub fn read_range(file: &File, offset: u64, bytes_max: usize) -> Result<Piece, Refusal> {
+pub(crate) fn read_range(
+    file: &File,
+    offset: u64,
+    bytes_max: usize,
+) -> Result<FileRange, OpenError> {
     let size = file.metadata()?.len();
     let wanted = bytes_max.saturating_add(1);
     let left = size.saturating_sub(offset).saturating_add(1);
@@ -62,12 +66,12 @@ pub fn read_range(file: &File, offset: u64, bytes_max: usize) -> Result<Piece, R
     }
     let more = filled > bytes_max;
     bytes.truncate(filled.min(bytes_max));
-    Ok(Piece { bytes, more })
+    Ok(FileRange { bytes, more })
 }
 
 /// Fills `room` with the beginning of a file whose size was seen a moment ago,
 /// for whoever reads thousands of them; how much there was of it.
-pub fn read_head(file: &File, size: u64, room: &mut [u8]) -> Result<usize, Refusal> {
+pub(crate) fn read_head(file: &File, size: u64, room: &mut [u8]) -> Result<usize, OpenError> {
     let mut filled = 0;
     while filled < room.len() {
         match file.read_at(&mut room[filled..], filled as u64) {

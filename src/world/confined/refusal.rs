@@ -8,7 +8,7 @@ use std::{error, fmt, io};
 
 /// Why something below a folder was not opened.
 #[derive(Debug)]
-pub enum Refusal {
+pub enum OpenError {
     /// Nothing has this name; also a link inside the folder that leads nowhere.
     NotFound,
     /// An absolute path that does not lie in the folder.
@@ -39,56 +39,60 @@ pub enum Refusal {
     Io(io::Error),
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for OpenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = match self {
-            Refusal::NotFound => "no such file or folder; list the folder to see what it holds",
-            Refusal::Absolute => {
+            OpenError::NotFound => "no such file or folder; list the folder to see what it holds",
+            OpenError::Absolute => {
                 "an absolute path that is not in the folder; use a path relative to the folder"
             }
-            Refusal::Parent => "a path must not contain `..`; use a path relative to the folder",
-            Refusal::Outside => {
+            OpenError::Parent => "a path must not contain `..`; use a path relative to the folder",
+            OpenError::Outside => {
                 "a link leads out of the folder (an absolute link counts as such); \
                  only what lies in the folder can be opened"
             }
-            Refusal::Link => {
+            OpenError::Link => {
                 "a link, and this system cannot follow links safely; \
                  use the path of what it leads to"
             }
-            Refusal::TooManyLinks => {
+            OpenError::TooManyLinks => {
                 "too many links, or links that lead in a circle; use another path"
             }
-            Refusal::NotAFile("a folder") => "a folder, not a file; ask for one of its files",
-            Refusal::NotAFile(kind) => {
+            OpenError::NotAFile("a folder") => "a folder, not a file; ask for one of its files",
+            OpenError::NotAFile(kind) => {
                 return write!(f, "{kind}, not a regular file; use another file");
             }
-            Refusal::NotAFolder => "a file where the path needs a folder; end the path at the file",
-            Refusal::Denied => "permission denied; the user has to allow it",
-            Refusal::NameTooLong => "the path, or a name in it, is too long; use a shorter one",
-            Refusal::Nul => "a path must not contain a NUL character",
-            Refusal::Changing => "it keeps changing while it is opened; try again",
-            Refusal::Foreign => {
+            OpenError::NotAFolder => {
+                "a file where the path needs a folder; end the path at the file"
+            }
+            OpenError::Denied => "permission denied; the user has to allow it",
+            OpenError::NameTooLong => "the path, or a name in it, is too long; use a shorter one",
+            OpenError::Nul => "a path must not contain a NUL character",
+            OpenError::Changing => "it keeps changing while it is opened; try again",
+            OpenError::Foreign => {
                 "it belongs to another user, others may write in it, or a link leads there"
             }
-            Refusal::Io(error) => return write!(f, "{error}"),
+            OpenError::Io(error) => return write!(f, "{error}"),
         };
         f.write_str(text)
     }
 }
 
-impl Refusal {
+impl OpenError {
     /// What it is, without the advice that only helps a model.
     pub fn for_people(&self) -> String {
         let text = match self {
-            Refusal::NotFound => "no such file or folder",
-            Refusal::Outside => "a link leads out of the folder (an absolute link counts as such)",
-            Refusal::TooManyLinks => "too many links, or links that lead in a circle",
-            Refusal::NotAFile("a folder") => "a folder, not a file",
-            Refusal::NotAFile(kind) => return format!("{kind}, not a regular file"),
-            Refusal::NotAFolder => "a file where the path needs a folder",
-            Refusal::Denied => "permission denied",
-            Refusal::NameTooLong => "the path, or a name in it, is too long",
-            Refusal::Changing => "it keeps changing while it is opened",
+            OpenError::NotFound => "no such file or folder",
+            OpenError::Outside => {
+                "a link leads out of the folder (an absolute link counts as such)"
+            }
+            OpenError::TooManyLinks => "too many links, or links that lead in a circle",
+            OpenError::NotAFile("a folder") => "a folder, not a file",
+            OpenError::NotAFile(kind) => return format!("{kind}, not a regular file"),
+            OpenError::NotAFolder => "a file where the path needs a folder",
+            OpenError::Denied => "permission denied",
+            OpenError::NameTooLong => "the path, or a name in it, is too long",
+            OpenError::Changing => "it keeps changing while it is opened",
             other => return other.to_string(),
         };
         text.to_string()
@@ -97,39 +101,39 @@ impl Refusal {
     /// What a person does about a file that others are to read.
     pub fn remedy(&self) -> Option<&'static str> {
         match self {
-            Refusal::NotAFile("a folder") => {
+            OpenError::NotAFile("a folder") => {
                 Some("rename the folder, and write a file of this name in its place")
             }
-            Refusal::NotAFile(_) => Some("put a regular file in its place"),
-            Refusal::Denied => Some("make it readable with `chmod u+rX`, and its folder, too"),
+            OpenError::NotAFile(_) => Some("put a regular file in its place"),
+            OpenError::Denied => Some("make it readable with `chmod u+rX`, and its folder, too"),
             _ => None,
         }
     }
 }
 
-impl error::Error for Refusal {
+impl error::Error for OpenError {
     fn source(&self) -> Option<&(dyn error::Error + 'static)> {
         match self {
-            Refusal::Io(error) => Some(error),
+            OpenError::Io(error) => Some(error),
             _ => None,
         }
     }
 }
 
-impl From<io::Error> for Refusal {
+impl From<io::Error> for OpenError {
     /// What the system's answer to an `open` or a `read` means.
-    fn from(error: io::Error) -> Refusal {
+    fn from(error: io::Error) -> OpenError {
         match error.raw_os_error() {
-            Some(libc::ENOENT) => Refusal::NotFound,
-            Some(libc::EXDEV) => Refusal::Outside,
-            Some(libc::ELOOP) => Refusal::TooManyLinks,
-            Some(libc::ENOTDIR) => Refusal::NotAFolder,
-            Some(libc::EISDIR) => Refusal::NotAFile("a folder"),
-            Some(libc::ENXIO | libc::ENODEV) => Refusal::NotAFile("a device or a socket"),
-            Some(libc::EACCES | libc::EPERM) => Refusal::Denied,
-            Some(libc::ENAMETOOLONG) => Refusal::NameTooLong,
-            Some(libc::EAGAIN) => Refusal::Changing,
-            _ => Refusal::Io(error),
+            Some(libc::ENOENT) => OpenError::NotFound,
+            Some(libc::EXDEV) => OpenError::Outside,
+            Some(libc::ELOOP) => OpenError::TooManyLinks,
+            Some(libc::ENOTDIR) => OpenError::NotAFolder,
+            Some(libc::EISDIR) => OpenError::NotAFile("a folder"),
+            Some(libc::ENXIO | libc::ENODEV) => OpenError::NotAFile("a device or a socket"),
+            Some(libc::EACCES | libc::EPERM) => OpenError::Denied,
+            Some(libc::ENAMETOOLONG) => OpenError::NameTooLong,
+            Some(libc::EAGAIN) => OpenError::Changing,
+            _ => OpenError::Io(error),
         }
     }
 }

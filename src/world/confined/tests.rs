@@ -14,6 +14,7 @@ use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use super::read::FileRange;
 use super::*;
 use crate::world::clock::thread_time;
 use crate::world::guardian::close_from;
@@ -113,10 +114,10 @@ fn hostile_skill() -> TempDir {
 }
 
 /// What came back, in one word.
-fn word<T: std::fmt::Debug>(result: &Result<T, Refusal>) -> String {
+fn word<T: std::fmt::Debug>(result: &Result<T, OpenError>) -> String {
     match result {
         Ok(_) => "Ok".to_owned(),
-        Err(Refusal::NotAFile(kind)) => (*kind).to_owned(),
+        Err(OpenError::NotAFile(kind)) => (*kind).to_owned(),
         Err(refusal) => format!("{refusal:?}"),
     }
 }
@@ -365,7 +366,7 @@ fn takes_an_absolute_path_that_lies_inside_as_relative() {
     ] {
         let relative = root.relative(&path.replace("{}", base));
         assert_eq!(relative.as_deref().ok(), due, "{path}");
-        assert!(due.is_some() || matches!(relative, Err(Refusal::Absolute)), "{path}");
+        assert!(due.is_some() || matches!(relative, Err(OpenError::Absolute)), "{path}");
     }
     assert_eq!(Root::open(Path::new("/")).unwrap().relative("/etc/x").unwrap(), "etc/x");
 }
@@ -383,10 +384,10 @@ fn opens_folders_within_folders() {
         let due = if mechanism == Mechanism::Openat2 { "Outside" } else { "Link" };
         assert_eq!(word(&deep.file("up-in")), due);
         match root.node("a.md").unwrap() {
-            Node::File(open) => assert_eq!(open.size, INSIDE.len() as u64),
-            Node::Folder(_) => panic!("a folder"),
+            PathTarget::File(open) => assert_eq!(open.size, INSIDE.len() as u64),
+            PathTarget::Folder(_) => panic!("a folder"),
         }
-        assert!(matches!(root.node(".").unwrap(), Node::Folder(_)));
+        assert!(matches!(root.node(".").unwrap(), PathTarget::Folder(_)));
         // An opened folder stays the same whatever becomes of its name.
         fs::rename(dir.path("skill"), dir.path("moved")).unwrap();
         assert_eq!(content(root.file("a.md").unwrap()), INSIDE);
@@ -435,10 +436,10 @@ fn lists_entries_sorted_and_bounded() {
         let entry = all.list.iter().find(|entry| entry.name == name).unwrap();
         (entry.kind, entry.size)
     };
-    assert_eq!(find("a.md"), (Kind::File, Some(INSIDE.len() as u64)));
-    assert_eq!(find("docs"), (Kind::Folder, None));
-    assert_eq!(find("link-out"), (Kind::Link, None));
-    assert_eq!(find("fifo"), (Kind::Other, None));
+    assert_eq!(find("a.md"), (EntryKind::File, Some(INSIDE.len() as u64)));
+    assert_eq!(find("docs"), (EntryKind::Folder, None));
+    assert_eq!(find("link-out"), (EntryKind::Link, None));
+    assert_eq!(find("fifo"), (EntryKind::Other, None));
     let some = root.entries(5).unwrap();
     assert_eq!(some.list, all.list[..5]);
     assert_eq!(some.left_out, all.list.len() - 5);
@@ -473,7 +474,7 @@ fn walks_all_files_inside() {
     dir.link("../secret/x", "skill/link-out");
     assert!(dir.node("skill/fifo", libc::S_IFIFO, 0));
     let limits = WalkLimits { depth: 9, files: 99, entries: 999 };
-    let paths = |tree: &Tree| -> Vec<String> {
+    let paths = |tree: &FileTree| -> Vec<String> {
         tree.files.iter().map(|path| path.to_str().unwrap().to_owned()).collect()
     };
     for mechanism in MECHANISMS {
@@ -507,7 +508,7 @@ fn reads_no_more_than_asked_for() {
     File::create(dir.path("sparse")).unwrap().set_len(1 << 40).unwrap();
     let root = Root::open(&dir.0).unwrap();
     let ten = root.file("ten").unwrap();
-    let text = |piece: Piece| (String::from_utf8(piece.bytes).unwrap(), piece.more);
+    let text = |piece: FileRange| (String::from_utf8(piece.bytes).unwrap(), piece.more);
     for (offset, bytes_max, due, more) in [
         (0, 10, "0123456789", false),
         (0, 11, "0123456789", false),
@@ -525,7 +526,7 @@ fn reads_no_more_than_asked_for() {
         assert_eq!(piece, (due.to_owned(), more), "{offset} {bytes_max}");
     }
     let empty = root.file("empty").unwrap();
-    assert_eq!(read_whole(&empty, 0).unwrap(), Piece { bytes: vec![], more: false });
+    assert_eq!(read_whole(&empty, 0).unwrap(), FileRange { bytes: vec![], more: false });
     let sparse = root.file("sparse").unwrap();
     let piece = read_whole(&sparse, 3_000_000).unwrap();
     assert!(piece.more && piece.bytes.len() == 3_000_000 && piece.bytes.capacity() < 6_000_000);
@@ -537,7 +538,7 @@ fn reads_past_a_size_that_lies() {
     let dir = TempDir::new();
     dir.file("log", "");
     let root = Root::open(&dir.0).unwrap();
-    let Node::File(log) = root.node("log").unwrap() else { panic!("no file") };
+    let PathTarget::File(log) = root.node("log").unwrap() else { panic!("no file") };
     assert_eq!(log.size, 0);
     let mut writer = File::options().append(true).open(dir.path("log")).unwrap();
     writer.write_all(&vec![b'x'; 700_000]).unwrap();
@@ -659,8 +660,8 @@ fn race(mechanism: Mechanism, reads: usize) {
                 assert_eq!(read_whole(&file, 1000).unwrap().bytes, INSIDE.as_bytes());
                 read += 1;
             }
-            Err(Refusal::Changing) => changing += 1,
-            Err(Refusal::Io(error)) => panic!("{error}"),
+            Err(OpenError::Changing) => changing += 1,
+            Err(OpenError::Io(error)) => panic!("{error}"),
             Err(_) => refused += 1,
         }
         slowest = slowest.max(thread_time().saturating_sub(start));

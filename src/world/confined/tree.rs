@@ -10,9 +10,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::list::{MARK_OF_VENVS, is_filled_by_tools, read_entries};
-use super::open::{Found, status};
-use super::path::Below;
-use super::{Entries, Kind, Node, Refusal, Root};
+use super::open::{OpenedKind, status};
+use super::path::RelativePath;
+use super::{EntryKind, FolderEntries, OpenError, PathTarget, Root};
 use crate::limits;
 use crate::order;
 
@@ -29,7 +29,7 @@ pub struct WalkLimits {
 
 /// The files below a folder, sorted by path.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Tree {
+pub struct FileTree {
     /// Relative to the folder.
     pub files: Vec<PathBuf>,
     /// Whether a limit left something out.
@@ -39,9 +39,9 @@ pub struct Tree {
 }
 
 /// Level by level, so that a limit cuts what lies deepest.
-pub(super) fn walk(root: &Root, limits: WalkLimits) -> Result<Tree, Refusal> {
-    let mut tree = Tree::default();
-    let mut budget = Budget { entries: limits.entries, path_bytes: limits::WALK_PATH_BYTES };
+pub(super) fn walk(root: &Root, limits: WalkLimits) -> Result<FileTree, OpenError> {
+    let mut tree = FileTree::default();
+    let mut budget = WalkBudget { entries: limits.entries, path_bytes: limits::WALK_PATH_BYTES };
     let mut folders = VecDeque::from([(PathBuf::new(), 1)]);
     while let Some((path, depth)) = folders.pop_front() {
         let listed = root.folder(&path).and_then(|folder| budget.entries(&folder));
@@ -49,7 +49,7 @@ pub(super) fn walk(root: &Root, limits: WalkLimits) -> Result<Tree, Refusal> {
             Ok(entries) => entries,
             Err(refusal) if depth == 1 => return Err(refusal),
             // Removed since its name was read.
-            Err(Refusal::NotFound) => continue,
+            Err(OpenError::NotFound) => continue,
             Err(_) => {
                 tree.unreadable += 1;
                 continue;
@@ -62,7 +62,7 @@ pub(super) fn walk(root: &Root, limits: WalkLimits) -> Result<Tree, Refusal> {
         tree.cut |= entries.unread || entries.left_out > 0;
         for entry in entries.by_people() {
             let below = path.join(&entry.name);
-            let is_folder = entry.kind == Kind::Folder;
+            let is_folder = entry.kind == EntryKind::Folder;
             if !is_folder && !is_readable(root, &below, entry.kind) {
                 continue;
             }
@@ -82,33 +82,33 @@ pub(super) fn walk(root: &Root, limits: WalkLimits) -> Result<Tree, Refusal> {
 }
 
 /// Opens what a walk that has no limits comes by.
-pub(super) fn open(root: &Root, path: &OsStr) -> Result<Node, Refusal> {
-    let below = Below::parse(path)?;
+pub(super) fn open(root: &Root, path: &OsStr) -> Result<PathTarget, OpenError> {
+    let below = RelativePath::parse(path)?;
     let mut folder = root.folder("")?;
     for (index, name) in below.names.iter().enumerate() {
         let kind = status(folder.as_fd(), name).map(|status| status.st_mode & libc::S_IFMT);
         let is_last = index + 1 == below.names.len();
         let name = OsStr::from_bytes(name.as_bytes());
         if is_filled_by_tools(name) {
-            return Err(Refusal::NotFound);
+            return Err(OpenError::NotFound);
         }
         match kind {
             Some(libc::S_IFDIR) => folder = folder.folder(name)?,
             // A link is confined to the whole, not to the folder that it lies in.
             Some(_) if is_last => {
                 return match root.node(path)? {
-                    Node::Folder(_) => Err(Refusal::Link),
-                    file @ Node::File(_) => Ok(file),
+                    PathTarget::Folder(_) => Err(OpenError::Link),
+                    file @ PathTarget::File(_) => Ok(file),
                 };
             }
-            Some(libc::S_IFREG) => return Err(Refusal::NotAFolder),
-            _ => return Err(Refusal::NotFound),
+            Some(libc::S_IFREG) => return Err(OpenError::NotAFolder),
+            _ => return Err(OpenError::NotFound),
         }
         if is_venv(&folder) {
-            return Err(Refusal::NotFound);
+            return Err(OpenError::NotFound);
         }
     }
-    Ok(Node::Folder(folder))
+    Ok(PathTarget::Folder(folder))
 }
 
 fn is_venv(folder: &Root) -> bool {
@@ -117,13 +117,13 @@ fn is_venv(folder: &Root) -> bool {
 }
 
 /// What a walk may still use up.
-struct Budget {
+struct WalkBudget {
     entries: usize,
     path_bytes: usize,
 }
 
-impl Budget {
-    fn entries(&mut self, folder: &Root) -> Result<Entries, Refusal> {
+impl WalkBudget {
+    fn entries(&mut self, folder: &Root) -> Result<FolderEntries, OpenError> {
         let read = read_entries(folder, self.entries, self.entries)?;
         self.entries = self.entries.saturating_sub(read.list.len());
         Ok(read)
@@ -138,10 +138,10 @@ impl Budget {
 }
 
 /// Whether a walk names it: a link counts where it leads to a file inside.
-fn is_readable(root: &Root, path: &Path, kind: Kind) -> bool {
+fn is_readable(root: &Root, path: &Path, kind: EntryKind) -> bool {
     match kind {
-        Kind::File => true,
-        Kind::Link => matches!(root.look(path.as_os_str()), Ok((_, Found::File { .. }))),
-        Kind::Folder | Kind::Other => false,
+        EntryKind::File => true,
+        EntryKind::Link => matches!(root.look(path.as_os_str()), Ok((_, OpenedKind::File { .. }))),
+        EntryKind::Folder | EntryKind::Other => false,
     }
 }

@@ -12,22 +12,22 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::process;
 
-use super::open::{Found, LOOK, look, open_name};
-use super::path::Below;
-use super::{Refusal, Root, read_whole};
+use super::open::{LOOK, OpenedKind, look, open_name};
+use super::path::RelativePath;
+use super::{OpenError, Root, read_whole};
 use crate::limits;
 
 impl Root {
     /// Whether [`Root::replace`] may write the file `name`, before anything else
     /// depends on it.
-    pub fn may_replace(&self, name: &str) -> Result<(), Refusal> {
+    pub fn may_replace(&self, name: &str) -> Result<(), OpenError> {
         changeable(self.as_fd(), &one_name(name)?).map(drop)
     }
 
     /// Replaces the content of the file `name`, which was read as `old`; its
     /// mode stays. Refused where it is a link, may not be written, or has
     /// changed since.
-    pub fn replace(&self, name: &str, old: &[u8], new: &[u8]) -> Result<(), Refusal> {
+    pub fn replace(&self, name: &str, old: &[u8], new: &[u8]) -> Result<(), OpenError> {
         let name = one_name(name)?;
         let file = changeable(self.as_fd(), &name)?;
         let draft = draft(self.as_fd(), &name)?;
@@ -46,7 +46,7 @@ impl Root {
         old: Option<&[u8]>,
         new: &[u8],
         is_locked: bool,
-    ) -> Result<Option<File>, Refusal> {
+    ) -> Result<Option<File>, OpenError> {
         let name = one_name(name)?;
         let folder = self.as_fd();
         let draft = || {
@@ -74,7 +74,7 @@ impl Root {
         let named = written.and_then(|()| link(folder, &temporary, &name));
         remove(folder, &temporary);
         named.map(|()| None).map_err(|error| match error.kind() {
-            io::ErrorKind::AlreadyExists => Refusal::Changing,
+            io::ErrorKind::AlreadyExists => OpenError::Changing,
             _ => error.into(),
         })
     }
@@ -89,7 +89,7 @@ impl Root {
         old: &[u8],
         new: &[u8],
         may_grow: bool,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), OpenError> {
         let folder = self.as_fd();
         let written = write_draft(&mut draft, file, new).and_then(|()| {
             // As late as can be: what somebody saved meanwhile must not be lost.
@@ -97,7 +97,7 @@ impl Root {
             let piece = read_whole(file, old.len())?;
             let is_same = (now.dev(), now.ino()) == (before.dev(), before.ino());
             if !is_same || (piece.more && !may_grow) || piece.bytes != old {
-                return Err(Refusal::Changing);
+                return Err(OpenError::Changing);
             }
             Ok(rename(folder, &temporary, name)?)
         });
@@ -109,7 +109,7 @@ impl Root {
 
     /// Gives the file `from` the name `to`, which nothing has yet, unless the
     /// file system takes the two for one.
-    pub fn rename(&self, from: &str, to: &str) -> Result<(), Refusal> {
+    pub fn rename(&self, from: &str, to: &str) -> Result<(), OpenError> {
         let (from, to) = (one_name(from)?, one_name(to)?);
         let folder = self.as_fd();
         let file = regular(folder, &from)?;
@@ -117,7 +117,7 @@ impl Root {
             Ok(other) if (other.dev(), other.ino()) == (file.dev(), file.ino()) => {
                 Ok(rename(folder, &from, &to)?)
             }
-            Err(Refusal::NotFound) => {
+            Err(OpenError::NotFound) => {
                 // A second name first, which never replaces anything.
                 link(folder, &from, &to)?;
                 remove(folder, &from);
@@ -130,34 +130,34 @@ impl Root {
 }
 
 /// A name directly in the folder.
-fn one_name(name: &str) -> Result<CString, Refusal> {
-    let below = Below::parse(name.as_ref())?;
+fn one_name(name: &str) -> Result<CString, OpenError> {
+    let below = RelativePath::parse(name.as_ref())?;
     match below.names.as_slice() {
         [only] if only.as_bytes() == name.as_bytes() => Ok(only.clone()),
-        _ => Err(Refusal::NotFound),
+        _ => Err(OpenError::NotFound),
     }
 }
 
 /// A regular file that is no link and may be written; nothing is written to it.
-fn changeable(folder: BorrowedFd<'_>, name: &CStr) -> Result<File, Refusal> {
+fn changeable(folder: BorrowedFd<'_>, name: &CStr) -> Result<File, OpenError> {
     regular(folder, name)?;
     let flags = libc::O_RDWR | libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_CLOEXEC;
     Ok(File::from(open_name(folder, name, flags)?))
 }
 
 /// What the system says of a regular file that is no link.
-fn regular(folder: BorrowedFd<'_>, name: &CStr) -> Result<std::fs::Metadata, Refusal> {
+fn regular(folder: BorrowedFd<'_>, name: &CStr) -> Result<std::fs::Metadata, OpenError> {
     let flags = LOOK | libc::O_NOFOLLOW | libc::O_CLOEXEC;
     match look(open_name(folder, name, flags)?)? {
-        (file, Found::File { .. }) => Ok(File::from(file).metadata()?),
-        (_, Found::Link) => Err(Refusal::Link),
-        (_, Found::Folder) => Err(Refusal::NotAFile("a folder")),
-        (_, Found::Other(kind)) => Err(Refusal::NotAFile(kind)),
+        (file, OpenedKind::File { .. }) => Ok(File::from(file).metadata()?),
+        (_, OpenedKind::Link) => Err(OpenError::Link),
+        (_, OpenedKind::Folder) => Err(OpenError::NotAFile("a folder")),
+        (_, OpenedKind::Other(kind)) => Err(OpenError::NotAFile(kind)),
     }
 }
 
 /// A new, empty file beside the one that it is to replace.
-fn draft(folder: BorrowedFd<'_>, name: &CStr) -> Result<(CString, File), Refusal> {
+fn draft(folder: BorrowedFd<'_>, name: &CStr) -> Result<(CString, File), OpenError> {
     let mut number = 0;
     loop {
         let temporary = beside(name, &format!(".{}.{number}", process::id()))?;
@@ -172,8 +172,8 @@ fn draft(folder: BorrowedFd<'_>, name: &CStr) -> Result<(CString, File), Refusal
 }
 
 /// A hidden name beside this one.
-fn beside(name: &CStr, end: &str) -> Result<CString, Refusal> {
-    CString::new([b".", name.to_bytes(), end.as_bytes()].concat()).map_err(|_| Refusal::Nul)
+fn beside(name: &CStr, end: &str) -> Result<CString, OpenError> {
+    CString::new([b".", name.to_bytes(), end.as_bytes()].concat()).map_err(|_| OpenError::Nul)
 }
 
 /// A file that was not there, for its owner only.
@@ -192,7 +192,7 @@ fn create(folder: BorrowedFd<'_>, name: &CStr) -> io::Result<File> {
 
 /// Fills the draft and gives it the owner, if that can be, the mode, and the
 /// attributes of the file that it is to replace.
-fn write_draft(draft: &mut File, like: &File, content: &[u8]) -> Result<(), Refusal> {
+fn write_draft(draft: &mut File, like: &File, content: &[u8]) -> Result<(), OpenError> {
     let metadata = like.metadata()?;
     draft.write_all(content)?;
     // Only a superuser may, and for everybody else it is right already.

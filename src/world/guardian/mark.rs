@@ -16,7 +16,7 @@ use std::ptr;
 use crate::limits;
 use libc::{c_long, pid_t, rlimit64};
 
-use super::family::{self, visit_all};
+use super::process_tree::{self, visit_all};
 
 /// Marks this process and all that it will start. Without effect where the limit is
 /// lower already.
@@ -76,8 +76,8 @@ fn visit_since(oldest: pid_t, first: First, mut visit: impl FnMut(pid_t)) {
 /// The number that was given last, the last word of `/proc/loadavg`.
 fn newest() -> Option<pid_t> {
     let mut text = [0; 128];
-    let line = family::read(c"/proc/loadavg", &mut text)?;
-    family::parse(line.trim_ascii_end().rsplit(|byte| *byte == b' ').next()?)
+    let line = process_tree::read(c"/proc/loadavg", &mut text)?;
+    process_tree::parse(line.trim_ascii_end().rsplit(|byte| *byte == b' ').next()?)
 }
 
 /// Stops a process if it bears the mark. Returns whether it does.

@@ -12,12 +12,12 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Instant, SystemTime};
 
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
 use crate::world::clock::timestamp;
 use crate::world::files::user;
-use crate::world::output::records::Circumstances;
-use crate::world::output::report::Report;
+use crate::world::output::records::RunEnvironment;
+use crate::world::output::report::TextReport;
 use crate::world::random;
 use crate::world::signal::{Interrupt, Signal};
 
@@ -26,9 +26,9 @@ const RUN_LETTERS: usize = 8;
 
 /// The file, and what is to be written there.
 #[derive(Debug)]
-pub struct Log {
+pub(super) struct Log {
     /// The run as the log tells it: always all of it.
-    pub report: Report,
+    pub report: TextReport,
     path: PathBuf,
     file: File,
     /// Some logs may be written only.
@@ -42,10 +42,14 @@ pub struct Log {
 impl Log {
     /// Opens the file, or makes it. Should writing fail later, it is the
     /// `interrupt` that is raised.
-    pub fn open(path: &Path, circumstances: Circumstances, interrupt: Interrupt) -> Result<Log> {
+    pub(super) fn open(
+        path: &Path,
+        circumstances: RunEnvironment,
+        interrupt: Interrupt,
+    ) -> Result<Log> {
         let failure = |cause: &dyn std::fmt::Display| {
             let path = path.display();
-            Error::new(Kind::Usage, format!("failed to open the log `{path}`: {cause}"))
+            Error::new(ErrorKind::Usage, format!("failed to open the log `{path}`: {cause}"))
         };
         // Looked at first: opening a device may do something.
         let is_special = |meta: &Metadata| !meta.is_file() && !meta.is_symlink();
@@ -77,7 +81,7 @@ impl Log {
         let mut run = random::name().map_err(|error| failure(&error))?;
         run.truncate(RUN_LETTERS);
         Ok(Log {
-            report: Report::for_log(circumstances),
+            report: TextReport::for_log(circumstances),
             path: path.to_path_buf(),
             file,
             is_readable,
@@ -89,7 +93,7 @@ impl Log {
     }
 
     /// Writes lines of records, each with the time and the run in front.
-    pub fn write(&mut self, lines: &str) {
+    pub(super) fn write(&mut self, lines: &str) {
         for line in lines.split_inclusive('\n') {
             if self.failure.is_none() {
                 let time = timestamp(SystemTime::now());
@@ -105,17 +109,17 @@ impl Log {
     }
 
     /// Whether everything was written.
-    pub fn is_whole(&self) -> bool {
+    pub(super) fn is_whole(&self) -> bool {
         self.failure.is_none()
     }
 
     /// Why not everything could be written, told once.
-    pub fn outcome(&mut self) -> Result<()> {
+    pub(super) fn outcome(&mut self) -> Result<()> {
         match &self.failure {
             Some(error) if !std::mem::replace(&mut self.is_told, true) => {
                 let path = self.path.display();
                 let message = format!("failed to write the log `{path}`: {error}");
-                Err(Error::new(Kind::Io, message)
+                Err(Error::new(ErrorKind::Io, message)
                     .with_hint("what cannot be written down is not run"))
             }
             _ => Ok(()),
@@ -193,7 +197,7 @@ mod tests {
     fn a_locked_log_is_a_failure_and_not_a_wait_for_ever() {
         let scratch = Scratch::new(&std::env::temp_dir()).unwrap();
         let path = scratch.path().join("log");
-        let mut log = Log::open(&path, Circumstances::default(), Interrupt::never()).unwrap();
+        let mut log = Log::open(&path, RunEnvironment::default(), Interrupt::never()).unwrap();
         let other = File::open(&path).unwrap();
         other.lock().unwrap();
         log.write("{\"a\":1}\n");

@@ -7,20 +7,20 @@ use std::os::fd::AsFd;
 use super::Output;
 use crate::limits;
 use crate::text::counted;
-use crate::world::patience::{self, Patience, Readiness};
+use crate::world::cancellation::{self, Cancellation, Readiness};
 
 impl Output {
     /// From now on standard output carries a protocol's messages: should their
     /// reader go away, whatever is waited for ends. What finds no room on standard
     /// error is left out.
-    pub fn serve(&mut self) {
+    pub(crate) fn serve(&mut self) {
         self.streams = false;
         self.stdout.serve();
     }
 
     /// One message: a line of JSON, which has no line end within. It goes out as it
     /// is: who makes it masks what others have said in it.
-    pub fn send(&mut self, message: &str) {
+    pub(crate) fn send(&mut self, message: &str) {
         self.stdout.write(&format!("{message}\n"));
     }
 
@@ -54,9 +54,9 @@ impl Output {
             return true;
         }
         if self.left_out > 0 {
-            return patience::is_ready(room);
+            return cancellation::is_ready(room);
         }
-        let patience = Patience::endless();
-        patience.wait(Some(room), Some(limits::STDERR_ROOM)).is_ok()
+        let cancellation = Cancellation::never();
+        cancellation.wait(Some(room), Some(limits::STDERR_ROOM)).is_ok()
     }
 }

@@ -10,36 +10,32 @@ use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::time::Instant;
 
-use crate::error::{Error, Kind, Result};
-use crate::event::{Event, Tally};
+use crate::error::{Error, ErrorKind, Result};
+use crate::event::{Event, RunStats};
 use crate::limits;
 use crate::secret::Secrets;
 use crate::text::{self, one_line, printable, without_commands};
 use crate::world::signal::Interrupt;
 
-mod known;
 mod log;
 mod messages;
 mod records;
 mod report;
+mod run_state;
 mod stdout;
+mod stream_redactor;
 mod tone;
-mod veil;
 mod verbose;
 
 use log::Log;
-pub use records::Circumstances;
-use records::{Failure, Fault};
-use report::Report;
+pub(crate) use records::RunEnvironment;
+use records::{CommandFailure, ErrorRecord};
+use report::TextReport;
 use stdout::Stdout;
-pub use stdout::print_alone;
-pub use tone::Tone;
+pub(crate) use stdout::print_alone;
+pub use stream_redactor::StreamRedactor;
+pub(crate) use tone::Tone;
 use tone::{DIM, PLAIN, RED, YELLOW};
-#[cfg(not(fuzzing))]
-use veil::Veil;
-// `fuzz/` feeds it; it is not public otherwise.
-#[cfg(fuzzing)]
-pub use veil::Veil;
 
 /// What standard output carries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -54,7 +50,7 @@ pub enum Format {
 }
 
 /// Every format and its name.
-pub const FORMATS: [(&str, Format); 3] =
+pub(crate) const FORMATS: [(&str, Format); 3] =
     [("text", Format::Text), ("json", Format::Json), ("jsonl", Format::Jsonl)];
 
 /// How much is said on standard error.
@@ -72,7 +68,7 @@ pub enum Verbosity {
 /// Both output streams and how to treat them.
 #[derive(Debug)]
 #[allow(clippy::struct_excessive_bools, reason = "independent facts about two streams")]
-pub struct Output {
+pub(crate) struct Output {
     format: Format,
     verbosity: Verbosity,
     /// Text goes out as it comes: standard output is a terminal that shows text.
@@ -87,11 +83,11 @@ pub struct Output {
     converses: bool,
     /// Lines that found no room there since the last one that did.
     left_out: usize,
-    text: Veil,
+    text: StreamRedactor,
     /// What has come of the answer, as a terminal may show it.
-    answer: text::Answer,
-    thought: Veil,
-    report: Report,
+    answer: text::TerminalTextFilter,
+    thought: StreamRedactor,
+    report: TextReport,
     stdout: Stdout,
     log: Option<Log>,
     /// Masked in everything that is printed: servers quote what they were sent.
@@ -101,7 +97,7 @@ pub struct Output {
 impl Output {
     /// `color_wanted` is false with `NO_COLOR` or on a dumb terminal. Should
     /// standard output fail, it is the `interrupt` that is raised.
-    pub fn new(
+    pub(crate) fn new(
         format: Format,
         verbosity: Verbosity,
         color_wanted: bool,
@@ -117,10 +113,10 @@ impl Output {
             is_thinking: false,
             converses: false,
             left_out: 0,
-            text: Veil::default(),
-            answer: text::Answer::default(),
-            thought: Veil::default(),
-            report: Report::new(format),
+            text: StreamRedactor::default(),
+            answer: text::TerminalTextFilter::default(),
+            thought: StreamRedactor::default(),
+            report: TextReport::new(format),
             stdout: Stdout::new(interrupt, format == Format::Jsonl),
             log: None,
             secrets: Secrets::default(),
@@ -128,21 +124,21 @@ impl Output {
     }
 
     /// From now on these are never printed.
-    pub fn hide(&mut self, secrets: Secrets) {
+    pub(crate) fn hide(&mut self, secrets: Secrets) {
         self.secrets = secrets;
     }
 
     /// From now on writing to standard output ends with the run.
-    pub fn end_at(&mut self, deadline: Option<Instant>) {
+    pub(crate) fn end_at(&mut self, deadline: Option<Instant>) {
         self.stdout.end_at(deadline);
     }
 
     /// From now on everything that happens is written to this file as well,
     /// whatever the format.
-    pub fn log_to(
+    pub(crate) fn log_to(
         &mut self,
         path: &Path,
-        circumstances: Circumstances,
+        circumstances: RunEnvironment,
         interrupt: Interrupt,
     ) -> Result<()> {
         let circumstances = circumstances.masked(&self.secrets);
@@ -152,43 +148,43 @@ impl Output {
 
     /// The run begins: what is still missing is the model's to do. Not for
     /// runs that wrong usage may still end.
-    pub fn start(&mut self, skills: &[&str]) {
+    pub(crate) fn start(&mut self, skills: &[&str]) {
         self.tell(&|report, secrets| report.start(skills, secrets));
     }
 
     /// This is asked: a log tells it as well.
-    pub fn ask(&mut self, text: &str) {
+    pub(crate) fn begin_question(&mut self, text: &str) {
         if let Some(log) = &mut self.log {
-            log.report.ask(text, &self.secrets);
+            log.report.begin_question(text, &self.secrets);
         }
     }
 
     /// A turn of a conversation begins.
-    pub fn begin_turn(&mut self) {
-        self.reports().for_each(Report::begin_turn);
+    pub(crate) fn begin_turn(&mut self) {
+        self.reports().for_each(TextReport::begin_turn);
     }
 
     /// Says that standard input was silent and is ignored.
-    pub fn ignore_stdin(&mut self) {
+    pub(crate) fn ignore_stdin(&mut self) {
         let seconds = limits::STDIN_PATIENCE.as_secs();
         self.warn(&format!(
             "standard input stayed silent for {seconds} s and is ignored (-n never reads it, - waits for it)"
         ));
-        self.reports().for_each(Report::ignore_stdin);
+        self.reports().for_each(TextReport::ignore_stdin);
     }
 
     /// What the turn has cost by now.
-    pub fn spend(&mut self, tally: Tally) {
-        self.reports().for_each(|report| report.spend(tally));
+    pub(crate) fn spend(&mut self, stats: RunStats) {
+        self.reports().for_each(|report| report.spend(stats));
     }
 
     /// Records what happens, and shows nothing.
-    pub fn record(&mut self, event: &Event<'_>) {
+    pub(crate) fn record(&mut self, event: &Event<'_>) {
         self.tell(&|report, secrets| report.event(event, secrets));
     }
 
     /// Records what happens, and shows it.
-    pub fn show(&mut self, event: &Event<'_>) {
+    pub(crate) fn show(&mut self, event: &Event<'_>) {
         self.record(event);
         match event {
             Event::Text(text) if self.streams => self.stream(text),
@@ -221,7 +217,7 @@ impl Output {
 
     /// The answer is complete. On a terminal it is there already, and records
     /// bring it with the turn's result.
-    pub fn answer(&mut self, text: &str) {
+    pub(crate) fn answer(&mut self, text: &str) {
         let text = self.secrets.mask(text);
         self.reports().for_each(|report| report.answer(&text));
         if self.streams {
@@ -232,7 +228,7 @@ impl Output {
     }
 
     /// Text for standard output that is no model's answer: help, a tool's result.
-    pub fn print(&mut self, text: &str) {
+    pub(crate) fn print(&mut self, text: &str) {
         let mut text = self.masked(text).into_owned();
         if !text.ends_with('\n') {
             text.push('\n');
@@ -243,20 +239,20 @@ impl Output {
 
     /// A failure as the one object that a program reads, beside the lines for
     /// people.
-    pub fn print_failure(&mut self, error: &Error) {
-        let failure = Failure { error: Fault::of(error, &self.secrets) };
+    pub(crate) fn print_failure(&mut self, error: &Error) {
+        let failure = CommandFailure { error: ErrorRecord::of(error, &self.secrets) };
         // Texts always have a JSON form.
         self.print(&serde_json::to_string(&failure).unwrap_or_default());
     }
 
     /// A line of a report on standard output: its first word tells how it
     /// stands, in colour on a terminal where colours are wanted.
-    pub fn print_marked(&mut self, mark: &str, tone: Tone, text: &str) {
+    pub(crate) fn print_marked(&mut self, mark: &str, tone: Tone, text: &str) {
         self.print_located("", mark, tone, text);
     }
 
     /// The same with a place in front: `path:line: `.
-    pub fn print_located(&mut self, place: &str, mark: &str, tone: Tone, text: &str) {
+    pub(crate) fn print_located(&mut self, place: &str, mark: &str, tone: Tone, text: &str) {
         let color = tone.color();
         let is_colored = self.color_wanted && self.streams;
         let (on, off) = if is_colored { (color, PLAIN) } else { ("", "") };
@@ -266,30 +262,30 @@ impl Output {
     }
 
     /// Whether a person looks at standard output.
-    pub fn is_on_terminal(&self) -> bool {
+    pub(crate) fn is_on_terminal(&self) -> bool {
         self.streams
     }
 
     /// Something the user should know; said also with `--quiet`.
-    pub fn warn(&mut self, text: &str) {
+    pub(crate) fn warn(&mut self, text: &str) {
         self.line(YELLOW, &format!("skills-runner: {text}"));
     }
 
     /// What is said with `--quiet` too.
-    pub fn say(&mut self, text: &str) {
+    pub(crate) fn say(&mut self, text: &str) {
         self.line(DIM, &format!("skills-runner: {text}"));
     }
 
     /// Something worth a line, but not with `--quiet`, unless it is said in a
     /// conversation.
-    pub fn note(&mut self, text: &str) {
+    pub(crate) fn note(&mut self, text: &str) {
         if self.converses || self.verbosity >= Verbosity::Normal {
             self.say(text);
         }
     }
 
     /// One line for who wants to know everything (`-v`).
-    pub fn detail(&mut self, text: &str) {
+    pub(crate) fn detail(&mut self, text: &str) {
         if self.verbosity == Verbosity::Verbose {
             self.line(DIM, &format!("· {text}"));
         }
@@ -297,8 +293,8 @@ impl Output {
 
     /// Why something failed, and what helps. A signal needs no explanation:
     /// the shell shows it.
-    pub fn error(&mut self, error: &Error) {
-        if matches!(error.kind(), Kind::Interrupted(_)) {
+    pub(crate) fn error(&mut self, error: &Error) {
+        if matches!(error.kind(), ErrorKind::Interrupted(_)) {
             return self.close_line();
         }
         self.line(RED, &format!("skills-runner: {}", error.message()));
@@ -308,7 +304,7 @@ impl Output {
     }
 
     /// A turn is over: its error is told, its result recorded.
-    pub fn end_turn(&mut self, error: Option<&Error>) {
+    pub(crate) fn end_turn(&mut self, error: Option<&Error>) {
         let exit_code = error.map_or(0, |error| error.kind().exit_status());
         if let Some(error) = error {
             self.error(error);
@@ -318,13 +314,13 @@ impl Output {
 
     /// The run is over and has not failed, or has told so: the last record is
     /// a result.
-    pub fn complete(&mut self, exit_code: u8) {
+    pub(crate) fn complete(&mut self, exit_code: u8) {
         self.tell(&|report, secrets| report.complete(exit_code, secrets));
     }
 
     /// The run is over and would end with this status: the log's last record,
     /// and whether everything could be written.
-    pub fn settle(&mut self, exit_code: u8) -> Result<()> {
+    pub(crate) fn settle(&mut self, exit_code: u8) -> Result<()> {
         self.outcome()?;
         if let Some(log) = &mut self.log {
             let lines = log.report.complete(exit_code, &self.secrets);
@@ -334,19 +330,19 @@ impl Output {
     }
 
     /// The prompt of a conversation, on standard error: standard output is for answers.
-    pub fn prompt(&mut self, text: &str) {
+    pub(crate) fn prompt(&mut self, text: &str) {
         self.close_line();
         let _ = io::stderr().write_all(text.as_bytes());
     }
 
     /// Ends a line of standard error that the user's typing left open.
-    pub fn end_prompt(&mut self) {
+    pub(crate) fn end_prompt() {
         let _ = io::stderr().write_all(b"\n");
     }
 
     /// Whether everything could be written; told once. A reader that went away
     /// is no failure; a full disk is.
-    pub fn outcome(&mut self) -> Result<()> {
+    pub(crate) fn outcome(&mut self) -> Result<()> {
         match &mut self.log {
             Some(log) => log.outcome().and_then(|()| self.stdout.outcome()),
             None => self.stdout.outcome(),
@@ -354,17 +350,17 @@ impl Output {
     }
 
     /// Whether the reader of standard output went away, and nothing else is wrong.
-    pub fn is_unread(&self) -> bool {
+    pub(crate) fn is_unread(&self) -> bool {
         self.stdout.is_unread() && self.log.as_ref().is_none_or(Log::is_whole)
     }
 
-    fn reports(&mut self) -> impl Iterator<Item = &mut Report> {
+    fn reports(&mut self) -> impl Iterator<Item = &mut TextReport> {
         let log = self.log.as_mut().map(|log| &mut log.report);
         std::iter::once(&mut self.report).chain(log)
     }
 
     /// Writes records, first to the log: what is told has been written down.
-    fn tell(&mut self, lines: &dyn Fn(&mut Report, &Secrets) -> String) {
+    fn tell(&mut self, lines: &dyn Fn(&mut TextReport, &Secrets) -> String) {
         if let Some(log) = &mut self.log {
             let lines = lines(&mut log.report, &self.secrets);
             log.write(&lines);

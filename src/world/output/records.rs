@@ -17,7 +17,7 @@ use crate::world::files::user;
 /// One object, masked; its field `type` is its name in small letters.
 #[derive(Debug, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub enum Record<'a> {
+pub(super) enum OutputRecord<'a> {
     /// A run or a conversation begins.
     Start {
         /// The name it is saved under.
@@ -28,7 +28,7 @@ pub enum Record<'a> {
         skills: Vec<Cow<'a, str>>,
         /// In a log only.
         #[serde(flatten)]
-        circumstances: Option<&'a Circumstances>,
+        circumstances: Option<&'a RunEnvironment>,
         /// What is asked, unless it is a conversation; in a log only.
         #[serde(skip_serializing_if = "Option::is_none")]
         prompt: Option<&'a str>,
@@ -74,14 +74,14 @@ pub enum Record<'a> {
         after: u64,
     },
     /// The turn fails.
-    Error(Fault<'a>),
+    Error(ErrorRecord<'a>),
     /// The turn is over.
-    Result(Summary<'a>),
+    Result(TurnSummary<'a>),
 }
 
 /// Who runs it, where and how.
 #[derive(Debug, Default, PartialEq, Serialize)]
-pub struct Circumstances {
+pub(crate) struct RunEnvironment {
     /// The user's working folder.
     pub folder: String,
     /// The program's version.
@@ -101,20 +101,20 @@ pub struct Circumstances {
     pub skills_folders: Vec<String>,
 }
 
-impl Circumstances {
+impl RunEnvironment {
     /// What is known without being told.
-    pub fn of_process() -> Circumstances {
-        Circumstances {
+    pub(crate) fn of_process() -> RunEnvironment {
+        RunEnvironment {
             version: env!("CARGO_PKG_VERSION"),
             user: user(),
             pid: std::process::id(),
-            ..Circumstances::default()
+            ..RunEnvironment::default()
         }
     }
 
     /// The same without secrets.
     #[must_use]
-    pub fn masked(mut self, secrets: &Secrets) -> Circumstances {
+    pub(crate) fn masked(mut self, secrets: &Secrets) -> RunEnvironment {
         let folders = self.skills_folders.iter_mut();
         for text in folders.chain(&mut self.endpoint).chain([&mut self.folder]) {
             *text = secrets.mask(text).into_owned();
@@ -125,7 +125,7 @@ impl Circumstances {
 
 /// Why a turn failed.
 #[derive(Debug, PartialEq, Serialize)]
-pub struct Fault<'a> {
+pub(super) struct ErrorRecord<'a> {
     kind: &'static str,
     message: Cow<'a, str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -134,14 +134,14 @@ pub struct Fault<'a> {
 
 /// A failure of a command that prints an object of its own.
 #[derive(Debug, PartialEq, Serialize)]
-pub struct Failure<'a> {
+pub(super) struct CommandFailure<'a> {
     /// Why it failed.
-    pub error: Fault<'a>,
+    pub error: ErrorRecord<'a>,
 }
 
 /// What became of a turn.
 #[derive(Debug, PartialEq, Serialize)]
-pub struct Summary<'a> {
+pub(super) struct TurnSummary<'a> {
     /// `ok` or `error`.
     pub status: &'static str,
     /// The program's exit status, or what it would be if this turn were the last.
@@ -160,7 +160,7 @@ pub struct Summary<'a> {
     /// Tools that ran.
     pub tool_calls: u32,
     /// Tokens, as far as the endpoint told.
-    pub usage: Tokens,
+    pub usage: TokenTotals,
     /// From the start of the program, in a conversation of the turn.
     pub duration_ms: u64,
     /// `ignored`: a pipe beside the prompt stayed silent.
@@ -168,30 +168,34 @@ pub struct Summary<'a> {
     pub stdin: Option<&'static str>,
     /// Only of a turn that failed.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<Fault<'a>>,
+    pub error: Option<ErrorRecord<'a>>,
 }
 
 /// Tokens, added up over a turn.
 #[derive(Debug, PartialEq, Serialize)]
-pub struct Tokens {
+pub(super) struct TokenTotals {
     /// Tokens read.
     pub prompt_tokens: u64,
     /// Tokens written.
     pub completion_tokens: u64,
 }
 
-impl<'a> Record<'a> {
+impl<'a> OutputRecord<'a> {
     /// The record of an event that has one of its own. Pieces of text have
     /// not: where they end is decided by what they hold.
-    pub fn of(event: &Event<'a>, is_log: bool, secrets: &Secrets) -> Option<Record<'a>> {
+    pub(super) fn of(
+        event: &Event<'a>,
+        is_log: bool,
+        secrets: &Secrets,
+    ) -> Option<OutputRecord<'a>> {
         let mask = |text: &'a str| secrets.mask(text);
         Some(match event {
-            Event::ToolCall { call, .. } => Record::ToolCall {
+            Event::ToolCall { call, .. } => OutputRecord::ToolCall {
                 id: mask(&call.id),
                 name: mask(&call.name),
                 arguments: arguments(&call.arguments, secrets),
             },
-            Event::ToolResult { call, result, duration } => Record::ToolResult {
+            Event::ToolResult { call, result, duration } => OutputRecord::ToolResult {
                 id: mask(&call.id),
                 name: mask(&call.name),
                 ok: result.ok,
@@ -200,13 +204,13 @@ impl<'a> Record<'a> {
                 script: result.ran.as_deref().filter(|_| is_log).map(mask),
                 allowed: result.allowed.filter(|_| is_log),
             },
-            Event::Retry { attempt, delay, reason } => Record::Retry {
+            Event::Retry { attempt, delay, reason } => OutputRecord::Retry {
                 attempt: *attempt,
                 delay_ms: milliseconds(*delay),
                 reason: mask(reason),
             },
             Event::Context { summarized, before, after } => {
-                Record::Context { summarized: *summarized, before: *before, after: *after }
+                OutputRecord::Context { summarized: *summarized, before: *before, after: *after }
             }
             _ => return None,
         })
@@ -214,7 +218,7 @@ impl<'a> Record<'a> {
 
     /// The object on a line of its own. What could command a terminal, or looks
     /// like a line's end to some readers, is escaped.
-    pub fn line(&self) -> String {
+    pub(super) fn line(&self) -> String {
         // Every key is a text and every value has a form in JSON: it cannot fail.
         let mut json = serde_json::to_string(self).unwrap_or_default();
         if json.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
@@ -236,10 +240,10 @@ impl<'a> Record<'a> {
     }
 }
 
-impl<'a> Fault<'a> {
+impl<'a> ErrorRecord<'a> {
     /// The error as an object.
-    pub fn of(error: &'a error::Error, secrets: &Secrets) -> Fault<'a> {
-        Fault {
+    pub(super) fn of(error: &'a error::Error, secrets: &Secrets) -> ErrorRecord<'a> {
+        ErrorRecord {
             kind: error.kind().name(),
             message: secrets.mask(error.message()),
             hint: error.hint().map(|hint| secrets.mask(hint)),
@@ -262,7 +266,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::error::{Error, Kind};
+    use crate::error::{Error, ErrorKind};
     use crate::secret::Secret;
     use crate::tool::{ToolCall, ToolResult};
 
@@ -296,7 +300,7 @@ mod tests {
             let call = call(text);
             let event = Event::ToolCall { call: &call, summary: "" };
             assert_eq!(
-                Record::of(&event, true, &secrets()).unwrap().line(),
+                OutputRecord::of(&event, true, &secrets()).unwrap().line(),
                 format!(
                     "{{\"type\":\"tool_call\",\"id\":\"call_1\",\"name\":\"t\",\"arguments\":{expected}}}\n"
                 )
@@ -314,22 +318,22 @@ mod tests {
             duration: Duration::from_micros(1900),
         };
         assert_eq!(
-            Record::of(&event, true, &secrets()).unwrap().line(),
+            OutputRecord::of(&event, true, &secrets()).unwrap().line(),
             "{\"type\":\"tool_result\",\"id\":\"call_1\",\"name\":\"t\",\"ok\":false,\
              \"content\":\"{\\\"error\\\":\\\"no [secret]\\\"}\",\"duration_ms\":1}\n"
         );
         let event = Event::Retry { attempt: 2, delay: Duration::from_millis(500), reason: "busy" };
         assert_eq!(
-            Record::of(&event, true, &secrets()).unwrap().line(),
+            OutputRecord::of(&event, true, &secrets()).unwrap().line(),
             "{\"type\":\"retry\",\"attempt\":2,\"delay_ms\":500,\"reason\":\"busy\"}\n"
         );
-        assert_eq!(Record::of(&Event::Text("x"), true, &secrets()), None);
+        assert_eq!(OutputRecord::of(&Event::Text("x"), true, &secrets()), None);
     }
 
     #[test]
     fn a_line_is_one_line_for_every_reader_and_harmless_on_a_terminal() {
         let delta = "a\n\r\u{1b}[1m\u{7f}\u{85}\u{9b}\u{2028}\u{202e}ä😀\"\\";
-        let line = Record::Text { delta }.line();
+        let line = OutputRecord::Text { delta }.line();
         assert_eq!(
             line,
             "{\"type\":\"text\",\"delta\":\"a\\n\\r\\u001b[1m\\u007f\\u0085\\u009b\\u2028\\u202eä😀\\\"\\\\\"}\n"
@@ -340,8 +344,8 @@ mod tests {
 
     #[test]
     fn a_fault_has_its_hint_where_there_is_one() {
-        let error = Error::new(Kind::Auth, "refused sk-\"canary");
-        let line = |error: &Error| Record::Error(Fault::of(error, &secrets())).line();
+        let error = Error::new(ErrorKind::Auth, "refused sk-\"canary");
+        let line = |error: &Error| OutputRecord::Error(ErrorRecord::of(error, &secrets())).line();
         assert_eq!(
             line(&error),
             "{\"type\":\"error\",\"kind\":\"auth\",\"message\":\"refused [secret]\"}\n"

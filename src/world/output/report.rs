@@ -6,29 +6,31 @@
 use std::borrow::Cow;
 use std::time::Instant;
 
-use crate::error::{Error, Kind};
-use crate::event::{Event, Tally};
+use crate::error::{Error, ErrorKind};
+use crate::event::{Event, RunStats};
 use crate::secret::Secrets;
 use crate::tool::milliseconds;
 use crate::world::output::Format;
-use crate::world::output::records::{Circumstances, Fault, Record, Summary, Tokens};
-use crate::world::output::veil::Veil;
+use crate::world::output::records::{
+    ErrorRecord, OutputRecord, RunEnvironment, TokenTotals, TurnSummary,
+};
+use crate::world::output::stream_redactor::StreamRedactor;
 
 /// What has been told so far.
 #[derive(Debug)]
-pub struct Report {
+pub(super) struct TextReport {
     format: Format,
     /// For a log.
-    circumstances: Option<Circumstances>,
+    circumstances: Option<RunEnvironment>,
     model: Option<String>,
     session: Option<String>,
-    turn: Turn,
+    turn: ResultLine,
     /// The last record is a result.
     is_over: bool,
-    text: Veil,
+    text: StreamRedactor,
     /// Apart from the text: a secret does not become visible because thoughts
     /// come in between.
-    reasoning: Veil,
+    reasoning: StreamRedactor,
     /// For a log: what the message has said and thought so far, masked.
     unsaid: String,
     unthought: String,
@@ -36,7 +38,7 @@ pub struct Report {
 
 /// What the next result will say.
 #[derive(Debug)]
-struct Turn {
+struct ResultLine {
     began: Instant,
     /// What was asked, masked.
     prompt: Option<String>,
@@ -45,22 +47,22 @@ struct Turn {
     /// The answer itself, masked, once it is there: thoughts that turned out to
     /// be some only at their end were told as text, and are not in it.
     whole: Option<String>,
-    tally: Tally,
+    stats: RunStats,
     stdin: Option<&'static str>,
 }
 
-impl Report {
+impl TextReport {
     /// Nothing has happened.
-    pub fn new(format: Format) -> Report {
-        Report {
+    pub(super) fn new(format: Format) -> TextReport {
+        TextReport {
             format,
             circumstances: None,
             model: None,
             session: None,
-            turn: Turn::new(),
+            turn: ResultLine::new(),
             is_over: false,
-            text: Veil::default(),
-            reasoning: Veil::default(),
+            text: StreamRedactor::default(),
+            reasoning: StreamRedactor::default(),
             unsaid: String::new(),
             unthought: String::new(),
         }
@@ -68,33 +70,33 @@ impl Report {
 
     /// The same for a log: all of it, each message as a whole, and who runs it,
     /// where and how.
-    pub fn for_log(circumstances: Circumstances) -> Report {
-        Report { circumstances: Some(circumstances), ..Report::new(Format::Jsonl) }
+    pub(super) fn for_log(circumstances: RunEnvironment) -> TextReport {
+        TextReport { circumstances: Some(circumstances), ..TextReport::new(Format::Jsonl) }
     }
 
     /// From now on the model is known.
-    pub fn name_model(&mut self, name: &str) {
+    pub(super) fn name_model(&mut self, name: &str) {
         self.model = Some(name.to_string());
     }
 
     /// From now on the conversation is saved under this name, or not at all.
-    pub fn name_session(&mut self, name: Option<&str>) {
+    pub(super) fn name_session(&mut self, name: Option<&str>) {
         self.session = name.map(String::from);
     }
 
     /// Standard input stayed silent.
-    pub fn ignore_stdin(&mut self) {
+    pub(super) fn ignore_stdin(&mut self) {
         self.turn.stdin = Some("ignored");
     }
 
     /// What the turn has cost.
-    pub fn spend(&mut self, tally: Tally) {
-        self.turn.tally = tally;
+    pub(super) fn spend(&mut self, stats: RunStats) {
+        self.turn.stats = stats;
     }
 
     /// The run begins, with these skills.
-    pub fn start(&self, skills: &[&str], secrets: &Secrets) -> String {
-        self.line(&Record::Start {
+    pub(super) fn start(&self, skills: &[&str], secrets: &Secrets) -> String {
+        self.line(&OutputRecord::Start {
             session: self.session.as_deref(),
             model: self.masked_model(secrets),
             skills: skills.iter().map(|name| secrets.mask(name)).collect(),
@@ -105,20 +107,20 @@ impl Report {
 
     /// This is asked in the turn; a log says it with the turn's result, and
     /// with the start that comes next.
-    pub fn ask(&mut self, text: &str, secrets: &Secrets) {
+    pub(super) fn begin_question(&mut self, text: &str, secrets: &Secrets) {
         if self.circumstances.is_some() {
             self.turn.prompt = Some(secrets.mask(text).into_owned());
         }
     }
 
     /// A turn of a conversation begins.
-    pub fn begin_turn(&mut self) {
-        self.turn = Turn::new();
+    pub(super) fn begin_turn(&mut self) {
+        self.turn = ResultLine::new();
         self.is_over = false;
     }
 
     /// Something happens.
-    pub fn event(&mut self, event: &Event<'_>, secrets: &Secrets) -> String {
+    pub(super) fn event(&mut self, event: &Event<'_>, secrets: &Secrets) -> String {
         match event {
             _ if self.format == Format::Text => String::new(),
             Event::Text(piece) => {
@@ -131,11 +133,12 @@ impl Report {
             }
             Event::MessageEnd { .. } => self.rest(secrets),
             _ => {
-                let Some(record) = Record::of(event, self.circumstances.is_some(), secrets) else {
+                let Some(record) = OutputRecord::of(event, self.circumstances.is_some(), secrets)
+                else {
                     return String::new();
                 };
                 let lines = self.rest(secrets) + &self.line(&record);
-                if matches!(record, Record::ToolResult { .. }) {
+                if matches!(record, OutputRecord::ToolResult { .. }) {
                     self.turn.answer.clear();
                 }
                 lines
@@ -144,45 +147,50 @@ impl Report {
     }
 
     /// The answer is there, masked.
-    pub fn answer(&mut self, text: &str) {
+    pub(super) fn answer(&mut self, text: &str) {
         if self.format != Format::Text {
             self.turn.whole = Some(text.to_string());
         }
     }
 
     /// The turn is over, with this exit status. Wrong usage is no turn.
-    pub fn end(&mut self, error: Option<&Error>, exit_code: u8, secrets: &Secrets) -> String {
-        if error.is_some_and(|error| error.kind() == Kind::Usage) {
+    pub(super) fn end(
+        &mut self,
+        error: Option<&Error>,
+        exit_code: u8,
+        secrets: &Secrets,
+    ) -> String {
+        if error.is_some_and(|error| error.kind() == ErrorKind::Usage) {
             return String::new();
         }
         let mut lines = self.rest(secrets);
         if let Some(error) = error {
-            lines += &self.line(&Record::Error(Fault::of(error, secrets)));
+            lines += &self.line(&OutputRecord::Error(ErrorRecord::of(error, secrets)));
         }
-        let turn = std::mem::replace(&mut self.turn, Turn::new());
+        let turn = std::mem::replace(&mut self.turn, ResultLine::new());
         self.is_over = true;
         lines
-            + &self.line(&Record::Result(Summary {
+            + &self.line(&OutputRecord::Result(TurnSummary {
                 status: if exit_code == 0 { "ok" } else { "error" },
                 exit_code,
                 prompt: turn.prompt.as_deref(),
                 answer: turn.whole.as_ref().unwrap_or(&turn.answer),
                 session: self.session.as_deref(),
                 model: self.masked_model(secrets),
-                steps: turn.tally.steps,
-                tool_calls: turn.tally.tool_calls,
-                usage: Tokens {
-                    prompt_tokens: turn.tally.usage.prompt_tokens,
-                    completion_tokens: turn.tally.usage.completion_tokens,
+                steps: turn.stats.steps,
+                tool_calls: turn.stats.tool_calls,
+                usage: TokenTotals {
+                    prompt_tokens: turn.stats.usage.prompt_tokens,
+                    completion_tokens: turn.stats.usage.completion_tokens,
                 },
                 duration_ms: milliseconds(turn.began.elapsed()),
                 stdin: turn.stdin,
-                error: error.map(|error| Fault::of(error, secrets)),
+                error: error.map(|error| ErrorRecord::of(error, secrets)),
             }))
     }
 
     /// The run is over: its result, unless that of its last turn says it.
-    pub fn complete(&mut self, exit_code: u8, secrets: &Secrets) -> String {
+    pub(super) fn complete(&mut self, exit_code: u8, secrets: &Secrets) -> String {
         if self.is_over {
             return String::new();
         }
@@ -222,34 +230,34 @@ impl Report {
     fn said_line(&self, delta: &str) -> String {
         match delta {
             "" => String::new(),
-            delta => self.line(&Record::Text { delta }),
+            delta => self.line(&OutputRecord::Text { delta }),
         }
     }
 
     fn thought_line(&self, delta: &str) -> String {
         match delta {
             "" => String::new(),
-            delta => self.line(&Record::Reasoning { delta }),
+            delta => self.line(&OutputRecord::Reasoning { delta }),
         }
     }
 
     /// The record's line, if the format has it.
-    fn line(&self, record: &Record<'_>) -> String {
+    fn line(&self, record: &OutputRecord<'_>) -> String {
         match (self.format, record) {
-            (Format::Jsonl, _) | (Format::Json, Record::Result(_)) => record.line(),
+            (Format::Jsonl, _) | (Format::Json, OutputRecord::Result(_)) => record.line(),
             _ => String::new(),
         }
     }
 }
 
-impl Turn {
-    fn new() -> Turn {
-        Turn {
+impl ResultLine {
+    fn new() -> ResultLine {
+        ResultLine {
             began: Instant::now(),
             prompt: None,
             answer: String::new(),
             whole: None,
-            tally: Tally::default(),
+            stats: RunStats::default(),
             stdin: None,
         }
     }
@@ -278,7 +286,7 @@ mod tests {
     /// A key that thoughts interrupt is not shown in two halves.
     #[test]
     fn deltas_add_up_to_the_answer_without_the_key() {
-        let mut report = Report::new(Format::Jsonl);
+        let mut report = TextReport::new(Format::Jsonl);
         let mut lines = String::new();
         let events = [
             Event::Text("is it sk-"),
@@ -310,7 +318,7 @@ mod tests {
 
     #[test]
     fn the_answer_is_what_came_after_the_last_tool() {
-        let mut report = Report::new(Format::Json);
+        let mut report = TextReport::new(Format::Json);
         let (call, result) = (ToolCall::default(), ToolResult::success("", ""));
         let duration = Duration::ZERO;
         let events = [
@@ -336,13 +344,13 @@ mod tests {
 
     #[test]
     fn every_turn_has_its_own_result_and_wrong_usage_none() {
-        let mut report = Report::new(Format::Jsonl);
-        let usage = Error::new(Kind::Usage, "no");
+        let mut report = TextReport::new(Format::Jsonl);
+        let usage = Error::new(ErrorKind::Usage, "no");
         assert_eq!(report.end(Some(&usage), 2, &key()), "");
         report.event(&Event::Text("one"), &key());
         report.end(None, 0, &key());
         report.begin_turn();
-        let auth = Error::new(Kind::Auth, "no").with_hint("ask");
+        let auth = Error::new(ErrorKind::Auth, "no").with_hint("ask");
         let records = values(&report.end(Some(&auth), 77, &key()));
         assert_eq!(records.len(), 2);
         assert_eq!(records[0]["type"], "error");
@@ -357,7 +365,7 @@ mod tests {
 
     #[test]
     fn text_has_no_records() {
-        let mut report = Report::new(Format::Text);
+        let mut report = TextReport::new(Format::Text);
         assert_eq!(report.event(&Event::Text("x"), &key()), "");
         assert_eq!(report.start(&[], &key()) + &report.complete(0, &key()), "");
     }

@@ -8,7 +8,7 @@ pub(super) const PLAIN: &str = "\x1b[0m";
 
 /// How a line of a report stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tone {
+pub(crate) enum Tone {
     /// As it should be.
     Good,
     /// Beside the point.

@@ -6,7 +6,7 @@ use crate::text::{counted, grouped, one_line};
 use crate::tool::milliseconds;
 
 /// The first lines of a tool's result, and how many more there are.
-pub fn beginning(text: &str) -> String {
+pub(super) fn beginning(text: &str) -> String {
     let mut rest = text.lines().filter(|line| !line.trim().is_empty());
     let first = rest.by_ref().take(limits::RESULT_LINES);
     let mut lines: Vec<String> =
@@ -20,13 +20,13 @@ pub fn beginning(text: &str) -> String {
 
 /// What a summary has done to a conversation: so many messages, and tokens before and
 /// after.
-pub fn summary(messages: usize, before: u64, after: u64) -> String {
+pub(super) fn summary(messages: usize, before: u64, after: u64) -> String {
     let (messages, before, after) = (counted(messages, "message"), grouped(before), grouped(after));
     format!("the conversation was summarized: {messages}, {before} → {after} tokens")
 }
 
 /// The line of an event, if it has one.
-pub fn line(event: &Event<'_>) -> Option<String> {
+pub(super) fn line(event: &Event<'_>) -> Option<String> {
     Some(match event {
         Event::Estimate { tokens, window } => {
             let of = window.map_or_else(String::new, |window| format!(" of {}", grouped(window)));

@@ -6,13 +6,13 @@ use std::{mem, ptr};
 use libc::{c_int, sigset_t};
 
 /// Signals that are held back from this thread until this is dropped.
-pub(super) struct Blocked {
+pub(super) struct BlockedSignals {
     pub(super) before: sigset_t,
 }
 
-impl Blocked {
+impl BlockedSignals {
     /// One signal, or all.
-    pub(super) fn new(signal: Option<c_int>) -> Blocked {
+    pub(super) fn new(signal: Option<c_int>) -> BlockedSignals {
         // SAFETY: zeroed, then filled, structures of this stack.
         unsafe {
             let (mut set, mut before): (sigset_t, sigset_t) = (mem::zeroed(), mem::zeroed());
@@ -26,12 +26,12 @@ impl Blocked {
                 }
             }
             libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, &raw mut before);
-            Blocked { before }
+            BlockedSignals { before }
         }
     }
 }
 
-impl Drop for Blocked {
+impl Drop for BlockedSignals {
     fn drop(&mut self) {
         // SAFETY: the set was filled by the call that blocked.
         unsafe {

@@ -10,38 +10,38 @@ use std::ptr;
 
 use libc::c_char;
 
-use super::Job;
+use super::ProcessJob;
 
 /// Everything that the call needs, in the kernel's form.
-pub(super) struct Exec {
+pub(super) struct ExecCall {
     program: CString,
-    arguments: List,
-    environment: List,
+    arguments: CStringList,
+    environment: CStringList,
 }
 
 /// Strings and the pointers to them, ended by a null pointer.
-struct List {
+struct CStringList {
     // What the pointers lead to; never touched again.
     _texts: Vec<CString>,
     pointers: Vec<*const c_char>,
 }
 
 // SAFETY: the pointers lead to texts that the list owns and nobody changes.
-unsafe impl Send for List {}
+unsafe impl Send for CStringList {}
 // SAFETY: as above; nothing can be changed through a shared list.
-unsafe impl Sync for List {}
+unsafe impl Sync for CStringList {}
 
-impl List {
-    fn new(texts: impl Iterator<Item = io::Result<CString>>) -> io::Result<List> {
+impl CStringList {
+    fn new(texts: impl Iterator<Item = io::Result<CString>>) -> io::Result<CStringList> {
         let texts = texts.collect::<io::Result<Vec<CString>>>()?;
         let pointers = texts.iter().map(|text| text.as_ptr()).chain([ptr::null()]).collect();
-        Ok(List { _texts: texts, pointers })
+        Ok(CStringList { _texts: texts, pointers })
     }
 }
 
-impl Exec {
+impl ExecCall {
     /// What `job` runs, as long as no text of it holds a NUL.
-    pub(super) fn new(job: &Job<'_>) -> io::Result<Exec> {
+    pub(super) fn new(job: &ProcessJob<'_>) -> io::Result<ExecCall> {
         let program = job.program.as_os_str();
         let words = [program].into_iter().chain(job.args.iter().map(AsRef::as_ref));
         let variables = job.environment.iter().map(|(name, value)| {
@@ -50,10 +50,10 @@ impl Exec {
             entry.push(value);
             text(&entry)
         });
-        Ok(Exec {
+        Ok(ExecCall {
             program: text(program)?,
-            arguments: List::new(words.map(text))?,
-            environment: List::new(variables)?,
+            arguments: CStringList::new(words.map(text))?,
+            environment: CStringList::new(variables)?,
         })
     }
 

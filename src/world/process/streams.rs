@@ -12,18 +12,18 @@ use std::{mem, ptr};
 use crate::limits;
 use libc::{c_int, sigset_t};
 
-use super::blocked::Blocked;
-use crate::world::capture::{Caps, Capture};
+use super::blocked::BlockedSignals;
+use crate::world::capture::{Capture, CaptureLimits};
 
 /// The script's standard input and what it has still to get.
-pub(super) struct Input<'a> {
+pub(super) struct ChildStdin<'a> {
     pub(super) pipe: Option<File>,
     unwritten: &'a [u8],
 }
 
-impl<'a> Input<'a> {
-    pub(super) fn new(pipe: Option<OwnedFd>, bytes: &'a [u8]) -> io::Result<Input<'a>> {
-        Ok(Input { pipe: pipe.map(nonblocking).transpose()?, unwritten: bytes })
+impl<'a> ChildStdin<'a> {
+    pub(super) fn new(pipe: Option<OwnedFd>, bytes: &'a [u8]) -> io::Result<ChildStdin<'a>> {
+        Ok(ChildStdin { pipe: pipe.map(nonblocking).transpose()?, unwritten: bytes })
     }
 
     /// Writes what the script is ready to read; at the end lets go of it.
@@ -43,16 +43,16 @@ impl<'a> Input<'a> {
 }
 
 /// One of the script's output streams.
-pub(super) struct Output {
+pub(super) struct ChildOutput {
     pub(super) pipe: Option<File>,
     pub(super) kept: Capture,
     /// Reading has failed, and did not come to the end.
     pub(super) is_broken: bool,
 }
 
-impl Output {
-    pub(super) fn new(pipe: Option<OwnedFd>, caps: Caps) -> io::Result<Output> {
-        Ok(Output {
+impl ChildOutput {
+    pub(super) fn new(pipe: Option<OwnedFd>, caps: CaptureLimits) -> io::Result<ChildOutput> {
+        Ok(ChildOutput {
             pipe: pipe.map(nonblocking).transpose()?,
             kept: Capture::new(caps),
             is_broken: false,
@@ -81,7 +81,7 @@ impl Output {
 
 /// Writes without ever dying of SIGPIPE, whatever the host does with it.
 fn write_quietly(file: &mut File, bytes: &[u8]) -> io::Result<usize> {
-    let blocked = Blocked::new(Some(libc::SIGPIPE));
+    let blocked = BlockedSignals::new(Some(libc::SIGPIPE));
     let result = file.write(bytes);
     if matches!(&result, Err(error) if error.kind() == ErrorKind::BrokenPipe) {
         // SAFETY: structures of this stack; takes the signal if it is there.

@@ -13,11 +13,11 @@ use super::*;
 const SHELL: &str = "/bin/sh";
 
 /// Runs a shell script; `change` adjusts the job.
-fn run_shell(script: &str, change: impl FnOnce(&mut Job<'_>)) -> io::Result<Outcome> {
+fn run_shell(script: &str, change: impl FnOnce(&mut ProcessJob<'_>)) -> io::Result<ProcessOutcome> {
     let args = [OsString::from("-c"), OsString::from(script)];
     let environment = [(OsString::from("PATH"), OsString::from("/usr/local/bin:/usr/bin:/bin"))];
     let interrupt = Interrupt::never();
-    let mut job = Job {
+    let mut job = ProcessJob {
         program: Path::new(SHELL),
         args: &args,
         folder: Path::new("/"),
@@ -25,21 +25,21 @@ fn run_shell(script: &str, change: impl FnOnce(&mut Job<'_>)) -> io::Result<Outc
         stdin: b"",
         limit: Duration::from_secs(20),
         leftovers: Leftovers::Kill,
-        caps: Caps::halves(64 << 10),
+        caps: CaptureLimits::halves(64 << 10),
         interrupt: &interrupt,
         scratch: None,
         confine: None,
-        attendant: None,
+        event_source: None,
     };
     change(&mut job);
     run(&job)
 }
 
-fn shell(script: &str) -> Outcome {
+fn shell(script: &str) -> ProcessOutcome {
     run_shell(script, |_| {}).expect("the shell starts")
 }
 
-fn shell_within(milliseconds: u64, script: &str) -> Outcome {
+fn shell_within(milliseconds: u64, script: &str) -> ProcessOutcome {
     run_shell(script, |job| {
         job.limit = Duration::from_millis(milliseconds);
     })
@@ -66,7 +66,7 @@ fn is_gone(pid: &str) -> bool {
 #[test]
 fn streams_and_status_come_back_apart() {
     let outcome = shell("echo out; echo err >&2; exit 7");
-    assert_eq!(outcome.ending, Ending::Exited(7));
+    assert_eq!(outcome.ending, ProcessExit::Exited(7));
     assert_eq!((outcome.stdout.text(), outcome.stderr.text()), ("out\n".into(), "err\n".into()));
     assert!(!outcome.timed_out && outcome.interrupted.is_none() && outcome.left_behind == 0);
 }
@@ -74,7 +74,7 @@ fn streams_and_status_come_back_apart() {
 #[test]
 fn death_by_signal_is_told() {
     for signal in [libc::SIGKILL, libc::SIGSEGV, libc::SIGTERM] {
-        assert_eq!(shell(&format!("kill -{signal} $$")).ending, Ending::Signaled(signal));
+        assert_eq!(shell(&format!("kill -{signal} $$")).ending, ProcessExit::Signaled(signal));
     }
 }
 
@@ -111,7 +111,7 @@ fn input_is_fed_and_may_be_left_unread() {
 #[test]
 fn a_flood_is_read_to_its_end() {
     let outcome = shell("yes 0123456 | head -c 8000000; printf END");
-    assert_eq!(outcome.ending, Ending::Exited(0));
+    assert_eq!(outcome.ending, ProcessExit::Exited(0));
     assert_eq!(outcome.stdout.total_bytes(), 8_000_003);
     assert!(outcome.stdout.head().starts_with(b"0123456\n"));
     assert!(outcome.stdout.tail().ends_with(b"0123456\nEND"));
@@ -123,7 +123,7 @@ fn the_limit_kills_and_keeps_what_was_said() {
     let outcome = shell_within(1000, "echo before; (setsid sleep 60; :) & sleep 60");
     assert!(started.elapsed() < Duration::from_secs(20));
     assert!(outcome.timed_out);
-    assert_eq!(outcome.ending, Ending::Signaled(libc::SIGKILL));
+    assert_eq!(outcome.ending, ProcessExit::Signaled(libc::SIGKILL));
     assert_eq!(outcome.stdout.text(), "before\n");
     // A stopped script is no different.
     assert!(shell_within(100, "kill -STOP $$").timed_out);
@@ -134,7 +134,7 @@ fn who_outlives_the_script_is_killed_and_counted() {
     // It is in a session of its own once it has become `sleep`.
     let script = "setsid sleep 60 & echo $!; until grep -q sleep /proc/$!/comm; do :; done";
     let outcome = shell(script);
-    assert_eq!((outcome.ending, outcome.left_behind), (Ending::Exited(0), 1));
+    assert_eq!((outcome.ending, outcome.left_behind), (ProcessExit::Exited(0), 1));
     assert!(!is_alive(&outcome.stdout.text()));
     // Those who end by themselves at once were not left behind; on a busy machine
     // that may take longer than they have.
@@ -159,7 +159,7 @@ fn who_is_to_be_kept_lives_on() {
 #[test]
 fn a_script_that_turns_on_its_guardian_does_not_win() {
     let outcome = shell("echo $$; kill -9 $PPID; exec sleep 60");
-    assert_eq!(outcome.ending, Ending::Lost);
+    assert_eq!(outcome.ending, ProcessExit::Lost);
     assert!(is_gone(&outcome.stdout.text()));
     let outcome = shell_within(1000, "echo $$; kill -STOP $PPID; exec sleep 60");
     assert!(outcome.timed_out && !is_alive(&outcome.stdout.text()));
@@ -168,7 +168,7 @@ fn a_script_that_turns_on_its_guardian_does_not_win() {
 #[test]
 fn what_cannot_start_is_an_error_that_names_it() {
     let kind_and_text = |program: &'static str, folder: &'static str| {
-        let change = |job: &mut Job<'_>| {
+        let change = |job: &mut ProcessJob<'_>| {
             job.program = Path::new(program);
             job.folder = Path::new(folder);
         };
@@ -188,7 +188,7 @@ fn what_cannot_start_is_an_error_that_names_it() {
 
 #[test]
 fn a_confinement_that_fails_keeps_the_script_from_running() {
-    let refuse = Confine {
+    let refuse = Restrictions {
         enter: Arc::new(|| Err(io::Error::from_raw_os_error(libc::EPERM))),
         scopes_signals: false,
     };
@@ -204,7 +204,7 @@ fn all_output_is_heard_also_what_is_not_kept() {
     let args = [OsString::from("-c"), OsString::from(script)];
     let scratch = Scratch::new(&std::env::temp_dir()).expect("there is room");
     let interrupt = Interrupt::never();
-    let job = Job {
+    let job = ProcessJob {
         program: Path::new(SHELL),
         args: &args,
         folder: scratch.path(),
@@ -212,11 +212,11 @@ fn all_output_is_heard_also_what_is_not_kept() {
         stdin: b"",
         limit: Duration::from_secs(20),
         leftovers: Leftovers::Kill,
-        caps: Caps::halves(2),
+        caps: CaptureLimits::halves(2),
         interrupt: &interrupt,
         scratch: None,
         confine: None,
-        attendant: None,
+        event_source: None,
     };
     let mut heard = Vec::new();
     let mut listener = |stream, bytes: &[u8]| {
@@ -226,7 +226,11 @@ fn all_output_is_heard_also_what_is_not_kept() {
     };
     let outcome = run_heard(&job, &mut listener).expect("the shell starts");
     assert!(outcome.stdout.truncated());
-    let expected = [(Stream::Out, "one\n"), (Stream::Err, "two\n"), (Stream::Out, "three\n")];
+    let expected = [
+        (ScriptStream::Out, "one\n"),
+        (ScriptStream::Err, "two\n"),
+        (ScriptStream::Out, "three\n"),
+    ];
     assert_eq!(heard, expected.map(|(stream, text)| (stream, text.to_string())));
 }
 
@@ -236,13 +240,13 @@ struct Counting {
     came: Cell<u32>,
     called: Cell<u32>,
     /// The program may go on until he was called so often.
-    patience: u32,
+    cancellation: u32,
     /// Made at the sixth call.
     file: PathBuf,
     next: Cell<Instant>,
 }
 
-impl Attendant for Counting {
+impl EventSource for Counting {
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         (self.came.get() == 0).then(|| self.pipe.as_fd())
     }
@@ -258,11 +262,11 @@ impl Attendant for Counting {
         if self.called.get() == 6 {
             fs::write(&self.file, "").expect("there is room");
         }
-        self.called.get() < self.patience
+        self.called.get() < self.cancellation
     }
 
-    fn hear(&self, stream: Stream, bytes: &[u8]) {
-        assert_eq!((stream, bytes), (Stream::Out, &b"on\n"[..]));
+    fn hear(&self, stream: ScriptStream, bytes: &[u8]) {
+        assert_eq!((stream, bytes), (ScriptStream::Out, &b"on\n"[..]));
     }
 }
 
@@ -270,7 +274,7 @@ impl Attendant for Counting {
 fn somebody_is_served_while_a_program_runs_and_may_end_it() {
     let scratch = Scratch::new(&std::env::temp_dir()).expect("there is room");
     let file = scratch.path().join("file");
-    for patience in [3, u32::MAX] {
+    for cancellation in [3, u32::MAX] {
         let (pipe, mut writer) = io::pipe().expect("two descriptors are free");
         writer.write_all(b"x").expect("it has room");
         // As long as any job may last.
@@ -278,18 +282,18 @@ fn somebody_is_served_while_a_program_runs_and_may_end_it() {
             pipe,
             came: Cell::new(0),
             called: Cell::new(0),
-            patience,
+            cancellation,
             file: file.clone(),
             next: Cell::new(Instant::now() + Duration::from_millis(20)),
         }));
         let script = format!("echo on; until [ -e {} ]; do sleep 0.01; done", file.display());
-        let outcome = run_shell(&script, |job| job.attendant = Some(counting)).expect("starts");
-        let has_ended = outcome.ending == Ending::Exited(0);
-        assert_eq!(has_ended, patience == u32::MAX, "{:?}", outcome.ending);
-        assert_eq!(outcome.dismissed, patience == 3);
+        let outcome = run_shell(&script, |job| job.event_source = Some(counting)).expect("starts");
+        let has_ended = outcome.ending == ProcessExit::Exited(0);
+        assert_eq!(has_ended, cancellation == u32::MAX, "{:?}", outcome.ending);
+        assert_eq!(outcome.dismissed, cancellation == 3);
         assert_eq!(counting.came.get(), 1);
         let called = counting.called.get();
-        assert!(called == 3 || patience > 3 && called >= 6, "{called}");
+        assert!(called == 3 || cancellation > 3 && called >= 6, "{called}");
         assert!(!outcome.timed_out);
     }
 }

@@ -14,42 +14,42 @@ use libc::{c_int, c_long, sock_filter};
 use super::{Unavailable, check, landlock, set};
 
 /// What becomes of a system call.
-enum Rule {
+enum SyscallRule {
     /// It fails with this error.
     Never(c_long, c_int),
     /// It fails unless the lower half of this argument, masked, is the value.
-    Unless(c_long, u32, Masked, c_int),
+    Unless(c_long, u32, MaskedValue, c_int),
     /// It fails if so.
-    If(c_long, u32, Masked, c_int),
+    If(c_long, u32, MaskedValue, c_int),
     /// It fails if the flags, this argument, say that a file is made, and the mode,
     /// the next one, gives a program its file's rights.
     Making(c_long, u32, c_int),
 }
 
 /// A value behind a mask.
-struct Masked(u32, u32);
+struct MaskedValue(u32, u32);
 
-use Rule::{If, Making, Never, Unless};
+use SyscallRule::{If, Making, Never, Unless};
 
 /// `open(2)`'s modes and `chmod(2)`'s: bits that give a program its file's rights.
-const NO_SET_ID: Masked = Masked(libc::S_ISUID | libc::S_ISGID, 0);
+const NO_SET_ID: MaskedValue = MaskedValue(libc::S_ISUID | libc::S_ISGID, 0);
 /// What in the flags of `open(2)` makes a file; without it the mode may be anything.
 const MAKING: u32 = (libc::O_CREAT | libc::O_TMPFILE & !libc::O_DIRECTORY).cast_unsigned();
 /// Connected stream and packet sockets (1 and 5, and not 2, 3, 4): one of single
 /// messages could be turned to any address.
-const CONNECTED: Masked = Masked(0b1011, libc::SOCK_STREAM.cast_unsigned());
-const LOCAL: Masked = Masked(u32::MAX, libc::AF_UNIX.cast_unsigned());
-const OWN: Masked = Masked(u32::MAX, 0);
+const CONNECTED: MaskedValue = MaskedValue(0b1011, libc::SOCK_STREAM.cast_unsigned());
+const LOCAL: MaskedValue = MaskedValue(u32::MAX, libc::AF_UNIX.cast_unsigned());
+const OWN: MaskedValue = MaskedValue(u32::MAX, 0);
 /// All that `clone(2)` can make a new one of.
-const NO_NAMESPACE: Masked = Masked(0x7e02_0000, 0);
+const NO_NAMESPACE: MaskedValue = MaskedValue(0x7e02_0000, 0);
 /// Opening to read may truncate all the same.
-const TRUNCATING_READ: Masked =
-    Masked((libc::O_TRUNC | libc::O_ACCMODE).cast_unsigned(), libc::O_TRUNC.cast_unsigned());
+const TRUNCATING_READ: MaskedValue =
+    MaskedValue((libc::O_TRUNC | libc::O_ACCMODE).cast_unsigned(), libc::O_TRUNC.cast_unsigned());
 /// No error.
 const GRANTED: c_int = 0;
 /// One process, to `setpriority(2)` and to `ioprio_set(2)`; then 0 is the own one.
-const PROCESS: Masked = Masked(u32::MAX, 0);
-const IO_PROCESS: Masked = Masked(u32::MAX, 1);
+const PROCESS: MaskedValue = MaskedValue(u32::MAX, 0);
+const IO_PROCESS: MaskedValue = MaskedValue(u32::MAX, 1);
 /// Linux 6.13; three more follow it: `getxattrat`, `listxattrat`, `removexattrat`.
 const SYS_SETXATTRAT: c_long = 463;
 /// Linux 6.17; `file_setattr` follows it.
@@ -59,7 +59,7 @@ const SYS_STATMOUNT: c_long = 457;
 /// Linux 6.6; libc does not name it for every processor.
 const SYS_FCHMODAT2: c_long = 452;
 
-const RULES: &[Rule] = &[
+const RULES: &[SyscallRule] = &[
     // The network. Pairs of connected sockets stay: they lead nowhere else.
     Never(libc::SYS_socket, libc::EACCES),
     Never(libc::SYS_connect, libc::EACCES),
@@ -149,17 +149,17 @@ const RULES: &[Rule] = &[
 
 /// The older calls that newer processors do not have.
 #[cfg(target_arch = "x86_64")]
-const OLD_RULES: &[Rule] = &[
+const OLD_RULES: &[SyscallRule] = &[
     Unless(libc::SYS_chmod, 1, NO_SET_ID, libc::EPERM),
     Unless(libc::SYS_creat, 1, NO_SET_ID, libc::EPERM),
     Unless(libc::SYS_mknod, 1, NO_SET_ID, libc::EPERM),
     Making(libc::SYS_open, 1, libc::EPERM),
 ];
 #[cfg(not(target_arch = "x86_64"))]
-const OLD_RULES: &[Rule] = &[];
+const OLD_RULES: &[SyscallRule] = &[];
 
 /// What a Landlock that does not govern truncation lets through.
-const TRUNCATION: &[Rule] = &[
+const TRUNCATION: &[SyscallRule] = &[
     Never(libc::SYS_truncate, libc::EACCES),
     If(libc::SYS_openat, 2, TRUNCATING_READ, libc::EACCES),
     #[cfg(target_arch = "x86_64")]
@@ -179,22 +179,23 @@ const X32: u32 = 0x4000_0000;
 
 /// A program for the kernel's filter.
 #[derive(Debug)]
-pub(super) struct Filter {
+pub(super) struct SyscallFilter {
     program: Vec<sock_filter>,
 }
 
-impl Filter {
+impl SyscallFilter {
     /// The filter beside a Landlock of this version.
-    pub(super) fn new(landlock: u32) -> Result<Filter, Unavailable> {
+    pub(super) fn new(landlock: u32) -> Result<SyscallFilter, Unavailable> {
         let Some(processor) = PROCESSOR else {
             let text = "there is no filter of system calls for this processor";
             return Err(Unavailable(text.into()));
         };
-        let mut filter = Filter { program: Vec::new() };
+        let mut filter = SyscallFilter { program: Vec::new() };
         filter.load(offset_of!(libc::seccomp_data, arch));
         filter.skip_if(libc::BPF_JEQ, processor, 1);
         filter.fail(libc::ENOSYS);
-        let older: &[Rule] = if landlock < landlock::TRUNCATE_SINCE { TRUNCATION } else { &[] };
+        let older: &[SyscallRule] =
+            if landlock < landlock::TRUNCATE_SINCE { TRUNCATION } else { &[] };
         filter.load(NUMBER);
         filter.skip_unless(libc::BPF_JGE, X32, 1);
         filter.fail(libc::ENOSYS);
@@ -222,7 +223,7 @@ impl Filter {
         }
     }
 
-    fn add(&mut self, rule: &Rule) {
+    fn add(&mut self, rule: &SyscallRule) {
         match rule {
             Never(call, error) => {
                 self.skip_unless(libc::BPF_JEQ, number(*call), 1);
@@ -246,7 +247,14 @@ impl Filter {
         }
     }
 
-    fn judge(&mut self, call: c_long, argument: u32, masked: &Masked, error: c_int, is_bad: bool) {
+    fn judge(
+        &mut self,
+        call: c_long,
+        argument: u32,
+        masked: &MaskedValue,
+        error: c_int,
+        is_bad: bool,
+    ) {
         // Five instructions for this call; every other goes on behind them.
         self.skip_unless(libc::BPF_JEQ, number(call), 5);
         self.take(argument, masked.0);

@@ -50,7 +50,7 @@ const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random"
 
 /// `struct landlock_ruleset_attr`; a kernel that knows less of it takes zeros.
 #[repr(C)]
-struct Governed {
+struct RulesetAttributes {
     files: u64,
     network: u64,
     scopes: u64,
@@ -58,7 +58,7 @@ struct Governed {
 
 /// `struct landlock_path_beneath_attr`, which is packed.
 #[repr(C, packed)]
-struct Beneath {
+struct PathBeneathAttributes {
     allowed: u64,
     parent: c_int,
 }
@@ -68,19 +68,20 @@ struct Beneath {
 pub(super) fn scope_signals() -> io::Result<()> {
     // A domain that governs no file still forbids moving files between folders on some
     // kernels, so this one says that it may be done everywhere.
-    let attributes = Governed { files: MOVE_BETWEEN_FOLDERS, network: 0, scopes: SCOPE_OF_SIGNALS };
+    let attributes =
+        RulesetAttributes { files: MOVE_BETWEEN_FOLDERS, network: 0, scopes: SCOPE_OF_SIGNALS };
     // SAFETY: structures of this stack that outlive the calls; both descriptors are
     // closed here, or by the process's end.
     unsafe {
         let made = libc::syscall(
             libc::SYS_landlock_create_ruleset,
             &raw const attributes,
-            size_of::<Governed>(),
+            size_of::<RulesetAttributes>(),
             0,
         );
         check(made)?;
         let root = libc::open(c"/".as_ptr(), libc::O_PATH | libc::O_CLOEXEC);
-        let rule = Beneath { allowed: MOVE_BETWEEN_FOLDERS, parent: root };
+        let rule = PathBeneathAttributes { allowed: MOVE_BETWEEN_FOLDERS, parent: root };
         let added =
             libc::syscall(libc::SYS_landlock_add_rule, made, RULE_PATH_BENEATH, &raw const rule, 0);
         let done = check(added)
@@ -97,7 +98,7 @@ pub(super) fn version() -> Result<u32, String> {
     let answer = unsafe {
         libc::syscall(
             libc::SYS_landlock_create_ruleset,
-            ptr::null::<Governed>(),
+            ptr::null::<RulesetAttributes>(),
             0_usize,
             CREATE_RULESET_VERSION,
         )
@@ -134,7 +135,7 @@ impl Ruleset {
         let index = (version as usize).clamp(1, RIGHTS.len()) - 1;
         let governed = (1 << RIGHTS[index]) - 1;
         let since = |first: u32, rights: u64| if version < first { 0 } else { rights };
-        let attributes = Governed {
+        let attributes = RulesetAttributes {
             files: governed,
             network: since(NETWORK_SINCE, ALL_OF_NETWORK),
             scopes: since(SCOPES_SINCE, ALL_SCOPES),
@@ -145,7 +146,7 @@ impl Ruleset {
             let answer = libc::syscall(
                 libc::SYS_landlock_create_ruleset,
                 &raw const attributes,
-                size_of::<Governed>(),
+                size_of::<RulesetAttributes>(),
                 0,
             );
             match c_int::try_from(answer) {
@@ -187,8 +188,10 @@ impl Ruleset {
                 libc::S_IFLNK => return Err(io::Error::other("it leads elsewhere")),
                 _ => OF_FILES,
             };
-            let rule =
-                Beneath { allowed: rights & possible & self.governed, parent: opened.as_raw_fd() };
+            let rule = PathBeneathAttributes {
+                allowed: rights & possible & self.governed,
+                parent: opened.as_raw_fd(),
+            };
             check(libc::syscall(
                 libc::SYS_landlock_add_rule,
                 self.descriptor.as_raw_fd(),

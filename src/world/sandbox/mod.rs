@@ -21,13 +21,13 @@ use std::time::Duration;
 use crate::limits;
 use libc::{c_int, c_long};
 
-use filter::Filter;
+use filter::SyscallFilter;
 use landlock::Ruleset;
 
 /// What a program may do with files. Nothing else is granted: neither reading nor
 /// listing. That something exists can always be seen, as Landlock does not hide it.
 #[derive(Clone, Debug, Default)]
-pub struct Grants {
+pub(crate) struct Grants {
     /// Files and folders with all below them, to read and to execute. What is
     /// missing is passed over.
     pub read: Vec<PathBuf>,
@@ -38,15 +38,15 @@ pub struct Grants {
 
 /// A sandbox, ready to be entered.
 #[derive(Debug)]
-pub struct Sandbox {
+pub(crate) struct Sandbox {
     ruleset: Ruleset,
-    filter: Filter,
+    filter: SyscallFilter,
     limits: [(c_long, u64); 6],
 }
 
 /// What this kernel offers for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Available {
+pub(crate) struct Available {
     /// The version of Landlock's interface, from 1.
     pub landlock: u32,
 }
@@ -59,7 +59,7 @@ impl fmt::Display for Available {
 
 /// Why there can be no sandbox, in words for a user.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unavailable(String);
+pub(crate) struct Unavailable(String);
 
 impl fmt::Display for Unavailable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -76,7 +76,7 @@ const STEPS: [&str; 4] = [
 ];
 
 /// Finds out by really entering one, in a process of its own.
-pub fn available() -> Result<Available, Unavailable> {
+pub(crate) fn available() -> Result<Available, Unavailable> {
     let version = landlock::version().map_err(Unavailable)?;
     Sandbox::build(version, &Grants::default(), Duration::MAX)?.try_out()?;
     Ok(Available { landlock: version })
@@ -84,7 +84,7 @@ pub fn available() -> Result<Available, Unavailable> {
 
 impl Sandbox {
     /// Prepares a sandbox with these grants, for a program that has `limit`.
-    pub fn new(grants: &Grants, limit: Duration) -> Result<Sandbox, Unavailable> {
+    pub(crate) fn new(grants: &Grants, limit: Duration) -> Result<Sandbox, Unavailable> {
         let version = landlock::version().map_err(Unavailable)?;
         let sandbox = Sandbox::build(version, grants, limit)?;
         sandbox.try_out()?;
@@ -106,7 +106,7 @@ impl Sandbox {
         let memory = limits::SANDBOX_MEMORY_BYTES + processors * limits::SANDBOX_PROCESSOR_BYTES;
         Ok(Sandbox {
             ruleset,
-            filter: Filter::new(version)?,
+            filter: SyscallFilter::new(version)?,
             limits: [
                 (c_long::from(libc::RLIMIT_CPU), seconds.saturating_mul(processors)),
                 (c_long::from(libc::RLIMIT_FSIZE), limits::SANDBOX_FILE_BYTES),
@@ -124,7 +124,7 @@ impl Sandbox {
     }
 
     /// Enters it, for good. After a fork: system calls only, no allocation.
-    pub fn enter(&self) -> io::Result<()> {
+    pub(crate) fn enter(&self) -> io::Result<()> {
         self.enter_steps().map_err(|(_, error)| error)
     }
 

@@ -112,7 +112,7 @@ impl Folder {
     }
 
     /// Moves a folder into this one, under a fresh name.
-    fn lift(&self, from: c_int, name: &CStr, fresh: &mut u32) -> Option<Place> {
+    fn lift(&self, from: c_int, name: &CStr, fresh: &mut u32) -> Option<StaleName> {
         for _ in 0..3 {
             *fresh = fresh.wrapping_add(1);
             let place = place(*fresh);
@@ -130,9 +130,9 @@ impl Folder {
 }
 
 /// A name of eight hexadecimal digits, ended by NUL.
-type Place = [u8; 9];
+type StaleName = [u8; 9];
 
-fn place(number: u32) -> Place {
+fn place(number: u32) -> StaleName {
     let mut place = [0; 9];
     for (at, letter) in place.iter_mut().take(8).enumerate() {
         *letter = b"0123456789abcdef"[(number >> (4 * at)) as usize & 15];
@@ -140,7 +140,7 @@ fn place(number: u32) -> Place {
     place
 }
 
-fn as_name(place: &Place) -> &CStr {
+fn as_name(place: &StaleName) -> &CStr {
     CStr::from_bytes_until_nul(place).unwrap_or_default()
 }
 

@@ -8,7 +8,7 @@ use crate::harness::Reply;
 
 const ANSWER: &str = r#"{"choices":[{"message":{"content":"The answer"},"finish_reason":"stop"}]}"#;
 
-pub fn table() -> Vec<Fault> {
+pub(super) fn table() -> Vec<Fault> {
     let mut table = nothing();
     table.extend(other_json());
     table.extend(no_json());

@@ -9,7 +9,7 @@ use crate::harness::{Reply, Request, seconds};
 
 const FOREVER: usize = usize::MAX;
 
-pub fn table() -> Vec<Fault> {
+pub(super) fn table() -> Vec<Fault> {
     let mut table = broken();
     table.extend(silent());
     table.extend(dripping());
@@ -288,6 +288,6 @@ fn conversation(
 }
 
 /// Whether a tool's result is what the model is asked about.
-pub fn has_result(request: &Request) -> bool {
+pub(super) fn has_result(request: &Request) -> bool {
     request.last_message()["role"] == "tool"
 }

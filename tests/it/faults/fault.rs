@@ -28,13 +28,13 @@ const SIGNS_OF_A_PANIC: [&str; 5] =
 
 /// How the answer is asked for.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Shape {
+pub(super) enum Shape {
     Streamed,
     Whole,
 }
 
 /// One fault.
-pub struct Fault {
+pub(super) struct Fault {
     pub name: &'static str,
     plays: Plays,
     args: Vec<&'static str>,
@@ -55,7 +55,7 @@ enum Plays {
 
 /// What must come of one run.
 #[derive(Clone)]
-pub struct Expected {
+pub(super) struct Expected {
     /// Mostly one; several where the documents leave it open.
     statuses: Vec<i32>,
     says: Vec<String>,
@@ -77,13 +77,13 @@ enum Stdout {
 }
 
 /// Every request gets this reply.
-pub fn answers(name: &'static str, reply: Reply) -> Fault {
+pub(super) fn answers(name: &'static str, reply: Reply) -> Fault {
     in_turn(name, move |_, _| reply.clone())
 }
 
 /// The replies follow from the request's number, which begins at 1, and from
 /// the request.
-pub fn in_turn(
+pub(super) fn in_turn(
     name: &'static str,
     answer: impl Fn(usize, &Request) -> Reply + Send + Sync + 'static,
 ) -> Fault {
@@ -91,17 +91,17 @@ pub fn in_turn(
 }
 
 /// Every connection gets this before a request was read.
-pub fn unasked(name: &'static str, reply: Reply) -> Fault {
+pub(super) fn unasked(name: &'static str, reply: Reply) -> Fault {
     Fault::new(name, Plays::Unasked(reply))
 }
 
 /// Nobody takes a connection, and nobody refuses it.
-pub fn full(name: &'static str) -> Fault {
+pub(super) fn full(name: &'static str) -> Fault {
     Fault::new(name, Plays::Full)
 }
 
 /// Nobody listens.
-pub fn nobody(name: &'static str) -> Fault {
+pub(super) fn nobody(name: &'static str) -> Fault {
     Fault::new(name, Plays::Nobody)
 }
 
@@ -130,100 +130,100 @@ impl Fault {
     // What must come of it. Each is the beginning, the others change it.
 
     /// Failed for good, at the first try: 1.
-    pub fn fails_for_good(self) -> Fault {
+    pub(super) fn fails_for_good(self) -> Fault {
         self.status(1)
     }
 
     /// Tried three times, then 75.
-    pub fn fails_for_now(self) -> Fault {
+    pub(super) fn fails_for_now(self) -> Fault {
         self.status(75).tries(3..=3).within(8.0)
     }
 
     /// Tried once, as nobody knows what the other side still does: 75.
-    pub fn stays_silent(self, limit: &str) -> Fault {
+    pub(super) fn stays_silent(self, limit: &str) -> Fault {
         self.status(75).says(&format!("nothing came for {limit}")).within(7.5)
     }
 
     /// Cut off behind this text, which stands on stdout: 4.
-    pub fn cuts_off(self, text: &str) -> Fault {
+    pub(super) fn cuts_off(self, text: &str) -> Fault {
         self.status(4).stdout(&format!("{text}\n")).each(|expected| expected.names_address = false)
     }
 
     /// No fault at all, or one that the program makes good: 0.
-    pub fn gives(self, text: &str) -> Fault {
+    pub(super) fn gives(self, text: &str) -> Fault {
         self.status(0).stdout(&format!("{text}\n"))
     }
 
     /// Stopped by a limit of the run: 3.
-    pub fn meets_a_limit(self) -> Fault {
+    pub(super) fn meets_a_limit(self) -> Fault {
         self.status(3).within(3.5).each(|expected| expected.names_address = false)
     }
 
     /// This exit status.
-    pub fn status(self, status: i32) -> Fault {
+    pub(super) fn status(self, status: i32) -> Fault {
         self.each(|expected| expected.statuses = vec![status])
     }
 
     /// This one is as good: the documents leave it open.
-    pub fn or_status(self, status: i32) -> Fault {
+    pub(super) fn or_status(self, status: i32) -> Fault {
         self.each(|expected| expected.statuses.push(status))
     }
 
     /// So many requests.
-    pub fn tries(self, tries: RangeInclusive<usize>) -> Fault {
+    pub(super) fn tries(self, tries: RangeInclusive<usize>) -> Fault {
         self.each(|expected| expected.tries = tries.clone())
     }
 
     /// A stream that is refused may be asked for as a whole once more.
-    pub fn may_ask_again_whole(self) -> Fault {
+    pub(super) fn may_ask_again_whole(self) -> Fault {
         self.when_streamed(|expected| {
             expected.tries = *expected.tries.start()..=expected.tries.end() + 1;
         })
     }
 
     /// Standard error contains these words.
-    pub fn says(self, words: &str) -> Fault {
+    pub(super) fn says(self, words: &str) -> Fault {
         self.each(|expected| expected.says.push(words.to_owned()))
     }
 
     /// Standard error does not contain these words.
-    pub fn lacks(self, words: &str) -> Fault {
+    pub(super) fn lacks(self, words: &str) -> Fault {
         self.each(|expected| expected.lacks.push(words.to_owned()))
     }
 
     /// Standard output is this.
-    pub fn stdout(self, text: &str) -> Fault {
+    pub(super) fn stdout(self, text: &str) -> Fault {
         self.each(|expected| expected.stdout = Stdout::Exactly(text.to_owned()))
     }
 
     /// Standard output is as much of this character as came, or nothing.
-    pub fn stdout_only(self, character: char) -> Fault {
+    pub(super) fn stdout_only(self, character: char) -> Fault {
         self.each(|expected| expected.stdout = Stdout::Only(character))
     }
 
     /// Nothing but blanks may stand there: line feeds after an empty answer.
-    pub fn stdout_blank(self) -> Fault {
+    pub(super) fn stdout_blank(self) -> Fault {
         self.each(|expected| expected.stdout = Stdout::Blank)
     }
 
     /// The address says nothing about this.
-    pub fn names_no_address(self) -> Fault {
+    pub(super) fn names_no_address(self) -> Fault {
         self.each(|expected| expected.names_address = false)
     }
 
     /// The deadline, in seconds.
-    pub fn within(self, limit: f64) -> Fault {
+    pub(super) fn within(self, limit: f64) -> Fault {
         self.each(|expected| expected.within = seconds(limit))
     }
 
     /// Something else where a stream was asked for.
-    pub fn when_streamed(mut self, change: impl FnOnce(&mut Expected)) -> Fault {
+    pub(super) fn when_streamed(mut self, change: impl FnOnce(&mut Expected)) -> Fault {
         change(&mut self.streamed);
         self
     }
 
     /// Another fault's expectation where a whole answer was asked for.
-    pub fn but_whole(mut self, other: impl FnOnce(Fault) -> Fault) -> Fault {
+    pub(super) fn but_whole(mut self, other: impl FnOnce(Fault) -> Fault) -> Fault {
         self.whole = other(nobody("another")).whole;
         self
     }
@@ -234,7 +234,7 @@ impl Fault {
         self
     }
 
-    pub fn expected(&self, shape: Shape) -> &Expected {
+    pub(super) fn expected(&self, shape: Shape) -> &Expected {
         match shape {
             Shape::Streamed => &self.streamed,
             Shape::Whole => &self.whole,
@@ -244,26 +244,26 @@ impl Fault {
     // How it is run.
 
     /// More arguments.
-    pub fn args(mut self, args: impl IntoIterator<Item = &'static str>) -> Fault {
+    pub(super) fn args(mut self, args: impl IntoIterator<Item = &'static str>) -> Fault {
         self.args.extend(args);
         self
     }
 
     /// A longer question.
-    pub fn prompt_bytes(mut self, bytes: usize) -> Fault {
+    pub(super) fn prompt_bytes(mut self, bytes: usize) -> Fault {
         self.prompt_bytes = bytes;
         self
     }
 
     /// The program is told that the address is an https one.
-    pub fn https(mut self) -> Fault {
+    pub(super) fn https(mut self) -> Fault {
         self.https = true;
         self
     }
 
     /// Runs the program and compares. On a busy machine a limit of the run may be over
     /// before the fault was met: such a run shows nothing, and is repeated.
-    pub fn run(&self, shape: Shape) -> Run {
+    pub(super) fn run(&self, shape: Shape) -> Run {
         let runs = (0..5).map(|_| self.run_once(shape));
         let mut runs = runs.skip_while(|run| run.is_too_early);
         runs.next().unwrap_or_else(|| self.run_once(shape))
@@ -403,7 +403,7 @@ impl Expected {
 
 impl Expected {
     /// Made good: the answer is there after so many tries.
-    pub fn answered(&mut self, text: &str, tries: usize) {
+    pub(super) fn answered(&mut self, text: &str, tries: usize) {
         self.statuses = vec![0];
         self.stdout = Stdout::Exactly(format!("{text}\n"));
         self.tries = tries..=tries;
@@ -434,7 +434,7 @@ impl fmt::Display for Stdout {
 }
 
 /// One run of a fault.
-pub struct Run {
+pub(super) struct Run {
     pub name: String,
     /// What was not as expected; nothing: all is well.
     pub complaints: Vec<String>,

@@ -9,7 +9,7 @@ use crate::harness::{Reply, seconds};
 
 const FOREVER: usize = usize::MAX;
 
-pub fn table() -> Vec<Fault> {
+pub(super) fn table() -> Vec<Fault> {
     let mut table = ends();
     table.extend(amounts());
     table

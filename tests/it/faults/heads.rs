@@ -11,7 +11,7 @@ const FOREVER: usize = usize::MAX;
 /// A whole answer, 64 bytes and more.
 const ANSWER: &str = r#"{"choices":[{"message":{"content":"The answer"},"finish_reason":"stop"}]}"#;
 
-pub fn table() -> Vec<Fault> {
+pub(super) fn table() -> Vec<Fault> {
     let mut table = no_http();
     table.extend(too_much());
     table.extend(strange());

@@ -10,7 +10,7 @@ use super::fault::{Fault, answers, in_turn};
 use super::streams::{DONE, STOP, TEXT, stream};
 use crate::harness::Reply;
 
-pub fn table() -> Vec<Fault> {
+pub(super) fn table() -> Vec<Fault> {
     let mut table = contents();
     table.extend(choices());
     table.extend(numbers());

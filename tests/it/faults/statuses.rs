@@ -3,7 +3,7 @@
 use super::fault::{Fault, answers, in_turn};
 use crate::harness::Reply;
 
-pub fn table() -> Vec<Fault> {
+pub(super) fn table() -> Vec<Fault> {
     let mut table = successes();
     table.extend(redirects());
     table.extend(refusals());

@@ -10,18 +10,18 @@ use crate::harness::Reply;
 const FOREVER: usize = usize::MAX;
 
 /// The head of a stream that ends with the connection.
-pub const HEAD: &str =
+pub(super) const HEAD: &str =
     "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n";
 /// A piece of an answer.
-pub const TEXT: &str =
+pub(super) const TEXT: &str =
     "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"The answer\"}}]}\n\n";
 /// What proves it whole.
-pub const STOP: &str =
+pub(super) const STOP: &str =
     "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n";
 /// The end of a stream.
-pub const DONE: &str = "data: [DONE]\n\n";
+pub(super) const DONE: &str = "data: [DONE]\n\n";
 
-pub fn table() -> Vec<Fault> {
+pub(super) fn table() -> Vec<Fault> {
     let mut table = ends();
     table.extend(framings());
     table.extend(breaks());
@@ -31,7 +31,7 @@ pub fn table() -> Vec<Fault> {
 }
 
 /// These bytes, and the end of the connection.
-pub fn stream(bytes: impl Into<Vec<u8>>) -> Reply {
+pub(super) fn stream(bytes: impl Into<Vec<u8>>) -> Reply {
     Reply::raw(HEAD).then(bytes).then_close()
 }
 

@@ -26,7 +26,7 @@ use super::workspace::{Folder, Stdin, Stdout, Test};
 const STREAM_PATIENCE: Duration = Duration::from_secs(5);
 
 /// A program that runs. Dropping it kills it.
-pub struct Running {
+pub(crate) struct Running {
     /// Keeps the folder until the program has ended.
     folder: Arc<Folder>,
     pid: i32,
@@ -61,7 +61,7 @@ pub(super) struct Ended {
 impl Test {
     /// Starts the program and lets it run.
     #[track_caller]
-    pub fn spawn(&self) -> Running {
+    pub(crate) fn spawn(&self) -> Running {
         let mut command = self.command();
         command.stdin(match self.stdin {
             Stdin::Unsaid => Stdio::null(),
@@ -163,13 +163,13 @@ impl Test {
 
 impl Running {
     /// The program's process id.
-    pub fn pid(&self) -> i32 {
+    pub(crate) fn pid(&self) -> i32 {
         self.pid
     }
 
     /// Sends a signal to the program alone, as `kill` does.
     #[track_caller]
-    pub fn signal(&self, signal: i32) {
+    pub(crate) fn signal(&self, signal: i32) {
         assert!(self.ended.is_none(), "the program has ended{}", self.picture());
         // SAFETY: the process is ours and not yet waited for, so the id is still its own.
         unsafe { libc::kill(self.pid, signal) };
@@ -177,27 +177,27 @@ impl Running {
 
     /// Kills the program without a chance to clean up.
     #[track_caller]
-    pub fn kill9(&self) {
+    pub(crate) fn kill9(&self) {
         self.signal(libc::SIGKILL);
     }
 
     /// Writes to the pipe of [`Test::stdin_open`].
     #[track_caller]
-    pub fn write_stdin(&mut self, bytes: impl AsRef<[u8]>) {
+    pub(crate) fn write_stdin(&mut self, bytes: impl AsRef<[u8]>) {
         let pipe = self.stdin.as_mut().expect("only `stdin_open` leaves something to write to");
         let written = pipe.write_all(bytes.as_ref());
         written.unwrap_or_else(|error| panic!("failed to write: {error}{}", self.picture()));
     }
 
     /// Ends the pipe of [`Test::stdin_open`].
-    pub fn close_stdin(&mut self) {
+    pub(crate) fn close_stdin(&mut self) {
         self.stdin = None;
     }
 
     /// Waits until this text comes on stderr, behind what was waited for
     /// before, and gives everything up to its end.
     #[track_caller]
-    pub fn read_stderr_until(&mut self, text: &str) -> String {
+    pub(crate) fn read_stderr_until(&mut self, text: &str) -> String {
         let found = self.stderr.find(text, self.read.1, Instant::now() + self.timeout);
         let Some(end) = found else { panic!("no {text:?} on stderr{}", self.picture()) };
         let start = std::mem::replace(&mut self.read.1, end);
@@ -206,7 +206,7 @@ impl Running {
 
     /// The same on stdout.
     #[track_caller]
-    pub fn read_stdout_until(&mut self, text: &str) -> String {
+    pub(crate) fn read_stdout_until(&mut self, text: &str) -> String {
         let found = self.stdout.find(text, self.read.0, Instant::now() + self.timeout);
         let Some(end) = found else { panic!("no {text:?} on stdout{}", self.picture()) };
         let start = std::mem::replace(&mut self.read.0, end);
@@ -214,7 +214,7 @@ impl Running {
     }
 
     /// Whether the program has not ended yet.
-    pub fn is_running(&mut self) -> bool {
+    pub(crate) fn is_running(&mut self) -> bool {
         self.look();
         self.ended.is_none()
     }
@@ -222,7 +222,7 @@ impl Running {
     /// Waits for the program's end, at most as long as [`Test::timeout`] says,
     /// and checks what holds for every run.
     #[track_caller]
-    pub fn wait(mut self) -> Outcome {
+    pub(crate) fn wait(mut self) -> Outcome {
         let deadline = self.started + self.timeout;
         while self.is_running() {
             if Instant::now() >= deadline {
@@ -315,7 +315,7 @@ impl Drop for Running {
 
 /// Signals are part of the environment: a test suite that a shell runs in the
 /// background, or under `nohup`, ignores some, and programs inherit that.
-pub fn forget_signals() -> io::Result<()> {
+pub(crate) fn forget_signals() -> io::Result<()> {
     const LAST: libc::c_int = 31;
     // SAFETY: safe between fork and exec; the set is made before it is used.
     unsafe {

@@ -10,14 +10,14 @@ use super::workspace::Test;
 /// A system call that fails: its number on x86-64 and on aarch64, the value of its
 /// first argument if only that one fails, and the error.
 #[derive(Clone, Copy)]
-pub struct Refused(pub u32, pub u32, pub Option<u32>, pub i32);
+pub(crate) struct Refused(pub u32, pub u32, pub Option<u32>, pub i32);
 
 /// `openat2`, as on a kernel that has never heard of it.
-pub const OPENAT2: Refused = Refused(437, 437, None, libc::ENOSYS);
+pub(crate) const OPENAT2: Refused = Refused(437, 437, None, libc::ENOSYS);
 /// The beginning of all Landlock, the same way.
-pub const LANDLOCK: Refused = Refused(444, 444, None, libc::ENOSYS);
+pub(crate) const LANDLOCK: Refused = Refused(444, 444, None, libc::ENOSYS);
 /// Filters of one's own, by either call.
-pub const SECCOMP: [Refused; 2] = [
+pub(crate) const SECCOMP: [Refused; 2] = [
     Refused(317, 277, None, libc::EPERM),
     Refused(157, 167, Some(libc::PR_SET_SECCOMP.cast_unsigned()), libc::EPERM),
 ];
@@ -56,12 +56,12 @@ os.execvp(sys.argv[2], sys.argv[2:])
 
 /// The line of a shell that starts the program where these fail. `None`, with a
 /// word about it: that cannot be done on this machine.
-pub fn without(test: &Test, refused: &[Refused]) -> Option<String> {
+pub(crate) fn without(test: &Test, refused: &[Refused]) -> Option<String> {
     without_in(test, "exec skills-runner \"$@\"", refused)
 }
 
 /// The same for a line of one's own, which begins with `exec`.
-pub fn without_in(test: &Test, line: &str, refused: &[Refused]) -> Option<String> {
+pub(crate) fn without_in(test: &Test, line: &str, refused: &[Refused]) -> Option<String> {
     let launcher = test.path("without.py");
     fs::write(&launcher, LAUNCHER).expect("the test's own folder");
     let rules = refused.iter().map(|Refused(x86, arm, argument, error)| {

@@ -40,45 +40,45 @@ use std::fmt::Display;
 use std::io::{Write as _, stderr};
 use std::time::Duration;
 
-pub use command::{Running, forget_signals};
-pub use filter::{LANDLOCK, OPENAT2, Refused, SECCOMP, without, without_in};
-pub use outcome::Outcome;
-pub use processes::{family_of, is_alive, processes_with_marker, wait_until};
-pub use proxy::Proxy;
-pub use python::interpreter;
-pub use reply::{Reply, event, last_event};
-pub use request::Request;
-pub use server::Server;
-pub use stopwatch::Stopwatch;
-pub use terminal::Terminal;
-pub use tls::{TlsServer, tls_file};
-pub use workspace::Test;
+pub(crate) use command::{Running, forget_signals};
+pub(crate) use filter::{LANDLOCK, OPENAT2, Refused, SECCOMP, without, without_in};
+pub(crate) use outcome::Outcome;
+pub(crate) use processes::{family_of, is_alive, processes_with_marker, wait_until};
+pub(crate) use proxy::Proxy;
+pub(crate) use python::interpreter;
+pub(crate) use reply::{Reply, event, last_event};
+pub(crate) use request::Request;
+pub(crate) use server::Server;
+pub(crate) use stopwatch::Stopwatch;
+pub(crate) use terminal::Terminal;
+pub(crate) use tls::{TlsServer, tls_file};
+pub(crate) use workspace::Test;
 
 /// The key that [`Test::endpoint`] configures. It may stand in a request's
 /// headers and nowhere else.
-pub const CANARY: &str = "sk-canary-7f3a91c2d4e8b650";
+pub(crate) const CANARY: &str = "sk-canary-7f3a91c2d4e8b650";
 
 /// The model that [`Test::endpoint`] configures.
-pub const MODEL: &str = "test-model";
+pub(crate) const MODEL: &str = "test-model";
 
 /// How long anything may take before the test fails, unless it says otherwise.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A length of time, in the words of a test: `seconds(0.5)`.
-pub fn seconds(seconds: f64) -> Duration {
+pub(crate) fn seconds(seconds: f64) -> Duration {
     Duration::from_secs_f64(seconds)
 }
 
 /// Says what is not tried here, and why. It is not captured as what a test
 /// prints is: who reads the tests' output shall see it.
-pub fn skipped(why: impl Display) {
+pub(crate) fn skipped(why: impl Display) {
     // In one piece, as tests run side by side.
     let line = format!("skipped: {why}\n");
     let _ = stderr().write_all(line.as_bytes());
 }
 
 /// Whether this line of a shell succeeds on this machine; said where it does not.
-pub fn works(line: &str) -> bool {
+pub(crate) fn works(line: &str) -> bool {
     let tried = Test::new().shell(&format!("{line} >/dev/null 2>&1")).run();
     if tried.status != 0 {
         skipped(format_args!("`{line}` does not work on this machine"));

@@ -15,7 +15,7 @@ use super::workspace::Folder;
 
 /// A run that is over. Each demand gives the outcome back; one that is not met
 /// fails the test with the whole picture: arguments, status, streams, requests.
-pub struct Outcome {
+pub(crate) struct Outcome {
     /// The exit status, or -N when signal N ended the program.
     pub status: i32,
     /// Standard output, as text.
@@ -74,25 +74,25 @@ impl Outcome {
 
     /// It ended with 0.
     #[track_caller]
-    pub fn success(self) -> Outcome {
+    pub(crate) fn success(self) -> Outcome {
         self.status(0)
     }
 
     /// Whether it ended with this status; nothing is demanded.
-    pub fn status_is(&self, status: i32) -> bool {
+    pub(crate) fn status_is(&self, status: i32) -> bool {
         self.status == status
     }
 
     /// It ended with this status; -N: by signal N.
     #[track_caller]
-    pub fn status(self, status: i32) -> Outcome {
+    pub(crate) fn status(self, status: i32) -> Outcome {
         self.demand(self.status == status, format_args!("the status is not {status}"));
         self
     }
 
     /// Standard output is this, byte for byte.
     #[track_caller]
-    pub fn stdout(self, text: &str) -> Outcome {
+    pub(crate) fn stdout(self, text: &str) -> Outcome {
         let met = self.stdout_bytes == text.as_bytes();
         self.demand(met, format_args!("stdout is not {text:?}"));
         self
@@ -100,54 +100,54 @@ impl Outcome {
 
     /// Nothing was written to standard output.
     #[track_caller]
-    pub fn stdout_is_empty(self) -> Outcome {
+    pub(crate) fn stdout_is_empty(self) -> Outcome {
         self.stdout("")
     }
 
     /// Standard output contains this.
     #[track_caller]
-    pub fn stdout_has(self, text: &str) -> Outcome {
+    pub(crate) fn stdout_has(self, text: &str) -> Outcome {
         self.demand(self.stdout.contains(text), format_args!("stdout lacks {text:?}"));
         self
     }
 
     /// Standard output does not contain this.
     #[track_caller]
-    pub fn stdout_lacks(self, text: &str) -> Outcome {
+    pub(crate) fn stdout_lacks(self, text: &str) -> Outcome {
         self.demand(!self.stdout.contains(text), format_args!("stdout has {text:?}"));
         self
     }
 
     /// Standard error is exactly this.
     #[track_caller]
-    pub fn stderr(self, text: &str) -> Outcome {
+    pub(crate) fn stderr(self, text: &str) -> Outcome {
         self.demand(self.stderr == text, format_args!("stderr is not {text:?}"));
         self
     }
 
     /// Nothing was written to standard error.
     #[track_caller]
-    pub fn stderr_is_empty(self) -> Outcome {
+    pub(crate) fn stderr_is_empty(self) -> Outcome {
         self.stderr("")
     }
 
     /// Standard error contains this.
     #[track_caller]
-    pub fn stderr_has(self, text: &str) -> Outcome {
+    pub(crate) fn stderr_has(self, text: &str) -> Outcome {
         self.demand(self.stderr.contains(text), format_args!("stderr lacks {text:?}"));
         self
     }
 
     /// Standard error does not contain this.
     #[track_caller]
-    pub fn stderr_lacks(self, text: &str) -> Outcome {
+    pub(crate) fn stderr_lacks(self, text: &str) -> Outcome {
         self.demand(!self.stderr.contains(text), format_args!("stderr has {text:?}"));
         self
     }
 
     /// It took no longer than this, see [`Stopwatch::elapsed_within`].
     #[track_caller]
-    pub fn took_at_most(self, time: Duration) -> Outcome {
+    pub(crate) fn took_at_most(self, time: Duration) -> Outcome {
         let took = self.watch.within(self.elapsed, time);
         self.demand(took <= time, format_args!("it took {took:?}, more than {time:?}"));
         self
@@ -155,7 +155,7 @@ impl Outcome {
 
     /// It took this long, or longer.
     #[track_caller]
-    pub fn took_at_least(self, time: Duration) -> Outcome {
+    pub(crate) fn took_at_least(self, time: Duration) -> Outcome {
         let took = self.elapsed;
         self.demand(took >= time, format_args!("it took {took:?}, less than {time:?}"));
         self
@@ -163,7 +163,7 @@ impl Outcome {
 
     /// The program itself was never seen to hold more memory than this.
     #[track_caller]
-    pub fn memory_at_most(self, kib: u64) -> Outcome {
+    pub(crate) fn memory_at_most(self, kib: u64) -> Outcome {
         let held = self.peak_memory_kib;
         self.demand(held <= kib, format_args!("it held {held} KiB, more than {kib}"));
         self
@@ -171,13 +171,13 @@ impl Outcome {
 
     /// Standard output as one piece of JSON (`--output json`).
     #[track_caller]
-    pub fn stdout_json(&self) -> Value {
+    pub(crate) fn stdout_json(&self) -> Value {
         self.parse(&self.stdout)
     }
 
     /// Standard output as one piece of JSON a line (`--output jsonl`, MCP).
     #[track_caller]
-    pub fn stdout_json_lines(&self) -> Vec<Value> {
+    pub(crate) fn stdout_json_lines(&self) -> Vec<Value> {
         let mut lines = Vec::new();
         for line in self.stdout.lines() {
             lines.push(self.parse(line));
@@ -187,7 +187,7 @@ impl Outcome {
 
     /// Any other demand, with the picture when it is not met.
     #[track_caller]
-    pub fn demand(&self, met: bool, otherwise: impl fmt::Display) {
+    pub(crate) fn demand(&self, met: bool, otherwise: impl fmt::Display) {
         assert!(met, "{otherwise}{}", self.picture);
     }
 

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 ///
 /// A process that made itself undumpable shows its environment to root only;
 /// elsewhere it is found by its command line, or with [`family_of`].
-pub fn processes_with_marker(marker: &str) -> Vec<i32> {
+pub(crate) fn processes_with_marker(marker: &str) -> Vec<i32> {
     let contains = |file: String| {
         let bytes = fs::read(file).unwrap_or_default();
         bytes.windows(marker.len()).any(|window| window == marker.as_bytes())
@@ -25,7 +25,7 @@ pub fn processes_with_marker(marker: &str) -> Vec<i32> {
 }
 
 /// A process and everything that descends from it at this moment.
-pub fn family_of(pid: i32) -> Vec<i32> {
+pub(crate) fn family_of(pid: i32) -> Vec<i32> {
     let parents: Vec<(i32, i32)> =
         all().filter_map(|child| Some((child, stat(child)?.1))).collect();
     let mut family = vec![pid];
@@ -38,13 +38,13 @@ pub fn family_of(pid: i32) -> Vec<i32> {
 }
 
 /// Whether a process exists and is no zombie.
-pub fn is_alive(pid: i32) -> bool {
+pub(crate) fn is_alive(pid: i32) -> bool {
     stat(pid).is_some_and(|(state, _)| !matches!(state, 'Z' | 'X'))
 }
 
 /// Looks every few milliseconds until the condition holds; whether it did in time.
 #[must_use]
-pub fn wait_until(patience: Duration, mut condition: impl FnMut() -> bool) -> bool {
+pub(crate) fn wait_until(patience: Duration, mut condition: impl FnMut() -> bool) -> bool {
     let deadline = Instant::now() + patience;
     loop {
         if condition() {

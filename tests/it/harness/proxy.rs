@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 /// A proxy that keeps what it was asked.
-pub struct Proxy {
+pub(crate) struct Proxy {
     address: SocketAddr,
     asked: Arc<Mutex<Vec<String>>>,
 }
@@ -25,17 +25,17 @@ struct Rules {
 
 impl Proxy {
     /// A proxy in front of this port.
-    pub fn start(target: u16) -> Proxy {
+    pub(crate) fn start(target: u16) -> Proxy {
         Proxy::listen(target, None)
     }
 
     /// One that wants `user:password`; in base64 for HTTP.
-    pub fn with_login(target: u16, login: &str, base64: &str) -> Proxy {
+    pub(crate) fn with_login(target: u16, login: &str, base64: &str) -> Proxy {
         Proxy::listen(target, Some((login.into(), format!("Basic {base64}"))))
     }
 
     /// Whatever it is asked, it sends this, closes if told so, and says no more.
-    pub fn saying(answer: &[u8], then_close: bool) -> Proxy {
+    pub(crate) fn saying(answer: &[u8], then_close: bool) -> Proxy {
         let answer = answer.to_vec();
         Proxy::serve(move |mut stream, asked| {
             let mut piece = [0; 4096];
@@ -50,17 +50,17 @@ impl Proxy {
     }
 
     /// `http://127.0.0.1:PORT` with this scheme, and perhaps `user:password@`.
-    pub fn url(&self, scheme: &str, login: &str) -> String {
+    pub(crate) fn url(&self, scheme: &str, login: &str) -> String {
         format!("{scheme}://{login}{}", self.address)
     }
 
     /// The port it listens at.
-    pub fn port(&self) -> u16 {
+    pub(crate) fn port(&self) -> u16 {
         self.address.port()
     }
 
     /// What it was asked so far, one line each: `CONNECT llm.test:443`.
-    pub fn asked(&self) -> Vec<String> {
+    pub(crate) fn asked(&self) -> Vec<String> {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 

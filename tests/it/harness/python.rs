@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 /// The interpreter itself: what answers to `python3` on `PATH` may be a
 /// version manager's script, or a virtual environment's link.
-pub fn interpreter() -> &'static Path {
+pub(crate) fn interpreter() -> &'static Path {
     static INTERPRETER: OnceLock<PathBuf> = OnceLock::new();
     INTERPRETER.get_or_init(|| {
         let ask = "import sys; print(getattr(sys, '_base_executable', '') or sys.executable)";

@@ -10,7 +10,7 @@ use serde_json::Value;
 /// One request. Everything that asks about the body fails the test, with the
 /// whole request printed, when the answer is not there.
 #[derive(Clone)]
-pub struct Request {
+pub(crate) struct Request {
     /// `POST`, `GET`, `CONNECT`.
     pub method: String,
     /// As it stood in the request line, with its query: `/v1/chat/completions`.
@@ -29,26 +29,26 @@ pub struct Request {
 
 impl Request {
     /// A header's value.
-    pub fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let found = self.headers.iter().find(|(have, _)| have.eq_ignore_ascii_case(name));
         found.map(|(_, value)| value.as_str())
     }
 
     /// The messages, of which there must be some.
     #[track_caller]
-    pub fn messages(&self) -> &[Value] {
+    pub(crate) fn messages(&self) -> &[Value] {
         self.list("messages")
     }
 
     /// The last message.
     #[track_caller]
-    pub fn last_message(&self) -> &Value {
+    pub(crate) fn last_message(&self) -> &Value {
         self.messages().last().unwrap_or_else(|| panic!("no message in {self:?}"))
     }
 
     /// The system message's text.
     #[track_caller]
-    pub fn system(&self) -> &str {
+    pub(crate) fn system(&self) -> &str {
         let first = self.messages().first().filter(|message| message["role"] == "system");
         first
             .and_then(|message| message["content"].as_str())
@@ -57,7 +57,7 @@ impl Request {
 
     /// The result that the last call with this id was answered with.
     #[track_caller]
-    pub fn tool_result(&self, id: &str) -> &str {
+    pub(crate) fn tool_result(&self, id: &str) -> &str {
         let found = self.messages().iter().rfind(|message| message["tool_call_id"] == id);
         found
             .and_then(|message| message["content"].as_str())
@@ -66,25 +66,25 @@ impl Request {
 
     /// The same, when it is JSON.
     #[track_caller]
-    pub fn tool_json(&self, id: &str) -> Value {
+    pub(crate) fn tool_json(&self, id: &str) -> Value {
         let text = self.tool_result(id);
         serde_json::from_str(text).unwrap_or_else(|error| panic!("`{id}`: {error}: {text}"))
     }
 
     /// The tools that are offered, as they stand.
     #[track_caller]
-    pub fn tools(&self) -> &[Value] {
+    pub(crate) fn tools(&self) -> &[Value] {
         self.list("tools")
     }
 
     /// The names of the tools that are offered; none are fine.
-    pub fn tool_names(&self) -> Vec<&str> {
+    pub(crate) fn tool_names(&self) -> Vec<&str> {
         let tools = self.json["tools"].as_array().into_iter().flatten();
         tools.filter_map(|tool| tool["function"]["name"].as_str()).collect()
     }
 
     /// Whether the answer was asked for as a stream.
-    pub fn wants_stream(&self) -> bool {
+    pub(crate) fn wants_stream(&self) -> bool {
         self.json["stream"] == true
     }
 

@@ -20,7 +20,7 @@ const GRACE: Duration = Duration::from_millis(500);
 
 /// A server that plays an endpoint. Dropping it does what
 /// [`Server::finish`] does.
-pub struct Server {
+pub(crate) struct Server {
     shared: Arc<Shared>,
     address: SocketAddr,
     /// Keeps the port of [`Server::refused`] from being given to anybody else,
@@ -66,23 +66,23 @@ enum Script {
 
 impl Server {
     /// A server that answers with these, one after the other.
-    pub fn start(script: impl IntoIterator<Item = Reply>) -> Server {
+    pub(crate) fn start(script: impl IntoIterator<Item = Reply>) -> Server {
         Server::listen(Script::InOrder(script.into_iter().collect()))
     }
 
     /// A server that answers any number of requests, in any order.
-    pub fn always(answer: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Server {
+    pub(crate) fn always(answer: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Server {
         Server::listen(Script::Always(Reply::from_fn(answer)))
     }
 
     /// A server that says the same to every connection at once, and reads no
     /// request: with [`Reply::raw`] and [`Reply::nothing`].
-    pub fn unasked(reply: Reply) -> Server {
+    pub(crate) fn unasked(reply: Reply) -> Server {
         Server::listen(Script::Unasked(reply))
     }
 
     /// An address that nobody listens at.
-    pub fn refused() -> Server {
+    pub(crate) fn refused() -> Server {
         // The near end of a connection has a port that is taken and does not
         // listen. Both ends stay: a broken connection would give its port back.
         let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
@@ -95,7 +95,7 @@ impl Server {
 
     /// An address where connections are neither refused nor made: so many wait
     /// already that the kernel lets no more in.
-    pub fn full() -> Server {
+    pub(crate) fn full() -> Server {
         let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
         let address = listener.local_addr().expect("a bound socket has an address");
         // SAFETY: a system call on a descriptor that is open.
@@ -112,34 +112,34 @@ impl Server {
     }
 
     /// Takes histories that strict providers refuse.
-    pub fn without_history_check(self) -> Server {
+    pub(crate) fn without_history_check(self) -> Server {
         self.shared.lock().checks_history = false;
         self
     }
 
     /// The base URL: `http://127.0.0.1:PORT/v1`.
-    pub fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("http://{}/v1", self.address)
     }
 
     /// The port, for URLs of another form.
-    pub fn port(&self) -> u16 {
+    pub(crate) fn port(&self) -> u16 {
         self.address.port()
     }
 
     /// The requests so far.
-    pub fn requests(&self) -> Vec<Request> {
+    pub(crate) fn requests(&self) -> Vec<Request> {
         self.shared.lock().requests.clone()
     }
 
     /// How many connections there were so far.
-    pub fn connections(&self) -> usize {
+    pub(crate) fn connections(&self) -> usize {
         self.shared.lock().connections
     }
 
     /// Waits until this many requests have come.
     #[track_caller]
-    pub fn wait_for_requests(&self, count: usize) -> Vec<Request> {
+    pub(crate) fn wait_for_requests(&self, count: usize) -> Vec<Request> {
         let came = self.shared.wait(PATIENCE, |state| state.requests.len() >= count);
         assert!(came, "{count} requests did not come{}", self.shared.picture());
         self.requests()
@@ -147,7 +147,7 @@ impl Server {
 
     /// Waits until the program has closed all its connections.
     #[track_caller]
-    pub fn wait_for_hang_up(&self) {
+    pub(crate) fn wait_for_hang_up(&self) {
         let closed = self.shared.wait(PATIENCE, |state| state.open == 0);
         assert!(closed, "a connection stays open{}", self.shared.picture());
     }
@@ -155,7 +155,7 @@ impl Server {
     /// Ends the server and gives the requests. Fails the test when one came
     /// that was not expected, or did not come that was.
     #[track_caller]
-    pub fn finish(mut self) -> Vec<Request> {
+    pub(crate) fn finish(mut self) -> Vec<Request> {
         self.stop();
         self.shared.check();
         self.requests()

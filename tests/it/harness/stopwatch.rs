@@ -9,28 +9,28 @@ const REFRESH: Duration = Duration::from_millis(2100);
 
 /// The time since a moment.
 #[derive(Clone, Copy, Debug)]
-pub struct Stopwatch {
+pub(crate) struct Stopwatch {
     started: Instant,
     stalled: Duration,
 }
 
 impl Stopwatch {
-    pub fn start() -> Stopwatch {
+    pub(crate) fn start() -> Stopwatch {
         Stopwatch { started: Instant::now(), stalled: stalled() }
     }
 
-    pub fn elapsed(self) -> Duration {
+    pub(crate) fn elapsed(self) -> Duration {
         self.started.elapsed()
     }
 
     /// The same, but where that is more than `most`, without the time in which a
     /// process of this machine waited for a processor or a disk.
-    pub fn elapsed_within(self, most: Duration) -> Duration {
+    pub(crate) fn elapsed_within(self, most: Duration) -> Duration {
         self.within(self.elapsed(), most)
     }
 
     /// The same of a time that passed since the start.
-    pub fn within(self, took: Duration, most: Duration) -> Duration {
+    pub(crate) fn within(self, took: Duration, most: Duration) -> Duration {
         if took <= most {
             return took;
         }

@@ -19,7 +19,7 @@ use super::workspace::{Stdin, Test};
 /// A terminal of 24 lines of 80 characters with the program in front. Ctrl+C
 /// reaches it from the kernel, as at a real one, and what is typed is echoed.
 /// Line ends come as the program writes them: LF, not CR LF.
-pub struct Terminal {
+pub(crate) struct Terminal {
     running: Running,
     master: Option<File>,
     gone: Arc<AtomicBool>,
@@ -34,7 +34,7 @@ impl Test {
     /// [`Test::stderr_to_pty_only`] or [`Test::stdout_to_pty_only`] take off it.
     /// A scripted endpoint lists its model there.
     #[track_caller]
-    pub fn terminal(&self) -> Terminal {
+    pub(crate) fn terminal(&self) -> Terminal {
         self.servers.iter().for_each(|server| server.list_models());
         let (master, slave) = open().expect("the machine has a pseudo-terminal left");
         let end = || -> Stdio { slave.try_clone().expect("a descriptor is free").into() };
@@ -65,26 +65,26 @@ impl Test {
 impl Terminal {
     /// Types this; `\n` is the Enter key.
     #[track_caller]
-    pub fn type_text(&mut self, text: &str) -> &mut Terminal {
+    pub(crate) fn type_text(&mut self, text: &str) -> &mut Terminal {
         self.send(text.replace('\n', "\r").as_bytes())
     }
 
     /// Types a line and Enter.
     #[track_caller]
-    pub fn type_line(&mut self, line: &str) -> &mut Terminal {
+    pub(crate) fn type_line(&mut self, line: &str) -> &mut Terminal {
         self.type_text(&format!("{line}\n"))
     }
 
     /// Holds Ctrl and presses a letter: `ctrl('c')`.
     #[track_caller]
-    pub fn ctrl(&mut self, letter: char) -> &mut Terminal {
+    pub(crate) fn ctrl(&mut self, letter: char) -> &mut Terminal {
         self.send(&[u8::try_from(letter).expect("a letter of the keyboard") & 0x1f])
     }
 
     /// Waits until this shows, behind what was waited for before. What was
     /// typed shows too.
     #[track_caller]
-    pub fn expect(&mut self, text: &str) -> &mut Terminal {
+    pub(crate) fn expect(&mut self, text: &str) -> &mut Terminal {
         let deadline = Instant::now() + self.timeout;
         let Some(end) = self.running.screen.find(text, self.seen, deadline) else {
             panic!("no {text:?} on the terminal{}", self.running.picture())
@@ -94,33 +94,33 @@ impl Terminal {
     }
 
     /// Everything that came to the terminal so far.
-    pub fn output(&self) -> String {
+    pub(crate) fn output(&self) -> String {
         self.running.screen.text()
     }
 
     /// Changes the window's size, as dragging its corner does: the program gets
     /// SIGWINCH.
-    pub fn resize(&mut self, rows: u16, columns: u16) -> &mut Terminal {
+    pub(crate) fn resize(&mut self, rows: u16, columns: u16) -> &mut Terminal {
         let master = self.master.as_ref().expect("the terminal was closed");
         set_size(master.as_raw_fd(), rows, columns).expect("a terminal has a size");
         self
     }
 
     /// Closes the terminal's window.
-    pub fn hang_up(&mut self) {
+    pub(crate) fn hang_up(&mut self) {
         self.master = None;
         self.gone.store(true, Ordering::Relaxed);
     }
 
     /// The program, for its process id, its signals, and what is no terminal.
-    pub fn running(&mut self) -> &mut Running {
+    pub(crate) fn running(&mut self) -> &mut Running {
         &mut self.running
     }
 
     /// Waits for the program's end. What came to the terminal is
     /// [`Outcome::terminal`], the rest is where it always is.
     #[track_caller]
-    pub fn wait_exit(self) -> Outcome {
+    pub(crate) fn wait_exit(self) -> Outcome {
         // `self.master` lives until this returns: closing it would be a hang-up.
         let Terminal { running, master, .. } = self;
         let outcome = running.wait();

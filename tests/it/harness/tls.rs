@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use super::python;
 
 /// A TLS server on loopback; gone when it is dropped.
-pub struct TlsServer {
+pub(crate) struct TlsServer {
     child: Child,
     port: u16,
 }
@@ -16,12 +16,12 @@ pub struct TlsServer {
 impl TlsServer {
     /// Shows the certificate `tests/data/tls/{certificate}.pem`, and hands
     /// what comes on to this port.
-    pub fn start(certificate: &str, target: u16) -> TlsServer {
+    pub(crate) fn start(certificate: &str, target: u16) -> TlsServer {
         TlsServer::start_with(certificate, target, "")
     }
 
     /// The same with lines of Python that change the `context`.
-    pub fn start_with(certificate: &str, target: u16, more: &str) -> TlsServer {
+    pub(crate) fn start_with(certificate: &str, target: u16, more: &str) -> TlsServer {
         let script = SCRIPT.replace("# more", more);
         let mut child = Command::new(python::interpreter())
             .args(["-I", "-c", &script])
@@ -42,7 +42,7 @@ impl TlsServer {
     }
 
     /// Where it listens.
-    pub fn port(&self) -> u16 {
+    pub(crate) fn port(&self) -> u16 {
         self.port
     }
 }
@@ -55,7 +55,7 @@ impl Drop for TlsServer {
 }
 
 /// A file of `tests/data/tls`.
-pub fn tls_file(name: &str) -> PathBuf {
+pub(crate) fn tls_file(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/tls").join(name)
 }
 

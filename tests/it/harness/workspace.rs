@@ -22,7 +22,7 @@ use super::{CANARY, MODEL, PATIENCE, processes_with_marker, python, wait_until};
 /// The environment is `PATH`, `HOME`, `TERM=dumb`, `LANG=C.UTF-8` and what
 /// [`Test::env`] adds; no signal is ignored. The folder goes when nothing uses it any more.
 #[derive(Clone)]
-pub struct Test {
+pub(crate) struct Test {
     pub(super) folder: Arc<Folder>,
     pub(super) args: Vec<OsString>,
     pub(super) env: BTreeMap<OsString, OsString>,
@@ -62,7 +62,7 @@ pub(super) struct Folder {
 
 impl Test {
     /// An empty folder, no arguments, nothing on stdin, no endpoint.
-    pub fn new() -> Test {
+    pub(crate) fn new() -> Test {
         let folder = Folder::new();
         let home = folder.path.join("home");
         for new in [&home, &folder.path.join("skills")] {
@@ -89,7 +89,7 @@ impl Test {
 
     /// The same folder, environment and endpoint, for another run: without
     /// arguments, without stdin.
-    pub fn again(&self) -> Test {
+    pub(crate) fn again(&self) -> Test {
         let (args, stdin, stdout) = (Vec::new(), Stdin::Unsaid, Stdout::Captured);
         Test { args, stdin, stdout, shell: None, ..self.clone() }
     }
@@ -98,13 +98,13 @@ impl Test {
 
     /// A skill with this document.
     #[track_caller]
-    pub fn skill(self, name: &str, document: &str) -> Test {
+    pub(crate) fn skill(self, name: &str, document: &str) -> Test {
         self.file(&format!("skills/{name}/SKILL.md"), document)
     }
 
     /// A file, with the folders above it; an environment file for its owner only.
     #[track_caller]
-    pub fn file(self, path: &str, content: impl AsRef<[u8]>) -> Test {
+    pub(crate) fn file(self, path: &str, content: impl AsRef<[u8]>) -> Test {
         wrote(path, fs::write(self.room_for(path), content));
         match path.rsplit('.').next() == Some("env") {
             true => self.mode(path, 0o600),
@@ -114,28 +114,28 @@ impl Test {
 
     /// A file that can be executed.
     #[track_caller]
-    pub fn executable(self, path: &str, content: &str) -> Test {
+    pub(crate) fn executable(self, path: &str, content: &str) -> Test {
         let test = self.file(path, content);
         test.mode(path, 0o755)
     }
 
     /// An empty folder.
     #[track_caller]
-    pub fn folder(self, path: &str) -> Test {
+    pub(crate) fn folder(self, path: &str) -> Test {
         wrote(path, fs::create_dir_all(self.path(path)));
         self
     }
 
     /// A symbolic link with this very target, wherever that leads.
     #[track_caller]
-    pub fn link(self, path: &str, target: impl AsRef<Path>) -> Test {
+    pub(crate) fn link(self, path: &str, target: impl AsRef<Path>) -> Test {
         wrote(path, symlink(target, self.room_for(path)));
         self
     }
 
     /// Other permissions.
     #[track_caller]
-    pub fn mode(self, path: &str, mode: u32) -> Test {
+    pub(crate) fn mode(self, path: &str, mode: u32) -> Test {
         let permissions = fs::Permissions::from_mode(mode);
         wrote(path, fs::set_permissions(self.path(path), permissions));
         if mode & 0o100 != 0 {
@@ -145,19 +145,19 @@ impl Test {
     }
 
     /// A virtual environment `venv` in a skill, a real one without pip.
-    pub fn venv(self, skill: &str) -> Test {
+    pub(crate) fn venv(self, skill: &str) -> Test {
         self.venv_at(&format!("skills/{skill}/venv"))
     }
 
     /// The same elsewhere, as `skills/x/.venv`.
-    pub fn venv_at(self, path: &str) -> Test {
+    pub(crate) fn venv_at(self, path: &str) -> Test {
         python::write_venv(&self.room_for(path));
         self
     }
 
     /// A module that is installed in a skill's `venv`.
     #[track_caller]
-    pub fn venv_module(self, skill: &str, file: &str, source: &str) -> Test {
+    pub(crate) fn venv_module(self, skill: &str, file: &str, source: &str) -> Test {
         let packages = python::site_packages(&self.path(format!("skills/{skill}/venv")));
         wrote(file, fs::write(packages.join(file), source));
         self
@@ -165,32 +165,32 @@ impl Test {
 
     /// The file `.env` of the working directory.
     #[track_caller]
-    pub fn dotenv(self, text: &str) -> Test {
+    pub(crate) fn dotenv(self, text: &str) -> Test {
         let path = self.cwd.join(".env");
         self.file(&path.to_string_lossy(), text)
     }
 
     /// Where something in the folder is; an absolute path stays itself.
-    pub fn path(&self, path: impl AsRef<Path>) -> PathBuf {
+    pub(crate) fn path(&self, path: impl AsRef<Path>) -> PathBuf {
         self.folder.path.join(path)
     }
 
     /// What a file in the folder holds.
     #[track_caller]
-    pub fn read(&self, path: &str) -> String {
+    pub(crate) fn read(&self, path: &str) -> String {
         let bytes = fs::read(self.path(path));
         let bytes = bytes.unwrap_or_else(|error| panic!("failed to read `{path}`: {error}"));
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
     /// Whether there is such a thing in the folder, if only a dangling link.
-    pub fn exists(&self, path: &str) -> bool {
+    pub(crate) fn exists(&self, path: &str) -> bool {
         self.path(path).symlink_metadata().is_ok()
     }
 
     /// Fails when any file in the folder but a `.env` holds the key.
     #[track_caller]
-    pub fn assert_key_not_saved(&self) {
+    pub(crate) fn assert_key_not_saved(&self) {
         let mut places = vec![self.folder.path.clone()];
         while let Some(place) = places.pop() {
             let Ok(metadata) = place.symlink_metadata() else {
@@ -210,32 +210,32 @@ impl Test {
     // How the program is run.
 
     /// More arguments.
-    pub fn args<S: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = S>) -> Test {
+    pub(crate) fn args<S: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = S>) -> Test {
         self.args.extend(args.into_iter().map(|arg| arg.as_ref().to_owned()));
         self
     }
 
     /// A shell's line instead of arguments, with the program on its `PATH`:
     /// `skills-runner hi | head -c 1`.
-    pub fn shell(mut self, line: &str) -> Test {
+    pub(crate) fn shell(mut self, line: &str) -> Test {
         self.shell = Some(line.to_owned());
         self
     }
 
     /// One more environment variable, or another value of one.
-    pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Test {
+    pub(crate) fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Test {
         self.env.insert(name.into(), value.as_ref().to_owned());
         self
     }
 
     /// One environment variable less.
-    pub fn env_unset(mut self, name: &str) -> Test {
+    pub(crate) fn env_unset(mut self, name: &str) -> Test {
         self.env.remove(OsStr::new(name));
         self
     }
 
     /// The server, the model and the key, as environment variables.
-    pub fn endpoint(mut self, server: &Server) -> Test {
+    pub(crate) fn endpoint(mut self, server: &Server) -> Test {
         self.servers.push(server.shared());
         self.env("LLM_API_BASE_URL", server.url())
             .env("LLM_MODEL_NAME", MODEL)
@@ -243,81 +243,81 @@ impl Test {
     }
 
     /// Stdin is a pipe with these bytes, then its end.
-    pub fn stdin(mut self, bytes: impl Into<Vec<u8>>) -> Test {
+    pub(crate) fn stdin(mut self, bytes: impl Into<Vec<u8>>) -> Test {
         self.stdin = Stdin::Bytes(bytes.into());
         self
     }
 
     /// Stdin is `/dev/null`, also on a terminal.
-    pub fn stdin_null(mut self) -> Test {
+    pub(crate) fn stdin_null(mut self) -> Test {
         self.stdin = Stdin::Null;
         self
     }
 
     /// Stdin is a pipe that stays open and empty, until
     /// [`super::Running::write_stdin`] and [`super::Running::close_stdin`].
-    pub fn stdin_open(mut self) -> Test {
+    pub(crate) fn stdin_open(mut self) -> Test {
         self.stdin = Stdin::Open;
         self
     }
 
     /// Stdin is this file.
-    pub fn stdin_file(mut self, path: impl AsRef<Path>) -> Test {
+    pub(crate) fn stdin_file(mut self, path: impl AsRef<Path>) -> Test {
         self.stdin = Stdin::File(self.path(path));
         self
     }
 
     /// Nobody reads stdout: the first write to it fails.
-    pub fn stdout_closed(mut self) -> Test {
+    pub(crate) fn stdout_closed(mut self) -> Test {
         self.stdout = Stdout::Closed;
         self
     }
 
     /// Stdout goes to this file, which may be `/dev/full`.
-    pub fn stdout_file(mut self, path: impl AsRef<Path>) -> Test {
+    pub(crate) fn stdout_file(mut self, path: impl AsRef<Path>) -> Test {
         self.stdout = Stdout::File(self.path(path));
         self
     }
 
     /// On a terminal, only stdout and stdin are the terminal: `2> file`.
-    pub fn stdout_to_pty_only(mut self) -> Test {
+    pub(crate) fn stdout_to_pty_only(mut self) -> Test {
         self.stderr_on_terminal = false;
         self
     }
 
     /// On a terminal, only stderr and stdin are the terminal: `> file`.
-    pub fn stderr_to_pty_only(mut self) -> Test {
+    pub(crate) fn stderr_to_pty_only(mut self) -> Test {
         self.stdout_on_terminal = false;
         self
     }
 
     /// The working directory, which is otherwise the folder itself.
-    pub fn cwd(mut self, path: impl AsRef<Path>) -> Test {
+    pub(crate) fn cwd(mut self, path: impl AsRef<Path>) -> Test {
         self.cwd = self.path(path);
         self
     }
 
     /// How long the program may take before it is killed and the test fails.
-    pub fn timeout(mut self, timeout: Duration) -> Test {
+    pub(crate) fn timeout(mut self, timeout: Duration) -> Test {
         self.timeout = timeout;
         self
     }
 
     /// The kernel gives the program no more memory of its own than this: one
     /// that wants more is aborted. Nothing is missed, however short it was.
-    pub fn memory(mut self, bytes: u64) -> Test {
+    pub(crate) fn memory(mut self, bytes: u64) -> Test {
         self.memory = Some(bytes);
         self
     }
 
     /// Runs the program to its end.
     #[track_caller]
-    pub fn run(&self) -> Outcome {
+    pub(crate) fn run(&self) -> Outcome {
         self.spawn().wait()
     }
 
     /// The living processes that this test's program has started, or is.
-    pub fn processes(&self) -> Vec<i32> {
+    pub(crate) fn processes(&self) -> Vec<i32> {
         processes_with_marker(&self.folder.path.to_string_lossy())
     }
 

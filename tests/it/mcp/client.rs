@@ -14,12 +14,12 @@ use serde_json::{Value, json};
 use crate::harness::{Outcome, Running, Test};
 
 /// The version that each request of a modern client names.
-pub const MODERN: &str = "2026-07-28";
+pub(super) const MODERN: &str = "2026-07-28";
 /// The newest that begins with `initialize`.
-pub const LEGACY: &str = "2025-11-25";
+pub(super) const LEGACY: &str = "2025-11-25";
 
 /// A server that runs, and what it has said.
-pub struct Client {
+pub(crate) struct Client {
     running: Running,
     is_modern: bool,
     next_id: u64,
@@ -29,19 +29,19 @@ pub struct Client {
 
 impl Client {
     /// A client of 2026-07-28: every request says so.
-    pub fn modern(test: &Test) -> Client {
+    pub(crate) fn modern(test: &Test) -> Client {
         Client { is_modern: true, ..Client::bare(test) }
     }
 
     /// A client of 2025-11-25 that has said so.
     #[track_caller]
-    pub fn legacy(test: &Test) -> Client {
+    pub(crate) fn legacy(test: &Test) -> Client {
         Client::bare(test).initialized()
     }
 
     /// With options behind `mcp`.
     #[track_caller]
-    pub fn legacy_with(test: &Test, options: &[&str]) -> Client {
+    pub(crate) fn legacy_with(test: &Test, options: &[&str]) -> Client {
         let client = Client { is_modern: false, ..Client::modern_with(test, options) };
         client.initialized()
     }
@@ -61,7 +61,7 @@ impl Client {
     }
 
     /// One that has said nothing yet.
-    pub fn bare(test: &Test) -> Client {
+    pub(crate) fn bare(test: &Test) -> Client {
         Client {
             running: test.again().args(["mcp"]).stdin_open().spawn(),
             is_modern: false,
@@ -71,21 +71,21 @@ impl Client {
     }
 
     /// With options behind `mcp`.
-    pub fn modern_with(test: &Test, options: &[&str]) -> Client {
+    pub(crate) fn modern_with(test: &Test, options: &[&str]) -> Client {
         let test = test.again().args(["mcp"]).args(options).stdin_open();
         Client { running: test.spawn(), is_modern: true, next_id: 1, unread: VecDeque::new() }
     }
 
     /// Sends a line as it is.
     #[track_caller]
-    pub fn send(&mut self, line: impl AsRef<[u8]>) {
+    pub(crate) fn send(&mut self, line: impl AsRef<[u8]>) {
         self.running.write_stdin(line);
         self.running.write_stdin("\n");
     }
 
     /// Sends a request and does not wait; its id.
     #[track_caller]
-    pub fn request(&mut self, method: &str, params: Value) -> u64 {
+    pub(crate) fn request(&mut self, method: &str, params: Value) -> u64 {
         let mut params = params;
         if self.is_modern {
             params["_meta"]["io.modelcontextprotocol/protocolVersion"] = MODERN.into();
@@ -100,13 +100,13 @@ impl Client {
 
     /// Sends a notification.
     #[track_caller]
-    pub fn tell(&mut self, method: &str, params: Value) {
+    pub(crate) fn tell(&mut self, method: &str, params: Value) {
         self.send(json!({"jsonrpc": "2.0", "method": method, "params": params}).to_string());
     }
 
     /// The next message, whatever it is.
     #[track_caller]
-    pub fn next(&mut self) -> Value {
+    pub(crate) fn next(&mut self) -> Value {
         self.unread.pop_front().unwrap_or_else(|| self.read())
     }
 
@@ -120,7 +120,7 @@ impl Client {
 
     /// The answer to a request, `result` or `error` and all; what comes before it is kept.
     #[track_caller]
-    pub fn answer_to(&mut self, id: impl Into<Value>) -> Value {
+    pub(crate) fn answer_to(&mut self, id: impl Into<Value>) -> Value {
         let id = id.into();
         let is_it = |message: &Value| message["id"] == id;
         if let Some(at) = self.unread.iter().position(is_it) {
@@ -137,7 +137,7 @@ impl Client {
 
     /// Asks, and gives the result.
     #[track_caller]
-    pub fn ask(&mut self, method: &str, params: Value) -> Value {
+    pub(crate) fn ask(&mut self, method: &str, params: Value) -> Value {
         let id = self.request(method, params);
         let answer = self.answer_to(id);
         assert!(answer["error"].is_null(), "{method}: {answer}");
@@ -147,7 +147,7 @@ impl Client {
 
     /// Asks for what there is no result of: the error.
     #[track_caller]
-    pub fn ask_in_vain(&mut self, method: &str, params: Value) -> Value {
+    pub(crate) fn ask_in_vain(&mut self, method: &str, params: Value) -> Value {
         let id = self.request(method, params);
         let answer = self.answer_to(id);
         assert!(answer["result"].is_null(), "{method}: {answer}");
@@ -156,27 +156,27 @@ impl Client {
 
     /// Calls a tool.
     #[track_caller]
-    pub fn call(&mut self, tool: &str, arguments: Value) -> Value {
+    pub(crate) fn call(&mut self, tool: &str, arguments: Value) -> Value {
         self.ask("tools/call", json!({"name": tool, "arguments": arguments}))
     }
 
     /// That nothing was said that nobody waited for: one more question is
     /// answered next.
     #[track_caller]
-    pub fn assert_silent(&mut self) {
+    pub(crate) fn assert_silent(&mut self) {
         assert!(self.unread.is_empty(), "nobody has read {:?}", self.unread);
         let id = self.request("tools/list", json!({}));
         assert_eq!(self.next()["id"], id);
     }
 
     /// The program.
-    pub fn running(&mut self) -> &mut Running {
+    pub(crate) fn running(&mut self) -> &mut Running {
         &mut self.running
     }
 
     /// Ends standard input, and waits for the program's end.
     #[track_caller]
-    pub fn close(mut self) -> Outcome {
+    pub(crate) fn close(mut self) -> Outcome {
         self.running.close_stdin();
         self.running.wait()
     }
@@ -184,7 +184,7 @@ impl Client {
 
 /// All entries of a list, from all of its pages.
 #[track_caller]
-pub fn listed(client: &mut Client, method: &str, name: &str, params: Value) -> Vec<Value> {
+pub(super) fn listed(client: &mut Client, method: &str, name: &str, params: Value) -> Vec<Value> {
     let (mut params, mut all) = (params, Vec::new());
     loop {
         let page = client.ask(method, params.clone());

@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 
 /// A Markdown file of the repository.
 #[derive(Clone)]
-pub struct Document {
+pub(super) struct Document {
     /// Relative to the repository: `docs/skills.md`.
     pub name: String,
     pub text: String,
 }
 
 /// What stands between two fences.
-pub struct Block {
+pub(super) struct Block {
     /// `README.md:23`, the line of its first fence.
     pub place: String,
     pub language: String,
@@ -24,15 +24,15 @@ pub struct Block {
 }
 
 /// What must be true of the texts and is not.
-pub type Faults = Vec<String>;
+pub(super) type Faults = Vec<String>;
 
 /// The repository.
-pub fn root() -> &'static Path {
+pub(super) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
 /// The README and everything in `docs`: what users read.
-pub fn documents() -> Vec<Document> {
+pub(super) fn documents() -> Vec<Document> {
     let mut names = vec![PathBuf::from("README.md")];
     let docs = fs::read_dir(root().join("docs")).into_iter().flatten();
     let mut docs: Vec<PathBuf> = docs
@@ -46,7 +46,7 @@ pub fn documents() -> Vec<Document> {
 }
 
 impl Document {
-    pub fn read(name: &Path) -> Document {
+    pub(super) fn read(name: &Path) -> Document {
         let text = fs::read_to_string(root().join(name));
         Document {
             name: name.to_string_lossy().into_owned(),
@@ -56,7 +56,7 @@ impl Document {
     }
 
     /// The fenced blocks, in order.
-    pub fn blocks(&self) -> Vec<Block> {
+    pub(super) fn blocks(&self) -> Vec<Block> {
         let mut blocks: Vec<Block> = Vec::new();
         let mut lead = "";
         let mut open: Option<(Block, usize)> = None;
@@ -99,7 +99,7 @@ impl Document {
 
     /// What stands between backticks, also over the end of a line, with the
     /// place of its end. Table rows and paragraphs end what was left open.
-    pub fn spans(&self) -> Vec<(String, String)> {
+    pub(super) fn spans(&self) -> Vec<(String, String)> {
         let mut spans = Vec::new();
         let mut open: Option<String> = None;
         for (number, line) in self.prose() {
@@ -128,7 +128,7 @@ impl Document {
     }
 
     /// Where links lead, with their places; not those in code.
-    pub fn links(&self) -> Vec<(String, String)> {
+    pub(super) fn links(&self) -> Vec<(String, String)> {
         let mut links = Vec::new();
         for (number, line) in self.prose() {
             for rest in line.split("](").skip(1) {
@@ -141,7 +141,7 @@ impl Document {
     }
 
     /// The names by which the headings are linked to, as GitHub makes them.
-    pub fn anchors(&self) -> Vec<String> {
+    pub(super) fn anchors(&self) -> Vec<String> {
         let mut anchors: Vec<String> = Vec::new();
         for (_, line) in self.prose().filter(|(_, line)| line.starts_with('#')) {
             let heading = line.trim_start_matches('#').trim().to_lowercase();

@@ -34,7 +34,7 @@ const OTHERS: [&str; 15] = [
 ];
 
 /// Every link into the repository leads to a file, and to a heading that is there.
-pub fn check_links(faults: &mut Faults) {
+pub(super) fn check_links(faults: &mut Faults) {
     let mut texts = documents();
     texts.push(Document::read(Path::new("ARCHITECTURE.md")));
     for document in &texts {
@@ -61,7 +61,7 @@ pub fn check_links(faults: &mut Faults) {
 
 /// Options and commands between backticks stand in the help, make's targets in
 /// the Makefile, settings in the table of settings.
-pub fn check_words(faults: &mut Faults) {
+pub(super) fn check_words(faults: &mut Faults) {
     let help = Test::new().args(["--help"]).run().success().stdout;
     let makefile = std::fs::read_to_string(root().join("Makefile")).unwrap();
     let lines = makefile.lines().filter(|line| !line.starts_with('\t'));
@@ -103,7 +103,7 @@ pub fn check_words(faults: &mut Faults) {
 }
 
 /// The words of a conversation, in the first column of the table, are those of `/help`.
-pub fn check_commands_of_conversations(faults: &mut Faults) {
+pub(super) fn check_commands_of_conversations(faults: &mut Faults) {
     let server = Server::start([]);
     let test = Test::new().endpoint(&server).args(["chat"]);
     let run = test.stdin("/help\n").run().success();
@@ -142,7 +142,7 @@ fn check_settings(document: &Document, faults: &mut Faults) {
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let names = document.text.split(|c| !is_word(c));
     for name in names.filter(|name| name.starts_with("LLM_") || name.starts_with("SCRIPT_")) {
-        if !skills_runner::settings::SETTINGS.iter().any(|row| row.name == name) {
+        if !skills_runner::internals::settings::SETTINGS.iter().any(|row| row.name == name) {
             faults.push(format!("{}: there is no setting `{name}`", document.name));
         }
     }

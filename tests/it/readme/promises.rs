@@ -5,7 +5,7 @@ use crate::harness::Test;
 
 /// A promise about the commands that contain `command`, or, after a `^`, begin
 /// with it.
-pub struct Promise {
+pub(super) struct Promise {
     pub command: &'static str,
     /// What the command reads, where that is not the terminal.
     pub stdin: Option<&'static str>,
@@ -26,7 +26,7 @@ const fn leaves(command: &'static str, leaves: &'static [&'static str]) -> Promi
 }
 
 /// What a client of MCP says first, and what it learns then.
-pub const CLIENT: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}
+pub(super) const CLIENT: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}
 {"jsonrpc":"2.0","method":"notifications/initialized"}
 {"jsonrpc":"2.0","id":2,"method":"tools/list"}"#;
 const TOOLS: [&str; 4] =
@@ -35,7 +35,7 @@ const TOOLS: [&str; 4] =
 const POWER: &str = "18446744073709551616";
 
 /// A row that no command has any more is a fault: take it out.
-pub const PROMISES: &[Promise] = &[
+pub(super) const PROMISES: &[Promise] = &[
     shows("^skills-runner   ", &["> hello", "(played) hello"]),
     shows("^skills-runner -c ", &["> hello", "(played) hello"]),
     leaves(
@@ -73,7 +73,7 @@ pub const PROMISES: &[Promise] = &[
 ];
 
 /// The promises of a command.
-pub fn of(command: &str) -> Vec<&'static Promise> {
+pub(super) fn of(command: &str) -> Vec<&'static Promise> {
     let fits = |promise: &&Promise| match promise.command.strip_prefix('^') {
         Some(beginning) => command.starts_with(beginning),
         None => command.contains(promise.command),
@@ -83,7 +83,7 @@ pub fn of(command: &str) -> Vec<&'static Promise> {
 
 impl Promise {
     /// What is not as it was promised.
-    pub fn broken(&self, test: &Test, output: &str) -> Option<String> {
+    pub(super) fn broken(&self, test: &Test, output: &str) -> Option<String> {
         let missing = self.shows.iter().find(|text| !output.contains(**text));
         let absent = self.leaves.iter().find(|path| !test.exists(path));
         let missing = missing.map(|text| format!("it does not show `{text}`"));

@@ -86,7 +86,8 @@ const PLAYED: [&str; 10] = [
 ];
 
 /// The questions of `questions.txt`.
-pub const QUESTIONS: [&str; 3] = ["what is a llama?", "what is an alpaca?", "what's a vicuña?"];
+pub(super) const QUESTIONS: [&str; 3] =
+    ["what is a llama?", "what is an alpaca?", "what's a vicuña?"];
 
 /// A picture of one pixel.
 const PNG: [u8; 67] = *b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0\x1f\x15\xc4\x89\0\0\0\nIDATx\x9cc\0\x01\0\0\x05\0\x01\r\n-\xb4\0\0\0\0IEND\xaeB`\x82";
@@ -114,13 +115,13 @@ export LLM_API_BASE_URL='@URL@' LLM_MODEL_NAME='@MODEL@' LLM_API_KEY='@KEY@'
 exec '@BINARY@' "$@"
 "#;
 
-pub struct Reader {
+pub(super) struct Reader {
     pub test: Test,
     pub server: Server,
 }
 
 impl Reader {
-    pub fn new() -> Reader {
+    pub(super) fn new() -> Reader {
         let server = Server::always(answer);
         let test = Test::new().endpoint(&server);
         let reader = Reader {
@@ -156,7 +157,7 @@ impl Reader {
     }
 
     /// `PATH` of the reader's shell.
-    pub fn search_path(&self) -> String {
+    pub(super) fn search_path(&self) -> String {
         let place = |name: &str| self.test.path(name).display().to_string();
         format!("{}:{}", place("bin"), place("programs"))
     }
@@ -171,7 +172,7 @@ impl Reader {
     }
 
     /// A program that the commands use, not everybody has, and this machine lacks.
-    pub fn lacks(&self, commands: &str) -> Option<&'static str> {
+    pub(super) fn lacks(&self, commands: &str) -> Option<&'static str> {
         let is_used =
             |name: &str| commands.split(|c: char| !c.is_alphanumeric()).any(|word| word == name);
         let mut rare = ["jq", "parallel"].into_iter();
@@ -222,7 +223,7 @@ impl Reader {
     }
 
     /// The text with the paths of the reader's machine in the test's folder.
-    pub fn played(&self, text: &str) -> String {
+    pub(super) fn played(&self, text: &str) -> String {
         let mut played = String::new();
         let mut rest = text;
         while let Some(at) = rest.find('/') {
@@ -245,7 +246,7 @@ impl Reader {
 }
 
 /// The endpoint: it lists its models, and has one.
-pub fn answer(request: &Request) -> Reply {
+pub(super) fn answer(request: &Request) -> Reply {
     match request.path.as_str() {
         "/v1/models" => Reply::models([MODEL, "qwen3"]),
         "/v1/chat/completions" => model(request).with_usage(110, 16),

@@ -19,7 +19,7 @@ const SAMPLES: [Sample; 3] = [
     Sample { has: "error[unquoted-colon]", real: linters_findings },
 ];
 
-pub fn check(reader: &Reader, block: &Block, faults: &mut Faults) {
+pub(super) fn check(reader: &Reader, block: &Block, faults: &mut Faults) {
     if block.text.starts_with("skills/") && block.text.contains("/\n") {
         return tree(block, faults);
     }

@@ -18,7 +18,12 @@ const MARK: char = '\u{1e}';
 
 /// Runs the block's commands: each must end with 0 and keep its promises. The
 /// rows of [`promises::PROMISES`] that they meet are told.
-pub fn run(reader: &Reader, block: &Block, met: &mut Vec<&'static str>, faults: &mut Faults) {
+pub(super) fn run(
+    reader: &Reader,
+    block: &Block,
+    met: &mut Vec<&'static str>,
+    faults: &mut Faults,
+) {
     let commands = match commands(&block.text) {
         Ok(commands) => commands,
         Err(fault) => return faults.push(format!("{}: {fault}", block.place)),
@@ -45,7 +50,7 @@ pub fn run(reader: &Reader, block: &Block, met: &mut Vec<&'static str>, faults: 
 }
 
 /// Runs a command that no text shows; what it printed, where it fails.
-pub fn ends_well(reader: &Reader, command: &str) -> Result<(), String> {
+pub(super) fn ends_well(reader: &Reader, command: &str) -> Result<(), String> {
     let script = script(reader, "", &[format!("{command}\n")], &[Vec::new()]);
     match outputs(reader, &script) {
         (_, 0) => Ok(()),

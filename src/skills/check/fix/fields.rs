@@ -5,22 +5,22 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::entry::{Entry, entries};
-use super::mend::Work;
+use super::entry::{FieldEntry, entries};
+use super::repair::DocumentRepair;
 use crate::limits;
 use crate::order;
 use crate::skills::check::fields::{has_commas, is_name, is_slip};
 use crate::skills::frontmatter::Frontmatter;
 use crate::skills::yaml;
-use crate::skills::yaml::written::scalar;
+use crate::skills::yaml::quoting::scalar;
 
-impl Work<'_> {
+impl DocumentRepair<'_> {
     /// Sets a field to a text, which breaks `rule` no longer.
     fn set(&mut self, key: &str, text: &str, rule: &'static str) {
         let mut fields = self.fields.clone();
         fields.insert(key.to_owned(), Value::String(text.to_owned()));
         let source = self.source();
-        let is_it = |entry: &Entry| entry.key(source).is_some_and(|(name, _)| name == key);
+        let is_it = |entry: &FieldEntry| entry.key(source).is_some_and(|(name, _)| name == key);
         let mut found = entries(source).into_iter().filter(is_it);
         let (entry, other) = (found.next(), found.next());
         if other.is_some() {
@@ -62,25 +62,25 @@ impl Work<'_> {
 
     /// The fields that say again what one before them says; each value is read
     /// once.
-    fn twins(&self) -> Vec<Entry> {
+    fn twins(&self) -> Vec<FieldEntry> {
         let source = self.source();
-        let read = |entry: &Entry| {
+        let read = |entry: &FieldEntry| {
             let text = yaml::normalize(source.get(entry.content.clone())?);
             yaml::parse(&text).ok().map(|reading| reading.value)
         };
         let found = entries(source);
-        let key = |entry: &Entry| entry.key(source).map(|(key, _)| key.to_owned());
-        let mut groups: BTreeMap<String, Vec<Entry>> = BTreeMap::new();
+        let key = |entry: &FieldEntry| entry.key(source).map(|(key, _)| key.to_owned());
+        let mut groups: BTreeMap<String, Vec<FieldEntry>> = BTreeMap::new();
         for entry in found {
             if let Some(key) = key(&entry) {
                 groups.entry(key).or_default().push(entry);
             }
         }
-        let mut twins: Vec<Entry> = Vec::new();
+        let mut twins: Vec<FieldEntry> = Vec::new();
         for mut group in groups.into_values().filter(|group| group.len() > 1) {
             let others = group.split_off(1);
             let first = read(&group[0]);
-            let is_twin = |entry: &Entry| {
+            let is_twin = |entry: &FieldEntry| {
                 first.is_some() && !entry.has_comment(source) && read(entry) == first
             };
             twins.extend(others.into_iter().filter(is_twin));

@@ -12,20 +12,20 @@ use super::document::{self, USUAL};
 use crate::limits;
 use crate::skills::check::rules::severity;
 use crate::skills::{Problem, Skill};
-use crate::world::confined::{self, Kind, Refusal};
+use crate::world::confined::{self, EntryKind, OpenError};
 
 mod entry;
 mod fields;
-mod mend;
+mod repair;
 #[cfg(test)]
 mod tests;
 mod values;
 
-pub(super) use mend::mend;
+pub(super) use repair::mend;
 
 /// Something that was mended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fixed {
+pub(crate) struct Fixed {
     /// Relative to the skill's folder.
     pub file: PathBuf,
     /// As it was counted before; `None` for the file itself.
@@ -38,7 +38,7 @@ pub struct Fixed {
 
 /// Mends what is safe to mend in a skill, and tells what that was. The error:
 /// the document could not be written or renamed; then it is as it was.
-pub fn fix(skill: &Skill) -> Result<Vec<Fixed>, Problem> {
+pub(crate) fn fix(skill: &Skill) -> Result<Vec<Fixed>, Problem> {
     let names: Vec<String> =
         document::names(skill).unwrap_or_default().into_iter().map(|(name, _)| name).collect();
     let Some(name) = names.iter().find(|name| *name == USUAL).or(names.first()) else {
@@ -87,14 +87,14 @@ pub(super) fn can_rename(skill: &Skill) -> bool {
     let entries = skill.root.entries(limits::FOLDER_ENTRIES);
     let list = entries.map(|entries| entries.list).unwrap_or_default();
     let mut named = list.iter().filter(|entry| entry.name.eq_ignore_ascii_case(USUAL));
-    let first = named.next().filter(|entry| entry.name != USUAL && entry.kind == Kind::File);
+    let first = named.next().filter(|entry| entry.name != USUAL && entry.kind == EntryKind::File);
     first.is_some() && named.next().is_none()
 }
 
-fn failed(verb: &str, name: &str, refusal: &Refusal) -> Problem {
+fn failed(verb: &str, name: &str, refusal: &OpenError) -> Problem {
     let rule = "unwritable-document";
     let cause = match refusal {
-        Refusal::Link => "it is a link, and what it leads to may belong to others".into(),
+        OpenError::Link => "it is a link, and what it leads to may belong to others".into(),
         other => other.to_string(),
     };
     Problem {

@@ -335,7 +335,7 @@ fn of_two_documents_none_is_renamed() {
 fn only_what_says_the_same_is_proven() {
     let document = "---\nname: a\ndescription: b\n---\nDo.\n";
     let front = frontmatter::parse(document);
-    let work = mend::Work::new(document, &front).unwrap();
+    let work = repair::DocumentRepair::new(document, &front).unwrap();
     let is_proven = |text: &str| work.is_proven(text, &front.fields);
     assert!(is_proven(document));
     assert!(is_proven("---\nname: 'a'\ndescription: \"b\"\n---\nDo.\n"));

@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::entry::{Entry, entries};
-use super::mend::Work;
+use super::entry::{FieldEntry, entries};
+use super::repair::DocumentRepair;
 use crate::limits;
 use crate::skills::yaml::indented::{find_field, find_suspect};
 use crate::skills::yaml::lines::{as_text, is_idle, split_key, untab};
-use crate::skills::yaml::written::scalar;
-use crate::skills::yaml::{self, Fault};
+use crate::skills::yaml::quoting::scalar;
+use crate::skills::yaml::{self, YamlError};
 
 /// Faults of YAML that are mended by quotes: what the value says is plain to
 /// see. What is left out (an open bracket, an unknown escape) is not.
@@ -24,7 +24,7 @@ const QUOTABLE: [&str; 7] = [
     "tab",
 ];
 
-impl Work<'_> {
+impl DocumentRepair<'_> {
     /// Fields that are part of the value above them by their indentation alone.
     pub(super) fn indented(&mut self) {
         for _ in 0..limits::MENDED_VALUES {
@@ -74,23 +74,23 @@ impl Work<'_> {
 
     /// The first field that a strict reader refuses for itself; its fault has
     /// the line of the source.
-    fn first_fault(&self) -> Option<(Entry, Fault)> {
+    fn first_fault(&self) -> Option<(FieldEntry, YamlError)> {
         let source = self.source();
         entries(source).into_iter().find_map(|entry| {
             let text = yaml::normalize(source.get(entry.all.clone())?);
             let fault = match yaml::parse(&text) {
                 Ok(reading) if reading.value.is_object() => return None,
-                Ok(_) => Fault { line: 1, rule: "not-a-field", message: String::new() },
+                Ok(_) => YamlError { line: 1, rule: "not-a-field", message: String::new() },
                 Err(fault) => fault,
             };
             let line = fault.line + entry.line;
-            Some((entry, Fault { line, ..fault }))
+            Some((entry, YamlError { line, ..fault }))
         })
     }
 
     /// Whether the value that is refused can only be meant as text. Anchors,
     /// their aliases and YAML's own tags are none: other readers know them.
-    fn is_text(&self, fault: &Fault) -> bool {
+    fn is_text(&self, fault: &YamlError) -> bool {
         if fault.rule != "anchor-alias-tag" {
             return true;
         }
@@ -101,7 +101,7 @@ impl Work<'_> {
     }
 
     /// Tabs that indent or part become spaces; a text that has some is quoted.
-    fn tabs(&mut self, entry: &Entry, fault: &Fault) -> Option<()> {
+    fn tabs(&mut self, entry: &FieldEntry, fault: &YamlError) -> Option<()> {
         let lines = self.source().get(entry.all.clone())?;
         let read = |text: &str| yaml::parse_with_tabs(&yaml::normalize(text));
         let indented = match read(lines) {
@@ -122,7 +122,7 @@ impl Work<'_> {
         Some(())
     }
 
-    fn value(&mut self, entry: &Entry, fault: &Fault) -> Option<()> {
+    fn value(&mut self, entry: &FieldEntry, fault: &YamlError) -> Option<()> {
         let index = fault.line - 1;
         let source = self.source();
         if !QUOTABLE.contains(&fault.rule) {
@@ -154,7 +154,7 @@ impl Work<'_> {
     }
 
     /// A value on one line below a field: in a map or a list.
-    fn nested(&mut self, fault: &Fault) -> Option<()> {
+    fn nested(&mut self, fault: &YamlError) -> Option<()> {
         let source = self.source();
         let index = fault.line - 1;
         let mut at = 0;

@@ -5,13 +5,13 @@ mod servers;
 mod workflow;
 
 use serde_json::Value;
-use skills_runner::skills::yaml;
+use skills_runner::internals::skills::yaml;
 
 use super::documents::{Block, Faults};
 use super::reader::Reader;
 use super::session;
 
-pub fn check(reader: &Reader, block: &Block, faults: &mut Faults) {
+pub(super) fn check(reader: &Reader, block: &Block, faults: &mut Faults) {
     let result = match block.language.as_str() {
         "json" => servers::json(reader, &block.text),
         "python" => servers::python(reader, &block.text),
@@ -26,7 +26,7 @@ pub fn check(reader: &Reader, block: &Block, faults: &mut Faults) {
 }
 
 /// A script that is a file, and no commands: run as what it is for.
-pub fn script(reader: &Reader, block: &Block, faults: &mut Faults) {
+pub(super) fn script(reader: &Reader, block: &Block, faults: &mut Faults) {
     let first = block.text.lines().next().unwrap_or_default();
     let program = match block.text.contains("\n#SBATCH ") {
         true => "sbatch",
@@ -37,7 +37,7 @@ pub fn script(reader: &Reader, block: &Block, faults: &mut Faults) {
 }
 
 /// Writes what a document has of files, which commands above them may want.
-pub fn put_all(reader: &Reader, blocks: &[Block]) {
+pub(super) fn put_all(reader: &Reader, blocks: &[Block]) {
     for block in blocks {
         let is_file = match block.language.as_str() {
             "ini" | "cron" | "crontab" | "dockerfile" | "yaml" => true,

@@ -17,13 +17,13 @@ for node in ast.walk(ast.parse(text)):
         print(json.dumps(ast.literal_eval(node)))
 "#;
 
-pub fn json(reader: &Reader, text: &str) -> Result<(), String> {
+pub(super) fn json(reader: &Reader, text: &str) -> Result<(), String> {
     let value = serde_json::from_str(text).map_err(|error| format!("no JSON: {error}"))?;
     serve(reader, &value)
 }
 
 /// The text compiles, and the servers that it starts serve.
-pub fn python(reader: &Reader, text: &str) -> Result<(), String> {
+pub(super) fn python(reader: &Reader, text: &str) -> Result<(), String> {
     let python = format!("{} -I -c \"$COMMANDS\"", interpreter().display());
     let test = reader.test.again().env("COMMANDS", COMMANDS).stdin(text);
     let run = test.shell(&python).run();

@@ -13,7 +13,7 @@ const SET: &str = "export CI=true GITHUB_BASE_REF=main GITHUB_STEP_SUMMARY=summa
 
 /// GitHub's `jobs` with their `steps`, `GitLab`'s jobs with their `script`, or
 /// steps alone.
-pub fn run(reader: &Reader, workflow: &Value) -> Result<(), String> {
+pub(super) fn run(reader: &Reader, workflow: &Value) -> Result<(), String> {
     let jobs = workflow.get("jobs").unwrap_or(workflow).as_object();
     let mut steps = list(workflow, "steps", workflow);
     for job in jobs.into_iter().flat_map(|jobs| jobs.values()) {

@@ -1,0 +1,28 @@
+//! Paths in JSON, which knows text alone: what is none in a path is replaced.
+//! One folder with an odd name must not cost a whole report.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Serialize, Serializer};
+
+/// A path.
+pub(super) fn path<S: Serializer>(
+    path: &impl AsRef<Path>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    path.as_ref().to_string_lossy().serialize(serializer)
+}
+
+/// A path, or null.
+#[allow(clippy::ref_option, reason = "serde passes the field itself")]
+pub(super) fn option<S: Serializer>(
+    path: &Option<PathBuf>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    path.as_ref().map(|path| path.to_string_lossy()).serialize(serializer)
+}
+
+/// A list of paths.
+pub(super) fn list<S: Serializer>(paths: &[PathBuf], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(paths.iter().map(|path| path.to_string_lossy()))
+}

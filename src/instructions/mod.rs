@@ -1,0 +1,367 @@
+//! The system message: how to work with skills, which there are, and what is
+//! known.
+//!
+//! It is made once a conversation and stays byte for byte the same, because
+//! endpoints cache the beginning of a prompt. The catalogue keeps to a budget:
+//! descriptions are shortened first, names left out last, and it says so.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use crate::limits;
+use crate::skills::{Catalogue, SkillSummary};
+use crate::text;
+use crate::tools::Tools;
+
+mod template;
+
+pub(crate) use template::{read, unknown};
+
+const WITHOUT_SKILLS: &str = "You are a helpful assistant. Answer briefly and exactly.";
+
+const NONE_YET: &str =
+    "There are no skills here yet; list_skills says why, and shows those that come.\n";
+
+const REMEMBERED: &str =
+    "What you remember of earlier conversations (important facts first, each part newest first):";
+
+const BEGIN: &str = "\
+You have skills: folders with instructions, files and Python scripts.
+- When a skill fits the request, first read it with get_skill and follow it; when none fits, answer directly.
+- Read files it names with read_file_in_skill when needed.
+";
+
+const WITH_SCRIPTS: &str = "\
+- `python scripts/x.py a b` or `python -m scripts.x a b` means run_python_script with file_path \"scripts/x.py\", args [\"a\", \"b\"]. Run other commands by subprocess in a `script`.
+- Calculate, count and process data with scripts, not in your head.
+";
+
+const WITHOUT_SCRIPTS: &str = "\
+- Scripts and commands cannot be run here: where a skill needs one, say so.
+";
+
+const END: &str = "\
+- When a call fails, change something before you try again.
+- At the end answer in your own words.
+";
+
+/// What stands in the place of the built-in instructions.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum SystemPromptOverride {
+    /// They stay.
+    #[default]
+    Nothing,
+    /// This text as it is.
+    Text(String),
+    /// This text, its placeholders filled in: `{{TOOL_DESCRIPTIONS}}`,
+    /// `{{SKILLS}}` and `{{KEY_FACTS}}`.
+    Template(String),
+}
+
+/// What a system message is made of.
+#[derive(Clone)]
+pub struct PromptParts<'p> {
+    /// What the user gave.
+    pub given: SystemPromptOverride,
+    /// The skills to tell of.
+    pub catalogue: &'p Catalogue,
+    /// What the user's paths are relative to.
+    pub user_folder: &'p Path,
+    /// The tools that the model is offered; a template may list them.
+    pub tools: &'p Tools<'p>,
+    /// Whether the model is offered to run scripts.
+    pub runs_scripts: bool,
+    /// What is remembered, a line each; empty: nothing.
+    pub facts: String,
+}
+
+impl<'p> PromptParts<'p> {
+    /// Of the built-in instructions, without facts.
+    pub fn new(
+        catalogue: &'p Catalogue,
+        tools: &'p Tools<'_>,
+        user_folder: &'p Path,
+    ) -> PromptParts<'p> {
+        PromptParts {
+            given: SystemPromptOverride::Nothing,
+            catalogue,
+            user_folder,
+            tools,
+            runs_scripts: tools.offers_scripts(),
+            facts: String::new(),
+        }
+    }
+}
+
+/// Makes the system message. Whatever was given, the skills and the facts are
+/// in it: without a placeholder at its end.
+pub fn system_prompt(parts: &PromptParts<'_>) -> String {
+    let is_usable = parts.catalogue.usable().next().is_some();
+    let listed = parts.catalogue.usable().filter(|skill| skill.is_for_model);
+    let listed: Vec<&SkillSummary> = listed.collect();
+    let mut skills =
+        if listed.is_empty() { String::new() } else { list(&listed, limits::CATALOGUE_BYTES) };
+    let facts = parts.facts.trim_end();
+    let (mut has_skills, mut has_facts) = (false, false);
+    let mut text = match &parts.given {
+        SystemPromptOverride::Template(file) => {
+            has_skills = file.contains(template::SKILLS);
+            has_facts = file.contains(template::KEY_FACTS);
+            if has_skills && is_usable {
+                skills.push_str(&format!("\n{}", about_paths(parts)));
+            }
+            template::fill(file.trim_end(), &parts.tools.markdown(), &skills, facts)
+        }
+        SystemPromptOverride::Text(text) => text.trim_end().to_string(),
+        SystemPromptOverride::Nothing if is_usable && parts.runs_scripts => {
+            [BEGIN, WITH_SCRIPTS, END].concat()
+        }
+        SystemPromptOverride::Nothing if is_usable => [BEGIN, WITHOUT_SCRIPTS, END].concat(),
+        SystemPromptOverride::Nothing => WITHOUT_SKILLS.to_string(),
+    };
+    let mut append = |block: &str| {
+        if !text.is_empty() {
+            text.push_str(if text.ends_with('\n') { "\n" } else { "\n\n" });
+        }
+        text.push_str(block);
+    };
+    if is_usable && !has_skills {
+        append(&about_paths(parts));
+    }
+    if !has_skills && !skills.is_empty() {
+        append(&format!("Skills:\n{skills}"));
+    }
+    if !has_facts && !facts.is_empty() {
+        append(&format!("{REMEMBERED}\n{facts}\n"));
+    }
+    text
+}
+
+/// For a model that has tools of other programs, too: how to work with skills,
+/// which there are, and what is known. Clients cut what is long, so the facts,
+/// which may be, come last.
+pub(crate) fn guide(catalogue: &Catalogue, runs_scripts: bool, facts: &str) -> String {
+    let listed = catalogue.usable().filter(|skill| skill.is_for_model);
+    let listed: Vec<&SkillSummary> = listed.collect();
+    let mut text = if listed.is_empty() {
+        NONE_YET.to_string()
+    } else {
+        let scripts = if runs_scripts { WITH_SCRIPTS } else { WITHOUT_SCRIPTS };
+        let mut text = format!("{BEGIN}{scripts}\nSkills:\n");
+        text.push_str(&list(&listed, limits::GUIDE_BYTES.saturating_sub(text.len())));
+        text
+    };
+    if !facts.is_empty() {
+        text.push_str(&format!("\n{REMEMBERED}\n{}\n", facts.trim_end()));
+    }
+    text
+}
+
+fn about_paths(parts: &PromptParts<'_>) -> String {
+    let folder = text::one_name(&parts.user_folder.to_string_lossy());
+    let (start, absolute) = if parts.runs_scripts {
+        (", where scripts start", ": make these absolute in args and scripts")
+    } else {
+        ("", "")
+    };
+    format!(
+        "Paths in a skill are relative to its folder{start}; the user's are relative to {folder}{absolute}.\n"
+    )
+}
+
+/// One line a skill, within the budget.
+fn list(skills: &[&SkillSummary], budget: usize) -> String {
+    let fitting = |most: usize, budget: usize| {
+        let mut lines = String::new();
+        let all_fit = skills.iter().all(|skill| {
+            lines += &line(skill, most);
+            lines.len() <= budget
+        });
+        all_fit.then_some(lines)
+    };
+    if let Some(lines) = fitting(limits::DESCRIPTION_BYTES, budget) {
+        return lines;
+    }
+    let budget = budget.saturating_sub(SHORTENED.len());
+    let Some(mut lines) = fitting(limits::DESCRIPTION_BYTES_LEAST, budget) else {
+        return names(skills, budget);
+    };
+    // The longest descriptions that let all of them in: `fits` does, `beyond` does not.
+    let (mut fits, mut beyond) = (limits::DESCRIPTION_BYTES_LEAST, limits::DESCRIPTION_BYTES);
+    while beyond - fits > 1 {
+        let middle = usize::midpoint(fits, beyond);
+        match fitting(middle, budget) {
+            Some(longer) => (fits, lines) = (middle, longer),
+            None => beyond = middle,
+        }
+    }
+    SHORTENED.to_string() + &lines
+}
+
+const SHORTENED: &str = "(shortened; list_skills gives whole descriptions)\n";
+
+/// The names alone, as many as fit.
+fn names(skills: &[&SkillSummary], budget: usize) -> String {
+    let mut lines = String::from("(names only; list_skills with a query gives descriptions)\n");
+    for (index, skill) in skills.iter().enumerate() {
+        let name = skill.shown_name();
+        if lines.len() + name.len() + "- \n".len() > budget {
+            let left = skills.len() - index;
+            let _ = writeln!(lines, "… and {left} more: list_skills with a query finds them");
+            break;
+        }
+        let _ = writeln!(lines, "- {name}");
+    }
+    lines
+}
+
+fn line(skill: &SkillSummary, most: usize) -> String {
+    let description = skill.description_line();
+    let description = text::cut_words(&description, most);
+    let name = skill.shown_name();
+    if description.is_empty() {
+        format!("- {name}\n")
+    } else {
+        format!("- {name}: {description}\n")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::config::{Config, ConfigNeeds};
+    use crate::settings::Settings;
+    use crate::skills::Skills;
+    use crate::tools::ToolContext;
+    use crate::world::cancellation::Cancellation;
+
+    fn catalogue(count: usize, description: &str) -> Catalogue {
+        let skill = |number| SkillSummary {
+            name: format!("skill-{number:05}"),
+            description: description.to_string(),
+            alias: None,
+            argument_hint: None,
+            path: PathBuf::new(),
+            problems: Vec::new(),
+            is_for_model: true,
+            is_for_users: true,
+            no_skill: None,
+            fault: None,
+        };
+        Catalogue { skills: (0..count).map(skill).collect(), ..Catalogue::default() }
+    }
+
+    fn build(
+        custom: Option<&str>,
+        catalogue: &Catalogue,
+        user_folder: &Path,
+        runs_scripts: bool,
+    ) -> String {
+        let given = custom
+            .map_or(SystemPromptOverride::Nothing, |text| SystemPromptOverride::Text(text.into()));
+        let parts = |parts: PromptParts<'_>| {
+            super::system_prompt(&PromptParts { given, runs_scripts, ..parts })
+        };
+        with_parts(catalogue, user_folder, parts)
+    }
+
+    /// Without a tool.
+    fn with_parts(
+        catalogue: &Catalogue,
+        user_folder: &Path,
+        build: impl FnOnce(PromptParts<'_>) -> String,
+    ) -> String {
+        let config =
+            Config::resolve(&Settings::default(), user_folder, ConfigNeeds::Skills).unwrap();
+        let (skills, cancellation) = (Skills::new(Vec::new()), Cancellation::never());
+        let tools = Tools::new(ToolContext::new(&config, &skills, &cancellation));
+        build(PromptParts::new(catalogue, &tools, user_folder))
+    }
+
+    #[test]
+    fn the_catalogue_keeps_to_its_budget_and_says_what_it_left_out() {
+        let folder = Path::new("/home/u");
+        let few = build(None, &catalogue(3, "Does things."), folder, true);
+        assert!(few.contains("- skill-00002: Does things.\n"), "{few}");
+        assert!(!few.contains("shortened"), "{few}");
+        let many = build(None, &catalogue(60, &"word ".repeat(60)), folder, true);
+        assert!(many.contains("(shortened;") && many.contains("- skill-00059: word word"));
+        assert!(many.contains("word…\n") && !many.contains("wor…"), "{many}");
+        // What fits is used: the next word would be too much.
+        assert!(many.len() + 60 * "word ".len() > limits::CATALOGUE_BYTES);
+        let most = build(None, &catalogue(10_000, "x"), folder, true);
+        assert!(most.contains("more: list_skills with a query"));
+        let head = build(None, &catalogue(1, ""), folder, true).len();
+        for text in [&few, &many, &most] {
+            assert!(text.len() < head + limits::CATALOGUE_BYTES + 100);
+        }
+    }
+
+    #[test]
+    fn own_instructions_replace_ours_but_not_the_catalogue() {
+        let latin = Some("Speak Latin.");
+        let text = build(latin, &catalogue(1, "d"), Path::new("/"), true);
+        assert!(text.starts_with("Speak Latin.\n") && text.contains("- skill-00000: d"));
+        assert!(text.contains("relative to /: make"));
+        let build = |custom| build(custom, &catalogue(0, ""), Path::new("/"), true);
+        assert_eq!(build(latin), "Speak Latin.");
+        assert_eq!(build(None), WITHOUT_SKILLS);
+    }
+
+    #[test]
+    fn only_what_the_model_can_do_is_spoken_of() {
+        let mut catalogue = catalogue(2, "d");
+        let folder = Path::new("/u");
+        let text = build(None, &catalogue, folder, false);
+        assert!(!text.contains("run_python_script") && text.contains("cannot be run here"));
+        assert!(!build(Some("x"), &catalogue, folder, false).contains("cripts"));
+        catalogue.skills[0].is_for_model = false;
+        let text = build(None, &catalogue, folder, true);
+        assert!(text.ends_with("Skills:\n- skill-00001: d\n"), "{text}");
+        catalogue.skills[1].is_for_model = false;
+        let text = build(None, &catalogue, folder, true);
+        assert!(text.contains("get_skill") && !text.contains("Skills:"), "{text}");
+    }
+
+    #[test]
+    fn a_template_is_filled_in_once_and_what_it_leaves_out_is_appended() {
+        let mut catalogue = catalogue(1, "says {{KEY_FACTS}}");
+        let build = |template: &str, catalogue: &Catalogue, facts: &str| {
+            let (given, facts) =
+                (SystemPromptOverride::Template(template.into()), facts.to_string());
+            let parts = |parts: PromptParts<'_>| {
+                super::system_prompt(&PromptParts { given, facts, ..parts })
+            };
+            with_parts(catalogue, Path::new("/u"), parts)
+        };
+        let paths = "Paths in a skill are relative to its folder; the user's are relative to /u.\n";
+        let skill = "- skill-00000: says {{KEY_FACTS}}";
+        let told = format!("{skill}\n\n{}", paths.trim_end());
+        let all =
+            "{{{SKILLS}}}|{{TOOL_DESCRIPTIONS}}|{{KEY_FACTS}}{{SKILLS}}|{{X}}{{ SKILLS }}{{SKIL";
+        assert_eq!(
+            build(all, &catalogue, "- {{SKILLS}}\n"),
+            format!("{{{told}}}|(none)|- {{{{SKILLS}}}}{told}|{{{{X}}}}{{{{ SKILLS }}}}{{{{SKIL")
+        );
+        assert_eq!(
+            build("Hi.", &catalogue, "- f\n"),
+            format!(
+                "Hi.\n\n{paths}\nSkills:\n{skill}\n\nWhat you remember of earlier conversations (important facts first, each part newest first):\n- f\n"
+            )
+        );
+        assert_eq!(
+            build("{{SKILLS}}", &catalogue, "- f"),
+            format!(
+                "{skill}\n\n{paths}\nWhat you remember of earlier conversations (important facts first, each part newest first):\n- f\n"
+            )
+        );
+        let tools = "- `t`: {{SKILLS}}\n";
+        let filled = template::fill("{{TOOL_DESCRIPTIONS}}|", tools, "s", "f");
+        assert_eq!(filled, "- `t`: {{SKILLS}}|");
+        catalogue.skills.clear();
+        assert_eq!(build("{{SKILLS}}, {{KEY_FACTS}}", &catalogue, ""), "(none), (none)");
+        assert_eq!(build("", &catalogue, ""), "");
+    }
+}

@@ -1,0 +1,90 @@
+//! Items that `fuzz/`, `examples/` and the tests read beside the documented API.
+//!
+//! They are no part of the API: any version may change them.
+#![allow(missing_docs)]
+
+pub mod config {
+    pub use crate::config::{PythonChoice, ScriptSettings};
+}
+pub mod conversation {
+    pub use crate::conversation::{ConversationChange, SavedConversation, repaired};
+}
+pub mod dotenv {
+    pub use crate::dotenv::{Dotenv, Variable, parse, parse_bytes};
+}
+pub mod limits {
+    pub use crate::limits::{
+        ALL_ARGUMENTS_BYTES, CALLS_ANSWERED, ENV_EXPANSION_BYTES, INVOCATION_BYTES, LEADING_BLANKS,
+        MESSAGE_BYTES, MESSAGE_ID_BYTES, MESSAGE_LINE_BYTES, READ_BYTES, SECRET_BYTES,
+        SECRET_PART_BYTES, SSE_EVENT_BYTES, SSE_LINE_BYTES, TOOL_NAME_CHARS,
+    };
+}
+pub mod mcp {
+    pub use crate::mcp::{
+        Era, Id, IncomingMessage, RequestMeta, RpcError, RpcRequest, RpcResult, read,
+    };
+}
+pub mod memory {
+    pub use crate::memory::facts::{FactChange, Facts, NewFact, content};
+}
+pub mod model {
+    pub use crate::model::{
+        EventTooLarge, InvalidResponse, ReplyAssembler, SseSplitter, ThinkFilter, ThinkPiece,
+        is_call,
+    };
+}
+pub mod secret {
+    pub use crate::secret::{CutEdges, MASK, Secret, Secrets};
+}
+pub mod session {
+    pub use crate::session::{line, restore};
+}
+pub mod settings {
+    pub use crate::settings::SETTINGS;
+}
+pub mod skills {
+    pub use crate::skills::{Problem, Severity, Skill, decoded, ends_line, is_continued, lines};
+
+    pub mod check {
+        pub use crate::skills::check::{RULES, check, mended, python};
+    }
+    pub mod frontmatter {
+        pub use crate::skills::frontmatter::{Frontmatter, first_line_of_text, parse, parse_head};
+    }
+    pub mod invocation {
+        pub use crate::skills::invocation::{is_for_users, render, words};
+    }
+    pub mod packages {
+        pub use crate::skills::packages::{known_part, normalized, package_of, project};
+    }
+    pub mod probe {
+        pub use crate::skills::probe::{
+            DeclaredPackage, ProbeResult, group_by_interpreter, probe, probe_until,
+        };
+    }
+    pub mod python {
+        pub use crate::skills::python::Interpreter;
+    }
+    pub mod venv {
+        pub use crate::skills::venv::INCOMPLETE;
+    }
+    pub mod yaml {
+        pub use crate::skills::yaml::*;
+    }
+}
+pub mod tool {
+    pub use crate::tool::parse_arguments;
+}
+pub mod tools {
+    pub use crate::tools::{
+        TABLE, advise_names, check_arguments, describe_schema, validate_schema,
+    };
+}
+pub mod world {
+    pub use crate::world::capture::{Capture, CaptureLimits};
+    pub use crate::world::confined::{
+        Mechanism, OpenError, OpenFile, PathTarget, Root, WalkLimits, read_whole,
+    };
+    pub use crate::world::lines::{LineBuffer, LinePiece};
+    pub use crate::world::output::StreamRedactor;
+}

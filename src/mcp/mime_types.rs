@@ -1,0 +1,68 @@
+//! What kind of file a resource is, as a MIME type.
+
+use std::fs::File;
+use std::path::Path;
+
+use crate::limits;
+use crate::media;
+use crate::world::confined;
+
+/// Types by the ending of a name, in lowercase.
+const ENDINGS: [(&str, &str); 33] = [
+    ("bash", "application/x-sh"),
+    ("css", "text/css"),
+    ("csv", "text/csv"),
+    ("docx", "application/vnd.openxmlformats-officedocument.wordprocessingml.document"),
+    ("gif", "image/gif"),
+    ("gz", "application/gzip"),
+    ("htm", "text/html"),
+    ("html", "text/html"),
+    ("ipynb", "application/x-ipynb+json"),
+    ("jpeg", "image/jpeg"),
+    ("jpg", "image/jpeg"),
+    ("js", "text/javascript"),
+    ("json", "application/json"),
+    ("jsonl", "application/jsonl"),
+    ("markdown", "text/markdown"),
+    ("md", "text/markdown"),
+    ("mjs", "text/javascript"),
+    ("pdf", "application/pdf"),
+    ("png", "image/png"),
+    ("pptx", "application/vnd.openxmlformats-officedocument.presentationml.presentation"),
+    ("py", "text/x-python"),
+    ("sh", "application/x-sh"),
+    ("svg", "image/svg+xml"),
+    ("toml", "application/toml"),
+    ("tsv", "text/tab-separated-values"),
+    ("ttf", "font/ttf"),
+    ("txt", "text/plain"),
+    ("webp", "image/webp"),
+    ("xlsx", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"),
+    ("xml", "application/xml"),
+    ("yaml", "application/yaml"),
+    ("yml", "application/yaml"),
+    ("zip", "application/zip"),
+];
+
+/// By the name alone.
+pub(super) fn by_name(path: &Path) -> Option<&'static str> {
+    let ending = path.extension()?.to_str()?.to_ascii_lowercase();
+    let known = ENDINGS.iter().find(|(known, _)| *known == ending);
+    known.map(|(_, kind)| *kind)
+}
+
+/// By how the content begins.
+pub(super) fn by_content(beginning: &[u8]) -> &'static str {
+    match media::binary_kind(beginning) {
+        None => "text/plain",
+        Some(_) => "application/octet-stream",
+    }
+}
+
+/// By the name, or else by the content; `None` where that cannot be read.
+pub(super) fn of(path: &Path, open: impl FnOnce() -> Option<File>) -> Option<&'static str> {
+    by_name(path).or_else(|| {
+        let beginning = confined::read_range(&open()?, 0, limits::KIND_BYTES).ok()?;
+        Some(by_content(&beginning.bytes))
+    })
+}

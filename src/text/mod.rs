@@ -1,0 +1,285 @@
+//! Text made fit to be shown: one line of it, a bounded part of it, without
+//! the characters that command a terminal.
+
+use std::borrow::Cow;
+use std::path::Path;
+
+use crate::order;
+
+mod invisible;
+
+pub(crate) use invisible::{TerminalTextFilter, hidden, is_invisible, without_invisible};
+
+/// White space folded into single blanks, cut after `most_bytes` at a
+/// character's boundary.
+pub(crate) fn one_line(text: &str, most_bytes: usize) -> String {
+    let mut line = String::with_capacity(text.len().min(most_bytes));
+    for word in text.split_whitespace() {
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+        if line.len() > most_bytes {
+            line.truncate(line.floor_char_boundary(most_bytes));
+            line.push('…');
+            break;
+        }
+    }
+    line
+}
+
+/// At most `most_bytes` of the text, with an ellipsis where it was cut.
+pub(crate) fn cut(text: &str, most_bytes: usize) -> Cow<'_, str> {
+    if text.len() <= most_bytes {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(format!("{}…", text[..text.floor_char_boundary(most_bytes)].trim_end()))
+}
+
+/// The same, cut between two words where there is a blank.
+pub(crate) fn cut_words(text: &str, most_bytes: usize) -> Cow<'_, str> {
+    if text.len() <= most_bytes {
+        return Cow::Borrowed(text);
+    }
+    let end = text.floor_char_boundary(most_bytes);
+    // A word that ends just there is whole.
+    let is_whole = text[end..].starts_with(char::is_whitespace);
+    let end = match text[..end].rfind(char::is_whitespace) {
+        // Writing without blanks, and words that take up most of the room.
+        Some(at) if !is_whole && at >= end / 2 => at,
+        _ => end,
+    };
+    let kept = text[..end].trim_end_matches(|c: char| c.is_whitespace() || ",;:-–—(".contains(c));
+    Cow::Owned(format!("{kept}…"))
+}
+
+/// How many there are of what: `1 skill`, `2 skills`.
+pub(crate) fn counted(number: usize, what: &str) -> String {
+    match number {
+        1 => format!("1 {what}"),
+        _ => format!("{number} {what}s"),
+    }
+}
+
+/// A number with commas: `12,345`.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::new();
+    for (place, digit) in digits.char_indices() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+/// A file's name as one line of a list, whatever a stranger called it.
+pub(crate) fn one_name(name: &str) -> String {
+    invisible::escaped(name).replace(char::is_control, "\u{fffd}")
+}
+
+/// The text without what a terminal would take as a command, and with what nobody would
+/// see escaped.
+pub(crate) fn printable(text: &str) -> Cow<'_, str> {
+    match invisible::escaped(text) {
+        Cow::Borrowed(text) => without_commands(text),
+        Cow::Owned(text) => Cow::Owned(without_commands(&text).into_owned()),
+    }
+}
+
+/// The text without what a terminal would take as a command: escape
+/// sequences and every control character but tab and line feed. A carriage
+/// return before a line feed goes quietly; alone it would overwrite a line.
+pub(crate) fn without_commands(text: &str) -> Cow<'_, str> {
+    let commands_terminal = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
+    if !text.chars().any(commands_terminal) {
+        return Cow::Borrowed(text);
+    }
+    let mut clean = String::with_capacity(text.len());
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        match c {
+            '\r' if rest.peek() == Some(&'\n') => {}
+            c if commands_terminal(c) => clean.push('\u{fffd}'),
+            c => clean.push(c),
+        }
+    }
+    Cow::Owned(clean)
+}
+
+/// The text as every endpoint takes it: without escape sequences of a terminal
+/// and with a replacement for control characters other than tab, line feed and
+/// carriage return, which some refuse.
+pub(crate) fn sendable(text: &str) -> Cow<'_, str> {
+    // Bytes tell: every request looks at all of its history.
+    let is_refused = |byte: u8| byte < b' ' && !matches!(byte, b'\t' | b'\n' | b'\r');
+    let mut rest = text;
+    let mut clean = String::new();
+    while let Some(at) = rest.bytes().position(is_refused) {
+        clean.push_str(&rest[..at]);
+        let sequence = escape_sequence(&rest[at..]);
+        if sequence == 0 {
+            clean.push('\u{fffd}');
+        }
+        rest = &rest[at + sequence.max(1)..];
+    }
+    if rest.len() == text.len() {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(clean + rest)
+}
+
+/// The length of the escape sequence (ECMA-48) at the beginning of the text;
+/// 0 if there is none that is complete.
+fn escape_sequence(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    match bytes {
+        // Control sequences, such as colours: parameters, then one final byte.
+        [0x1b, b'[', rest @ ..] => {
+            let end = rest.iter().position(|byte| !matches!(byte, 0x20..=0x3f));
+            let is_final = |end: &usize| matches!(rest[*end], 0x40..=0x7e);
+            end.filter(is_final).map_or(0, |end| end + 3)
+        }
+        // Commands to the terminal, such as a title or a link, end with BEL or ESC \\.
+        [0x1b, b']', ..] => {
+            let bell = text.find('\x07').map(|at| at + 1);
+            let terminator = text[1..].find("\x1b\\").map(|at| at + 3);
+            bell.into_iter().chain(terminator).min().unwrap_or(0)
+        }
+        [0x1b, b'0'..=b'~', ..] => 2,
+        [0x1b, b'(' | b')', b'0'..=b'~', ..] => 3,
+        _ => 0,
+    }
+}
+
+/// The names most like `wanted`, the likeliest first, at most `most`.
+pub(crate) fn nearest<'n>(
+    wanted: &str,
+    names: impl Iterator<Item = &'n str>,
+    most: usize,
+) -> Vec<&'n str> {
+    let wanted = normal(wanted);
+    let mut found: Vec<(usize, &str)> = names
+        .filter_map(|name| {
+            let candidate = normal(name);
+            let distance = if candidate == wanted {
+                0
+            } else if !wanted.is_empty()
+                && (candidate.contains(&wanted) || wanted.contains(&candidate))
+            {
+                1
+            } else {
+                edit_distance(&wanted, &candidate)
+            };
+            // A third of the letters may differ; more is another word.
+            (distance <= 1 + wanted.chars().count() / 3).then_some((distance, name))
+        })
+        .collect();
+    order::sort(&mut found);
+    found.into_iter().map(|(_, name)| name).take(most).collect()
+}
+
+/// Lower case, letters and digits only: `My_Skill` and `my-skill` are alike.
+fn normal(name: &str) -> String {
+    // What is compared is bounded: the distance below is quadratic.
+    name.chars().filter(|c| c.is_alphanumeric()).take(64).flat_map(char::to_lowercase).collect()
+}
+
+/// Levenshtein's distance: letters added, left out or changed.
+fn edit_distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, y) in b.iter().enumerate() {
+            let changed = diagonal + usize::from(x != *y);
+            diagonal = row[j + 1];
+            row[j + 1] = changed.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+/// A path as a shell takes it.
+pub(crate) fn quoted(path: &Path) -> String {
+    let text = path.to_string_lossy();
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-+@%:,".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        text.into_owned()
+    } else {
+        format!("'{}'", text.replace('\'', "'\\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_numbers_are_grouped() {
+        for (number, text) in [(0, "0"), (999, "999"), (4096, "4,096"), (1_000_000, "1,000,000")] {
+            assert_eq!(grouped(number), text);
+        }
+    }
+
+    #[test]
+    fn a_line_is_folded_and_cut_between_characters() {
+        assert_eq!(one_line("  a\n\tb  c ", 100), "a b c");
+        assert_eq!(one_line(&"ä".repeat(400), 301), format!("{}…", "ä".repeat(150)));
+        assert_eq!(cut("äää", 3), "ä…");
+        assert_eq!(cut("abc", 3), "abc");
+        assert_eq!(cut_words("abc", 3), "abc");
+        assert_eq!(cut_words("one two three", 11), "one two…");
+        assert_eq!(cut_words("one two three", 7), "one two…");
+        assert_eq!(cut_words("one, two", 6), "one…");
+        assert_eq!(cut_words("a descriptionwithoutblanks", 16), "a descriptionwit…");
+        assert_eq!(cut_words("äää", 3), "ä…");
+    }
+
+    #[test]
+    fn nothing_in_a_text_commands_a_terminal() {
+        let table = [
+            ("plain\ttext\n", "plain\ttext\n"),
+            ("a\x1b[31mred", "a\u{fffd}[31mred"),
+            ("\x07\x08\x7f", "\u{fffd}\u{fffd}\u{fffd}"),
+            ("dos\r\nline", "dos\nline"),
+            ("over\rwritten", "over\u{fffd}written"),
+            ("c1 \u{9b}31m", "c1 \u{fffd}31m"),
+            ("abc\u{202e}fed", "abc\\u{202e}fed"),
+            ("grüße 😀", "grüße 😀"),
+        ];
+        for (text, expected) in table {
+            assert_eq!(printable(text), expected);
+        }
+    }
+
+    #[test]
+    fn near_names_are_found_and_far_ones_are_not() {
+        let names = ["calculator", "data-explorer", "text-analyzer"];
+        let near = |wanted| nearest(wanted, names.into_iter(), 3);
+        assert_eq!(near("calcluator"), ["calculator"]);
+        assert_eq!(near("Data_Explorer"), ["data-explorer"]);
+        assert_eq!(near("calc"), ["calculator"]);
+        assert!(near("weather").is_empty());
+        assert!(near("").is_empty());
+    }
+
+    #[test]
+    fn what_is_sent_holds_no_commands_to_a_terminal() {
+        let table = [
+            ("plain\ttext\r\n", "plain\ttext\r\n"),
+            ("\x1b[1;31mred\x1b[0m", "red"),
+            ("\x1b]0;title\x07after", "after"),
+            ("\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\", "link"),
+            ("\x1b(Bx\x1b7", "x"),
+            ("a\0b\x08", "a\u{fffd}b\u{fffd}"),
+            ("cut \x1b[", "cut \u{fffd}["),
+            ("cut \x1b", "cut \u{fffd}"),
+            ("\x1b[31é", "\u{fffd}[31é"),
+        ];
+        for (text, expected) in table {
+            assert_eq!(sendable(text), expected, "{text:?}");
+        }
+    }
+}
