@@ -1,6 +1,5 @@
 # The commands of daily work. `make` builds, `make demo` shows the main job,
-# `make test` passes the tests; none of them needs more than Rust (and Python
-# for what runs Python).
+# `make test` runs the tests; they need only Rust, and Python for what runs Python.
 
 PREFIX ?= /usr/local
 TARGET ?= $(shell uname -m)-unknown-linux-musl
@@ -8,18 +7,17 @@ CARGO ?= cargo
 BINARY = target/release/skills-runner
 STATIC = target/$(TARGET)/release/skills-runner
 
-.PHONY: build static demo test check oracle fuzz replay torture torture-sessions torture-memory torture-forks clients bench bench-baseline install uninstall dist dist-check wheel wheel-check clean
+.PHONY: build static demo test check licences msrv oracle fuzz replay torture torture-sessions torture-memory torture-forks clients bench bench-baseline install uninstall dist dist-check wheel wheel-check clean
 
 build:
 	@$(CARGO) build --release --target-dir target
 
 # One file that runs on any Linux of this architecture. Needs musl's C compiler
 # (Debian: musl-tools) and `rustup target add` of the target. Packed relocations
-# make it 90 KB smaller; the musl that Rust brings reads them since Rust 1.93.
-# Without tables for unwinding, which nothing does (`panic = "abort"`), it is
-# 240 KB smaller; no option of the compiler leaves out those of std.
-# The folder that crates were unpacked in is nobody's business.
-# The flags themselves are in packaging/rustflags.
+# make it 90 KB smaller; the musl that comes with Rust supports them since Rust 1.93.
+# Unwind tables are removed (240 KB), since nothing unwinds (`panic = "abort"`); no
+# compiler option removes those of std. Paths of the cargo home are removed too.
+# The flags are in packaging/rustflags.
 target/static.ld: Makefile
 	@mkdir -p target
 	@echo 'SECTIONS { /DISCARD/ : { *(EXCLUDE_FILE(*crt*.o) .eh_frame) } } INSERT AFTER .text;' > $@
@@ -39,6 +37,17 @@ check:
 	$(CARGO) clippy --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --no-deps --document-private-items
 
+# Checks that every crate in the build has an allowed licence.
+licences:
+	@MAKE_CARGO='$(CARGO)' packaging/check-licences $(TARGET)
+
+# Checks the code with exactly the Rust version that Cargo.toml promises
+# (`rustup toolchain install` of it first). It has a folder of its own, so that
+# switching compilers does not rebuild everything.
+MSRV := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+msrv:
+	rustup run $(MSRV) cargo check --locked --target-dir target/msrv
+
 # Compares the readers of .env and of frontmatter with the real python-dotenv
 # and PyYAML on generated files.
 oracle:
@@ -48,24 +57,24 @@ oracle:
 	target/oracle/bin/python tests/oracle/dotenv_oracle.py target/release/examples/dotenv_dump
 	target/oracle/bin/python tests/oracle/yaml_oracle.py target/release/examples/frontmatter_dump
 
-# Looks for input that breaks a law of fuzz/, so long for each target; needs
-# nightly Rust and cargo-fuzz.
+# Searches for input that violates a property in fuzz/, FUZZ_SECONDS per target;
+# needs nightly Rust and cargo-fuzz.
 FUZZ_SECONDS ?= 20
 FUZZ_TARGETS ?=
 fuzz:
 	@fuzz/run $(FUZZ_SECONDS) $(FUZZ_TARGETS)
 
-# The same laws over the seeds and so many mutations of them, with stable Rust.
+# Checks the same properties on the seeds and REPLAYS mutations of them, with stable Rust.
 REPLAYS ?= 5000
 replay:
 	@cd fuzz && RUSTFLAGS="$(RUSTFLAGS)" $(CARGO) run --quiet --locked --example replay -- $(REPLAYS)
 
-# Lets the program's system calls fail, 3,000 times: minutes, and it needs strace.
-# TORTURE="--count 500 --seed 7" chooses.
+# Makes the program's system calls fail, 3,000 times: takes minutes, needs strace.
+# TORTURE="--count 500 --seed 7" changes count and seed.
 torture: build
 	python3 tests/torture/torture.py $(BINARY) $(TORTURE)
 
-# Kills the program while it writes sessions, 10,000 times: some 10 minutes.
+# Kills the program while it writes sessions, 10,000 times: about 10 minutes.
 torture-sessions: build
 	python3 tests/torture/sessions.py $(BINARY) $(TORTURE)
 
@@ -74,25 +83,25 @@ torture-memory: build
 	python3 tests/torture/memory.py $(BINARY) kills $(TORTURE)
 	python3 tests/torture/memory.py $(BINARY) writers
 
-# Fork bombs of an ordinary user against the time limit, Ctrl+C and `kill -9`, with the
-# sandbox and without, 20 of each: some 10 minutes. It needs root, to become that user.
+# Fork bombs of an ordinary user against the time limit, Ctrl+C and `kill -9`, with and
+# without the sandbox, 20 of each: about 10 minutes. Needs root, to become that user.
 torture-forks: build
 	python3 tests/torture/forks.py $(BINARY) $(TORTURE)
 
-# Puts other people's MCP clients in front of `mcp`: the Inspector, both Python
-# SDKs, a LangChain agent, the conformance scenarios: 2 minutes. It needs Python
-# 3.10, and installs them before the first time: 650 MB under target/clients.
-# CLIENTS="inspector python" chooses.
+# Runs other people's MCP clients against `mcp`: the Inspector, both Python SDKs, a
+# LangChain agent, the conformance scenarios: 2 minutes. Needs Python 3.10; the first
+# run installs the clients, 650 MB in target/clients.
+# CLIENTS="inspector python" selects clients.
 CLIENTS ?=
 clients: build
 	python3 tests/clients/clients.py $(BINARY) target/clients $(CLIENTS)
 
-# Measures speed, size and cost against the goals, in turns with curl, and says what
-# changed since benches/baseline.json; bench-baseline writes that file anew. A minute.
-# BENCH="start stream" chooses rows; more words: --quick, --strict, --json FILE.
-# BINARY=... measures another binary; else it is the static one, where that can be built.
-# The benchmark itself is built as the tests are: it waits, and another build for speed
-# would take a minute.
+# Measures speed, size and cost against the goals, in turns with curl, and reports what
+# changed since benches/baseline.json; bench-baseline rewrites that file. One minute.
+# BENCH="start stream" selects rows; other words: --quick, --strict, --json FILE.
+# BINARY=... measures another binary; by default the static one, if it can be built.
+# The benchmark itself is built like the tests: it only waits, and an optimized build
+# of it would take another minute.
 BENCH ?=
 bench-baseline: SAVE = --save
 bench bench-baseline: BINARY = $(if $(CAN_STATIC),$(STATIC),target/release/skills-runner)
@@ -102,29 +111,29 @@ bench bench-baseline:
 
 CAN_STATIC = $(shell command -v musl-gcc >/dev/null && ls -d "$$(rustc --print sysroot)/lib/rustlib/$(TARGET)" 2>/dev/null)
 
-# Where things go, as the GNU conventions have it; DESTDIR stands before all.
+# Where files are installed, by the GNU conventions; DESTDIR is put before each path.
 BINDIR ?= $(PREFIX)/bin
 MANDIR ?= $(PREFIX)/share/man
 BASHDIR ?= $(PREFIX)/share/bash-completion/completions
 ZSHDIR ?= $(PREFIX)/share/zsh/site-functions
 FISHDIR ?= $(PREFIX)/share/fish/vendor_completions.d
-# Where the program finds skills from its own place: it looks nowhere else.
+# The program looks for installed skills only here, relative to its own file.
 DATADIR = $(BINDIR)/../share/skills-runner
-# The names of the example skills. Others in that folder are somebody's own.
+# The names of the example skills. Other skills in that folder belong to the user.
 EXAMPLES = $(shell packaging/files skills | tr '\0' '\n' | cut -d / -f 2 | sort -u)
 
-# The binary is built first only where there is none, or sources are newer: so
-# `sudo make install` behind `make` needs no Rust and leaves nothing in target/.
+# The binary is built only if it is missing or older than the sources: so
+# `sudo make install` after `make` needs no Rust and writes nothing in target/.
 # BINARY=target/…-musl/release/skills-runner installs the static one.
 target/release/skills-runner: Cargo.toml Cargo.lock $(shell find src skills -type f)
 	$(CARGO) build --release --target-dir target
 	@touch -c $@
 
-# The texts that the program writes about itself are all written before anything is
-# installed: a program that fails leaves no half of an install.
+# Man page and completions are generated before anything is installed, so that a
+# failing program leaves no incomplete installation.
 install: $(BINARY)
 	@case "$(DESTDIR)$(BINDIR)" in /*) ;; *) \
-		echo 'PREFIX and DESTDIR are whole paths, and only bash reads a ~ behind =' >&2; exit 2 ;; esac
+		echo 'PREFIX and DESTDIR must be absolute paths; only bash expands a ~ after =' >&2; exit 2 ;; esac
 	@texts=$$(mktemp -d) && trap 'rm -rf "$$texts"' EXIT && \
 	for text in man complete-bash complete-zsh complete-fish; do \
 		"$(abspath $(BINARY))" --generate $$text >"$$texts/$$text" || exit; \
@@ -147,17 +156,17 @@ uninstall:
 	for skill in $(EXAMPLES); do rm -rf "$(DESTDIR)$(DATADIR)/skills/$$skill"; done
 	@rmdir "$(DESTDIR)$(DATADIR)/skills" "$(DESTDIR)$(DATADIR)" 2>/dev/null || true
 
-# An archive of the static binary, and its checksum; the same bytes wherever it
-# is made, which `make dist-check` tries: it builds a second time, elsewhere.
+# An archive of the static binary, and its checksum. The archive is reproducible:
+# `make dist-check` builds it a second time in another place and compares.
 dist: static
 	@MAKE_CARGO='$(CARGO)' packaging/dist $(STATIC) $(TARGET)
 
 dist-check: dist
 	@packaging/check-dist
 
-# A Python package that is the same static binary, for any Linux of this
-# architecture: `pip install target/dist/*.whl`. It installs maturin before the
-# first time. `make wheel-check` installs it and tries it, in venvs of its own.
+# A Python wheel with the same static binary, for any Linux of this architecture:
+# `pip install target/dist/*.whl`. The first run installs maturin in target/.
+# `make wheel-check` installs the wheel in venvs of its own and tests it.
 target/maturin/bin/maturin:
 	python3 -m venv target/maturin
 	target/maturin/bin/pip install --quiet --disable-pip-version-check 'maturin>=1.9,<2'

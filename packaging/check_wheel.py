@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Installs a wheel in the ways that pip knows, and uses it.
+"""Installs a wheel in every way that pip supports, and tests it.
 
     python3 packaging/check_wheel.py target/dist/skills_runner-*.whl
 
-In a venv, `--target`, `--prefix`: the program and `python -m skills_runner` are
-the same: output, exit statuses, standard input, signals. Needs no network.
+In a venv, with `--target`, with `--prefix`: the program and `python -m skills_runner`
+behave the same: output, exit statuses, standard input, signals. Needs no network.
 """
 
 import os
@@ -36,7 +36,7 @@ def installed(pip, *arguments):
 
 
 def check_command(name, command, environment):
-    """Everything that a shell relies on, of one way to call the program."""
+    """Checks one way to call the program: everything that a shell relies on."""
 
     def call(*arguments, **options):
         return run(*command, *arguments, env=environment, **options)
@@ -52,7 +52,7 @@ def check_command(name, command, environment):
     arguments = '{"skill_name": "calculator", "script": "import sys; print(sys.stdin.read()[::-1])", "stdin": "olleh"}'
     piped = call("--no-env-file", "-q", "--skills", SKILLS, "tool", "run_python_script", "-", input=arguments)
     check(f"{name}: standard input", "hello" in piped.stdout, piped)
-    # It waits for a line that never comes, until the signal.
+    # It waits for a line until the signal ends it.
     server = subprocess.Popen(
         [str(part) for part in command] + ["--no-env-file", "--skills", str(SKILLS), "mcp"],
         stdin=subprocess.PIPE,
@@ -63,7 +63,7 @@ def check_command(name, command, environment):
     server.stdin.flush()
     line = server.stdout.readline()
     server.send_signal(signal.SIGTERM)
-    check(f"{name}: a signal ends it as itself", server.wait(20) == -signal.SIGTERM, (line, server.returncode))
+    check(f"{name}: a signal ends it by that signal", server.wait(20) == -signal.SIGTERM, (line, server.returncode))
 
 
 def main(wheel):
@@ -72,7 +72,7 @@ def main(wheel):
     try:
         names = zipfile.ZipFile(wheel).namelist()
         has_licences = any(name.endswith("/licenses/LICENSE-THIRD-PARTY") for name in names)
-        check("the licences of what it holds", has_licences, names)
+        check("the licences of its contents", has_licences, names)
 
         venv = folder / "a venv"
         subprocess.run([sys.executable, "-m", "venv", venv], check=True)
@@ -82,11 +82,11 @@ def main(wheel):
         check_command("in a venv, skills-runner", [venv / "bin/skills-runner"], plain)
         check_command("in a venv, python -m", [python, "-m", "skills_runner"], plain)
 
-        # A folder whose files have the names of modules, by chance or by malice.
+        # A folder whose files have the names of standard modules, by accident or as an attack.
         trap = folder / "trap"
         trap.mkdir()
         for module in ("os", "sysconfig"):
-            (trap / f"{module}.py").write_text("raise SystemExit('this is not the module')\n")
+            (trap / f"{module}.py").write_text("raise SystemExit('not the standard module')\n")
         trapped = run(python, "-m", "skills_runner", "--version", env=plain, cwd=trap)
         is_program = trapped.returncode == 0 and trapped.stdout.startswith("skills-runner ")
         check("in a folder with a sysconfig.py, python -m", is_program, trapped)
@@ -101,7 +101,7 @@ def main(wheel):
         site = next((folder / "prefix").glob("lib/python*/site-packages"))
         check_command("--prefix, python -m", command, {**plain, "PYTHONPATH": str(site)})
 
-        # The user's own folder, of the Python that no venv is about.
+        # The user's site folder, of the Python outside the venv.
         home = {**plain, "PYTHONUSERBASE": str(folder / "user")}
         base = [sys._base_executable if hasattr(sys, "_base_executable") else sys.executable]
         installed([*base, "-m", "pip"], "--prefix", folder / "user", wheel)
@@ -111,7 +111,7 @@ def main(wheel):
             program.unlink()
         lost = run(python, "-m", "skills_runner", "demo", env=plain)
         is_clear = lost.returncode == 1 and "failed to find" in lost.stderr and "hint: " in lost.stderr
-        check("without the program: an error that says so", is_clear and "Traceback" not in lost.stderr, lost)
+        check("without the program: a clear error", is_clear and "Traceback" not in lost.stderr, lost)
     finally:
         shutil.rmtree(folder)
 

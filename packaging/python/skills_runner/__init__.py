@@ -1,27 +1,27 @@
-"""skills-runner is a program; this package finds it: `python -m skills_runner`."""
+"""Finds and runs the program skills-runner: `python -m skills_runner`."""
 
-# Nothing is imported before `__main__` has left the folder that it is started in.
+# Nothing is imported here: `__main__` first removes the working folder from `sys.path`.
 __all__ = ["find_binary"]
 
 
 def find_binary():
-    """The program's path, as the wheel that this package is from installed it."""
+    """The path of the program that this package's wheel installed."""
     import os
     import sysconfig
 
     package = os.path.dirname(os.path.abspath(__file__))
     above = os.path.dirname(package)
     folders = [
-        # A venv, or the whole system.
+        # A venv, or the system.
         sysconfig.get_path("scripts"),
         # pip install --user
         sysconfig.get_path("scripts", scheme=_user_scheme()),
-        # pip install --target FOLDER puts bin beside the package.
+        # pip install --target FOLDER puts bin next to the package.
         os.path.join(above, "bin"),
         # pip install --prefix FOLDER: FOLDER/lib/pythonX.Y/site-packages
         os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(above))), "bin"),
     ]
-    # What stands nearest to this package is what came with it.
+    # Folders near this package come first: they are from the same installation.
     def is_elsewhere(folder):
         return not package.startswith(os.path.join(os.path.dirname(folder), ""))
 

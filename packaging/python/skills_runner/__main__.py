@@ -1,11 +1,11 @@
-"""Becomes the program: its exit status, signals and streams are this process's."""
+"""Replaces this process by the program: same exit status, signals and streams."""
 
 import os
 import sys
 
-# `python -m` looks for modules in the folder that it is started in, before all
-# others: a file of somebody's there, `sysconfig.py` say, is none of ours. Python
-# itself has imported these two before.
+# `python -m` searches the working folder for modules first, so that a file there, such
+# as `sysconfig.py`, would replace the standard module. Python has already imported
+# `os` and `sys`.
 try:
     here = os.getcwd()
 except OSError:

@@ -1,18 +1,16 @@
-//! The texts a reader has, and what stands in them: blocks, links, anchors,
-//! words between backticks.
+//! The documents and their parts: blocks, links, anchors, text in backticks.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A Markdown file of the repository.
-#[derive(Clone)]
 pub(super) struct Document {
     /// Relative to the repository: `docs/skills.md`.
     pub name: String,
     pub text: String,
 }
 
-/// What stands between two fences.
+/// A fenced block.
 pub(super) struct Block {
     /// `README.md:23`, the line of its first fence.
     pub place: String,
@@ -23,7 +21,7 @@ pub(super) struct Block {
     pub lead: String,
 }
 
-/// What must be true of the texts and is not.
+/// What is wrong with the texts.
 pub(super) type Faults = Vec<String>;
 
 /// The repository.
@@ -31,9 +29,10 @@ pub(super) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The README and everything in `docs`: what users read.
+/// The documents whose blocks are run: the README, everything in `docs`, and what
+/// contributors read.
 pub(super) fn documents() -> Vec<Document> {
-    let mut names = vec![PathBuf::from("README.md")];
+    let mut names = ["README.md", "CONTRIBUTING.md", "SECURITY.md"].map(PathBuf::from).to_vec();
     let docs = fs::read_dir(root().join("docs")).into_iter().flatten();
     let mut docs: Vec<PathBuf> = docs
         .flatten()
@@ -97,8 +96,8 @@ impl Document {
         })
     }
 
-    /// What stands between backticks, also over the end of a line, with the
-    /// place of its end. Table rows and paragraphs end what was left open.
+    /// Text in backticks, which may continue on the next line, with the place of its
+    /// end. The end of a table row or paragraph closes an open span.
     pub(super) fn spans(&self) -> Vec<(String, String)> {
         let mut spans = Vec::new();
         let mut open: Option<String> = None;
@@ -127,7 +126,7 @@ impl Document {
         spans
     }
 
-    /// Where links lead, with their places; not those in code.
+    /// The targets of links outside of code, with their places.
     pub(super) fn links(&self) -> Vec<(String, String)> {
         let mut links = Vec::new();
         for (number, line) in self.prose() {
@@ -140,7 +139,7 @@ impl Document {
         links
     }
 
-    /// The names by which the headings are linked to, as GitHub makes them.
+    /// The anchors of the headings, as GitHub generates them.
     pub(super) fn anchors(&self) -> Vec<String> {
         let mut anchors: Vec<String> = Vec::new();
         for (_, line) in self.prose().filter(|(_, line)| line.starts_with('#')) {

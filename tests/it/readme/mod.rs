@@ -1,25 +1,26 @@
-//! Every command of the README and of `docs` is run, as its reader would run it.
+//! Every command in the README, CONTRIBUTING, SECURITY and `docs` is run as a
+//! reader would run it.
 //!
 //! A block of the language `sh` is typed into a fresh machine, one command after
-//! the other, and each must end with 0 (`session`); what the text promises of a
-//! command beside that is a row of `promises`. Blocks of configuration are put
-//! where the text says and used (`configuration`), sample outputs are compared
-//! with real ones (`samples`). Links, options, commands, settings and make
-//! targets that the texts name are there (`named`).
+//! the other, and each must end with 0 (`session`); what the text promises about a
+//! command beyond that is a row of `promises`. Blocks of configuration are written
+//! to the file that the text names and used (`configuration`), sample outputs are
+//! compared with real ones (`samples`). Links, options, commands, settings and make
+//! targets that the texts name exist (`named`).
 //!
 //! A new command needs nothing here, unless it calls another program: that
-//! needs a stand-in in `stand_ins/`, or, where it can do no harm, a row of
+//! needs a stand-in in `stand_ins/`, or, if it can do no harm, a row of
 //! `reader::PROGRAMS`. A sample output needs a rule in `samples`.
 //!
-//! Not proven: that other people's programs take our commands. The stand-ins do
-//! with them what the real ones do as far as it concerns this program, and fail
-//! for an option or a key that they do not know. Endpoints of others are not
-//! asked: a configuration that names one must be whole (`--dry-run`), and the
-//! test's endpoint answers. `make` and `cargo install` build nothing here: a
-//! target that a block shows must be one that `.ci/run` makes; `make demo` and
-//! `make install` are run. Steps of a Dockerfile by other programs, GitHub's
-//! actions and what only restricts a service are read and not played. A block
-//! with `jq` or `parallel` is skipped, and told, where the machine lacks them.
+//! Not tested: that other people's programs accept our commands. The stand-ins
+//! behave like the real programs as far as it concerns this one, and fail for an
+//! option or a key that they do not know. Endpoints of others are not called: a
+//! configuration that names one must be complete (`--dry-run`), and the test's
+//! endpoint answers. `make` and `cargo install` build nothing here: a target in a
+//! block must be one that `.ci/run` calls; `make demo` and `make install` are run.
+//! Steps of a Dockerfile by other programs, GitHub's actions, and what only
+//! restricts a service are parsed and not run. A block with `jq` or `parallel` is
+//! skipped, with a message, if the machine lacks them.
 
 mod configuration;
 mod documents;
@@ -31,24 +32,18 @@ mod session;
 
 use std::thread;
 
-use documents::{Block, Document, Faults, documents};
+use documents::{Document, Faults, documents};
 use reader::Reader;
 
 use crate::harness::skipped;
 
 /// A document is read from its beginning to its end, by a reader of its own.
-/// That of operation goes on from the README, whose reader reads it, too.
 #[test]
 fn every_block_does_what_the_text_says() {
-    let goes_on = |document: &Document| document.name == "docs/operation.md";
-    let (after, mut documents): (Vec<_>, Vec<_>) = documents().into_iter().partition(goes_on);
-    let readme = documents.remove(0);
-    let documents: Vec<Vec<Document>> = std::iter::once([vec![readme], after].concat())
-        .chain(documents.into_iter().map(|document| vec![document]))
-        .collect();
+    let documents = documents();
     let readings: Vec<(Vec<&str>, Faults)> = thread::scope(|scope| {
         let threads: Vec<_> =
-            documents.iter().map(|documents| scope.spawn(|| read(documents))).collect();
+            documents.iter().map(|document| scope.spawn(|| read(document))).collect();
         let ends = threads.into_iter().map(thread::ScopedJoinHandle::join);
         ends.map(|end| end.expect("a command did not end, see above")).collect()
     });
@@ -61,10 +56,13 @@ fn every_block_does_what_the_text_says() {
     report(&faults);
 }
 
-fn read(documents: &[Document]) -> (Vec<&'static str>, Faults) {
-    let reader = Reader::new();
+fn read(document: &Document) -> (Vec<&'static str>, Faults) {
     let (mut met, mut faults) = (Vec::new(), Vec::new());
-    let blocks: Vec<Block> = documents.iter().flat_map(Document::blocks).collect();
+    let blocks = document.blocks();
+    if blocks.is_empty() {
+        return (met, faults);
+    }
+    let reader = Reader::new();
     configuration::put_all(&reader, &blocks);
     for block in blocks {
         if let Some(program) = reader.lacks(&block.text) {
@@ -91,6 +89,7 @@ fn what_the_texts_name_is_there() {
     named::check_links(&mut faults);
     named::check_words(&mut faults);
     named::check_commands_of_conversations(&mut faults);
+    named::check_tables(&mut faults);
     report(&faults);
 }
 

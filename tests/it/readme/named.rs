@@ -1,12 +1,12 @@
-//! What the texts name without showing it in a block: links, options, commands,
-//! settings, make targets.
+//! What the texts name outside of blocks: links, options, commands, settings,
+//! make targets.
 
 use std::path::Path;
 
 use super::documents::{Document, Faults, documents, root};
 use crate::harness::{Server, Test};
 
-/// Options of other programs, with whose they are.
+/// Options of other programs, and which programs.
 const FOREIGN: [(&str, &str); 4] = [
     ("--init", "docker"),
     ("--enable-auto-tool-choice", "vLLM"),
@@ -14,8 +14,8 @@ const FOREIGN: [(&str, &str); 4] = [
     ("--jinja", "llama.cpp"),
 ];
 
-/// Programs whose options are no affair of ours.
-const OTHERS: [&str; 15] = [
+/// Programs whose options are not checked.
+const OTHERS: [&str; 16] = [
     "cargo",
     "claude",
     "codex",
@@ -30,13 +30,14 @@ const OTHERS: [&str; 15] = [
     "sbatch",
     "ssh",
     "systemctl",
+    "uname",
     "xargs",
 ];
 
-/// Every link into the repository leads to a file, and to a heading that is there.
+/// Every link into the repository leads to an existing file and heading.
 pub(super) fn check_links(faults: &mut Faults) {
     let mut texts = documents();
-    texts.push(Document::read(Path::new("ARCHITECTURE.md")));
+    texts.extend(["ARCHITECTURE.md", "CHANGELOG.md"].map(|name| Document::read(Path::new(name))));
     for document in &texts {
         let folder = Path::new(&document.name).parent().unwrap_or(Path::new(""));
         for (place, target) in document.links() {
@@ -59,8 +60,8 @@ pub(super) fn check_links(faults: &mut Faults) {
     }
 }
 
-/// Options and commands between backticks stand in the help, make's targets in
-/// the Makefile, settings in the table of settings.
+/// Options and commands in backticks are in the help, make's targets in the
+/// Makefile, settings in the table of settings.
 pub(super) fn check_words(faults: &mut Faults) {
     let help = Test::new().args(["--help"]).run().success().stdout;
     let makefile = std::fs::read_to_string(root().join("Makefile")).unwrap();
@@ -102,7 +103,7 @@ pub(super) fn check_words(faults: &mut Faults) {
     }
 }
 
-/// The words of a conversation, in the first column of the table, are those of `/help`.
+/// The commands of a conversation, in the first column of the table, are in `/help`.
 pub(super) fn check_commands_of_conversations(faults: &mut Faults) {
     let server = Server::start([]);
     let test = Test::new().endpoint(&server).args(["chat"]);
@@ -124,6 +125,30 @@ pub(super) fn check_commands_of_conversations(faults: &mut Faults) {
     }
     if count == 0 {
         faults.push("no document has the table of a conversation's commands".into());
+    }
+}
+
+/// The README has every tool, and the exit statuses of the help.
+pub(super) fn check_tables(faults: &mut Faults) {
+    let readme = Document::read(Path::new("README.md"));
+    let rows: Vec<&str> = readme.text.lines().filter(|line| line.starts_with("| ")).collect();
+    for tool in skills_runner::internals::tools::TABLE.iter().map(|tool| tool.name()) {
+        if !rows.iter().any(|row| row.contains(&format!("`{tool}`"))) {
+            faults.push(format!("README.md: no table has the tool `{tool}`"));
+        }
+    }
+    let help = Test::new().args(["--help"]).run().success().stdout;
+    let (_, statuses) = help.split_once("Exit status:").unwrap_or_default();
+    let statuses = statuses.split("\n\n").next().unwrap_or_default();
+    let mut count = 0;
+    for status in statuses.split_whitespace().filter(|word| word.parse::<u8>().is_ok()) {
+        count += 1;
+        if !rows.iter().any(|row| row.starts_with(&format!("| {status} | "))) {
+            faults.push(format!("README.md: no table has the exit status {status}"));
+        }
+    }
+    if count < 5 {
+        faults.push("the help has no exit statuses any more".into());
     }
 }
 

@@ -1,31 +1,31 @@
-//! What the texts promise of their commands, beyond the status 0.
+//! What the texts promise about their commands beyond status 0.
 
 use super::reader::QUESTIONS;
 use crate::harness::Test;
 
-/// A promise about the commands that contain `command`, or, after a `^`, begin
-/// with it.
+/// A promise about the commands that contain `command`, or begin with it if it
+/// begins with `^`.
 pub(super) struct Promise {
     pub command: &'static str,
-    /// What the command reads, where that is not the terminal.
+    /// Standard input of the command, if it is not the terminal.
     pub stdin: Option<&'static str>,
-    /// What the terminal shows then.
+    /// What the terminal must show.
     pub shows: &'static [&'static str],
-    /// What lies in the reader's folder then.
+    /// Files that must exist in the reader's folder afterwards.
     pub leaves: &'static [&'static str],
 }
 
-/// One that shows something.
+/// A promise of output.
 const fn shows(command: &'static str, shows: &'static [&'static str]) -> Promise {
     Promise { command, stdin: None, shows, leaves: &[] }
 }
 
-/// One that leaves files behind.
+/// A promise of files.
 const fn leaves(command: &'static str, leaves: &'static [&'static str]) -> Promise {
     Promise { leaves, ..shows(command, &[]) }
 }
 
-/// What a client of MCP says first, and what it learns then.
+/// The first messages of an MCP client, and the tools in the answer.
 pub(super) const CLIENT: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}
 {"jsonrpc":"2.0","method":"notifications/initialized"}
 {"jsonrpc":"2.0","id":2,"method":"tools/list"}"#;
@@ -34,7 +34,7 @@ const TOOLS: [&str; 4] =
 
 const POWER: &str = "18446744073709551616";
 
-/// A row that no command has any more is a fault: take it out.
+/// A row without a matching command fails the test: remove it.
 pub(super) const PROMISES: &[Promise] = &[
     shows("^skills-runner   ", &["> hello", "(played) hello"]),
     shows("^skills-runner -c ", &["> hello", "(played) hello"]),
@@ -82,7 +82,7 @@ pub(super) fn of(command: &str) -> Vec<&'static Promise> {
 }
 
 impl Promise {
-    /// What is not as it was promised.
+    /// The first promise that is not kept.
     pub(super) fn broken(&self, test: &Test, output: &str) -> Option<String> {
         let missing = self.shows.iter().find(|text| !output.contains(**text));
         let absent = self.leaves.iter().find(|path| !test.exists(path));

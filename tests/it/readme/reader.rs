@@ -1,10 +1,10 @@
 //! The reader of a document: a fresh machine with the repository's skills, the
-//! files that the texts speak of, the program, and an endpoint that answers.
+//! files that the texts mention, the program, and an endpoint that answers.
 //!
 //! `PATH` has the program, the stand-ins for other people's programs
-//! (`stand_ins/`), and the few real ones of [`PROGRAMS`]: whatever else a
-//! command wants is not found, and the test fails. Nothing leaves the folder:
-//! paths of the reader's machine are taken to be below `machine/`.
+//! (`stand_ins/`), and the real ones of [`PROGRAMS`]; a command that calls another
+//! program fails the test. Nothing outside the folder is changed: paths of the
+//! reader's machine are replaced by paths below `machine/`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,8 +14,8 @@ use serde_json::json;
 use super::documents::root;
 use crate::harness::{CANARY, MODEL, Reply, Request, Server, Test, interpreter};
 
-/// Real programs that commands may use. What could reach anything outside of
-/// the test's folder, or the network, is a stand-in instead.
+/// Real programs that commands may use. A program that could reach the network or
+/// anything outside the test's folder has a stand-in instead.
 const PROGRAMS: [&str; 52] = [
     "awk",
     "basename",
@@ -71,7 +71,7 @@ const PROGRAMS: [&str; 52] = [
     "xargs",
 ];
 
-/// Folders of the reader's machine that are played by ones of the test.
+/// Folders of the reader's machine that are replaced by folders of the test.
 const PLAYED: [&str; 10] = [
     "/etc/",
     "/usr/local/",
@@ -92,8 +92,8 @@ pub(super) const QUESTIONS: [&str; 3] =
 /// A picture of one pixel.
 const PNG: [u8; 67] = *b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0\x1f\x15\xc4\x89\0\0\0\nIDATx\x9cc\0\x01\0\0\x05\0\x01\r\n-\xb4\0\0\0\0IEND\xaeB`\x82";
 
-/// Becomes the program with the test's endpoint. A reader's own endpoint is not
-/// asked: it must only be a whole configuration.
+/// Runs the program with the test's endpoint. Another endpoint in a text is not
+/// called: its configuration must only be complete.
 const PROGRAM: &str = r#"#!/bin/sh
 asks() {
     while [ "$#" != 0 ]; do
@@ -162,7 +162,7 @@ impl Reader {
         format!("{}:{}", place("bin"), place("programs"))
     }
 
-    /// A release as it is fetched: the program in a folder.
+    /// The archive of a release: the program in a folder.
     fn release(&self) {
         let test = self.test.clone();
         let test = test
@@ -171,7 +171,7 @@ impl Reader {
         test.again().shell(pack).run().success();
     }
 
-    /// A program that the commands use, not everybody has, and this machine lacks.
+    /// An optional program that the commands use and this machine lacks.
     pub(super) fn lacks(&self, commands: &str) -> Option<&'static str> {
         let is_used =
             |name: &str| commands.split(|c: char| !c.is_alphanumeric()).any(|word| word == name);
@@ -208,7 +208,7 @@ impl Reader {
         }
     }
 
-    /// Stand-ins and the program know the test's endpoint and folders.
+    /// Replaces the placeholders in stand-ins and program: endpoint, folders, …
     fn filled_in(&self, text: &str) -> String {
         let workspace = self.test.path("");
         let workspace = workspace.to_string_lossy();
@@ -222,7 +222,7 @@ impl Reader {
             .replace("@WORKSPACE@", workspace.trim_end_matches('/'))
     }
 
-    /// The text with the paths of the reader's machine in the test's folder.
+    /// The text with the paths of the reader's machine moved to the test's folder.
     pub(super) fn played(&self, text: &str) -> String {
         let mut played = String::new();
         let mut rest = text;
@@ -230,7 +230,7 @@ impl Reader {
             let (before, path) = rest.split_at(at);
             played += before;
             let is_absolute = !played.ends_with(|c: char| c.is_alphanumeric() || "/.~}*:_-)".contains(c))
-                // The second half of `-v FROM:TO` is a path, too, the `:` of an address is none.
+                // `TO` in `-v FROM:TO` is a path too; `//` after a `:` begins an address.
                 || (played.ends_with(':') && !path.starts_with("//"));
             if is_absolute
                 && PLAYED.iter().any(|folder| path.starts_with(folder))
@@ -245,7 +245,7 @@ impl Reader {
     }
 }
 
-/// The endpoint: it lists its models, and has one.
+/// The endpoint: lists its models and answers questions.
 pub(super) fn answer(request: &Request) -> Reply {
     match request.path.as_str() {
         "/v1/models" => Reply::models([MODEL, "qwen3"]),
@@ -254,8 +254,8 @@ pub(super) fn answer(request: &Request) -> Reply {
     }
 }
 
-/// A model that passes `doctor`'s trial, works out 2 ** 64 by the calculator,
-/// and says every other question again.
+/// A model that passes `doctor`'s tool call, computes 2 ** 64 with the calculator,
+/// and repeats every other question.
 fn model(request: &Request) -> Reply {
     let last = request.last_message();
     if last["role"] == "tool" {
@@ -278,7 +278,7 @@ fn model(request: &Request) -> Reply {
     }
 }
 
-/// Copies a folder as a clone has it: without what running leaves there.
+/// Copies a folder without venvs and caches, as in a clone.
 fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {

@@ -1,5 +1,5 @@
-//! Sample outputs: the real output has the same lines, but for numbers that
-//! no run repeats.
+//! Sample outputs: the real output must have the same lines, except for measured
+//! numbers.
 
 use serde_json::json;
 
@@ -7,7 +7,7 @@ use super::documents::{Block, Faults, root};
 use super::reader::{Reader, answer};
 use crate::harness::{Reply, Request, Server, Test};
 
-/// A sample's rule: a piece of its text, and what gives the real output.
+/// A sample's rule: a piece of its text, and the function that gets the real output.
 struct Sample {
     has: &'static str,
     real: fn(&Reader) -> String,
@@ -38,7 +38,7 @@ pub(super) fn check(reader: &Reader, block: &Block, faults: &mut Faults) {
     }
 }
 
-/// The line with `N` for what is measured: times, counts of what a model says.
+/// The line with `N` for measured numbers: times, tokens, pieces of a stream.
 fn measured(line: &str) -> String {
     let mut words: Vec<&str> = line.split(' ').collect();
     for index in 1..words.len() {
@@ -50,7 +50,7 @@ fn measured(line: &str) -> String {
     words.join(" ")
 }
 
-/// A folder's files are there, but for those that are said to be optional.
+/// The files of a folder tree exist, except those described as optional.
 fn tree(block: &Block, faults: &mut Faults) {
     let mut lines = block.text.lines();
     let folder = lines.next().unwrap_or_default();
@@ -68,7 +68,7 @@ fn lines_of_a_call(reader: &Reader) -> String {
     reader.test.again().endpoint(&server).args(["2 + 2?"]).run().stderr
 }
 
-/// Ollama with a model that it cuts short.
+/// The report for an Ollama with a small context.
 fn doctors_report(reader: &Reader) -> String {
     let server = Server::always(|request: &Request| {
         let body = match request.path.as_str() {
@@ -89,7 +89,7 @@ fn doctors_report(reader: &Reader) -> String {
     test.args(["doctor"]).run().stdout
 }
 
-/// A skill with the two faults that are shown.
+/// The findings for a skill with the two errors in the sample.
 fn linters_findings(_: &Reader) -> String {
     let document = "---\nname: forms\ndescription: Fills forms: PDF and Excel, whatever has fields.\n---\nRun scripts/fill.py.\n";
     let test = Test::new().skill("forms", document);

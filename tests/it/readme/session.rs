@@ -13,11 +13,11 @@ use crate::harness::seconds;
 /// How long a block may take.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Begins a line of ours between the commands' output.
+/// Begins a line that this test writes between the commands' output.
 const MARK: char = '\u{1e}';
 
-/// Runs the block's commands: each must end with 0 and keep its promises. The
-/// rows of [`promises::PROMISES`] that they meet are told.
+/// Runs the block's commands: each must end with 0 and keep its promises. Matching
+/// rows of [`promises::PROMISES`] are added to `met`.
 pub(super) fn run(
     reader: &Reader,
     block: &Block,
@@ -49,7 +49,7 @@ pub(super) fn run(
     }
 }
 
-/// Runs a command that no text shows; what it printed, where it fails.
+/// Runs a command that is in no text; returns its output if it fails.
 pub(super) fn ends_well(reader: &Reader, command: &str) -> Result<(), String> {
     let script = script(reader, "", &[format!("{command}\n")], &[Vec::new()]);
     match outputs(reader, &script) {
@@ -59,7 +59,7 @@ pub(super) fn ends_well(reader: &Reader, command: &str) -> Result<(), String> {
 }
 
 /// The block's commands, each with its comments: a line, or as many lines as
-/// bash needs to see the command's end. Comments alone are no command.
+/// bash needs to see the command's end. Comments alone are not a command.
 fn commands(text: &str) -> Result<Vec<String>, String> {
     let mut commands = Vec::new();
     let mut command = String::new();
@@ -82,11 +82,11 @@ fn commands(text: &str) -> Result<Vec<String>, String> {
 fn is_whole(command: &str) -> bool {
     let output = Command::new("bash").args(["-n", "-c", command]).output();
     let output = output.expect("the tests need bash");
-    // Of a here-document without its end bash only warns.
+    // For a here-document without an end bash only prints a warning.
     output.status.success() && output.stderr.is_empty()
 }
 
-/// The commands with a mark in front of each; the place shows where they hang.
+/// The commands with a mark before each; the place shows which block hangs.
 fn script(reader: &Reader, place: &str, commands: &[String], promises: &[Vec<&Promise>]) -> String {
     let path = reader.search_path();
     let mut script = format!("export PATH='{path}'\nhash -r\necho '{place}'\n");
@@ -104,14 +104,14 @@ fn script(reader: &Reader, place: &str, commands: &[String], promises: &[Vec<&Pr
     script
 }
 
-/// Runs it on a terminal; each command's output, and the shell's status. Who
-/// is asked at a prompt asks a question and leaves.
+/// Runs it on a terminal; returns each command's output and the shell's status. At
+/// the prompt of a conversation it asks a question and leaves.
 fn outputs(reader: &Reader, script: &str) -> (Vec<String>, i32) {
     let test = reader.test.again().timeout(PATIENCE).file(".block.sh", script);
     let mut terminal = test.shell("exec bash -euo pipefail .block.sh").terminal();
     let (mut typed, mut answered) = (["hello", "/exit"].iter().cycle(), 0);
     let deadline = Instant::now() + PATIENCE;
-    // What waits for longer is ended by the harness, with all that it has printed.
+    // The harness ends a command that waits longer, and shows its output.
     while terminal.running().is_running() && Instant::now() < deadline {
         let output = terminal.output();
         if output.len() > answered && output.ends_with("\n> ") {

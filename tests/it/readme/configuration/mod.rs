@@ -1,5 +1,5 @@
-//! Blocks that are files: put where the text says, read by a reader of their
-//! format, and used by the program whose files they are.
+//! Blocks that are files: written where the text says, parsed in their format, and
+//! used by the program that they are for.
 
 mod servers;
 mod workflow;
@@ -25,7 +25,7 @@ pub(super) fn check(reader: &Reader, block: &Block, faults: &mut Faults) {
     faults.extend(result.err().map(|fault| format!("{}: {fault}", block.place)));
 }
 
-/// A script that is a file, and no commands: run as what it is for.
+/// A script that is a file: run by its interpreter, or by Slurm.
 pub(super) fn script(reader: &Reader, block: &Block, faults: &mut Faults) {
     let first = block.text.lines().next().unwrap_or_default();
     let program = match block.text.contains("\n#SBATCH ") {
@@ -36,7 +36,7 @@ pub(super) fn script(reader: &Reader, block: &Block, faults: &mut Faults) {
     faults.extend(result.err().map(|fault| format!("{}: {fault}", block.place)));
 }
 
-/// Writes what a document has of files, which commands above them may want.
+/// Writes all files of a document, since commands above them may need them.
 pub(super) fn put_all(reader: &Reader, blocks: &[Block]) {
     for block in blocks {
         let is_file = match block.language.as_str() {
@@ -50,8 +50,7 @@ pub(super) fn put_all(reader: &Reader, blocks: &[Block]) {
     }
 }
 
-/// Writes the files of the block, by the names that the text gives them; the
-/// names as they stand there.
+/// Writes the files of the block under the names in the text, and returns these.
 fn put(reader: &Reader, block: &Block, otherwise: &str) -> Vec<String> {
     let mut files: Vec<(String, String)> = Vec::new();
     for line in block.text.lines() {
@@ -70,7 +69,7 @@ fn put(reader: &Reader, block: &Block, otherwise: &str) -> Vec<String> {
     for (name, text) in &files {
         let path = reader.played(&name.replacen('~', "home", 1));
         let text = reader.played(text);
-        // What has no folder lies where the reader is, be that at home.
+        // A file without a folder is needed in the working folder and at home.
         if !name.starts_with(['/', '~']) {
             reader.test.clone().file(&format!("home/{path}"), &text);
         }
@@ -88,7 +87,7 @@ fn named_by<'a>(line: &'a str, language: &str) -> Option<&'a str> {
     is_file(name, language).then_some(name)
 }
 
-/// The last name of such a file between backticks.
+/// The last name of such a file in backticks.
 fn named_in<'a>(lead: &'a str, language: &str) -> Option<&'a str> {
     let spans = lead.split('`').skip(1).step_by(2);
     let words = spans.flat_map(str::split_whitespace);
@@ -107,7 +106,7 @@ fn is_file(name: &str, language: &str) -> bool {
     name.chars().all(is_plain) && endings.iter().any(|ending| name.ends_with(ending))
 }
 
-/// Puts the files and runs a command on each, that must end with 0.
+/// Writes the files and runs a command on each, which must end with 0.
 fn used(reader: &Reader, block: &Block, otherwise: &str, command: &str) -> Result<(), String> {
     let context = if command.starts_with("docker") { " ." } else { "" };
     for name in put(reader, block, otherwise) {
@@ -127,7 +126,7 @@ fn run(reader: &Reader, command: &str) -> Result<(), String> {
 fn unit(reader: &Reader, block: &Block) -> Result<(), String> {
     let names = put(reader, block, "/etc/systemd/system/skills-runner.service");
     for name in &names {
-        // A name alone is that of a system's unit.
+        // A name without a folder is a system unit.
         let (folder, unit) = name.rsplit_once('/').unwrap_or(("", name));
         if folder.is_empty() {
             let from = reader.test.read(name);
@@ -143,7 +142,7 @@ fn unit(reader: &Reader, block: &Block) -> Result<(), String> {
     Ok(())
 }
 
-/// What is for a cluster is applied, what is a workflow's runs step by step.
+/// Resources of a cluster are applied, workflows are run step by step.
 fn yaml(reader: &Reader, block: &Block) -> Result<(), String> {
     let things = things(&reader.played(&block.text))?;
     if things.iter().all(|thing| thing["kind"].is_string()) {

@@ -1,4 +1,4 @@
-//! Settings of MCP clients: the server that they start has the four tools.
+//! Settings of MCP clients: the server that they start must have the four tools.
 
 use serde_json::Value;
 
@@ -6,8 +6,8 @@ use crate::harness::interpreter;
 use crate::readme::promises::CLIENT;
 use crate::readme::reader::Reader;
 
-/// Prints, as a line of JSON each, the objects of a Python text that start a
-/// program. The text is compiled; what it imports is not ours to have.
+/// Prints the objects of a Python text that start a program, each as a line of JSON.
+/// The text is compiled, not run: its imports are not installed.
 const COMMANDS: &str = r#"
 import ast, json, sys
 text = sys.stdin.read()
@@ -22,7 +22,7 @@ pub(super) fn json(reader: &Reader, text: &str) -> Result<(), String> {
     serve(reader, &value)
 }
 
-/// The text compiles, and the servers that it starts serve.
+/// The text compiles, and the servers that it names work.
 pub(super) fn python(reader: &Reader, text: &str) -> Result<(), String> {
     let python = format!("{} -I -c \"$COMMANDS\"", interpreter().display());
     let test = reader.test.again().env("COMMANDS", COMMANDS).stdin(text);
@@ -34,7 +34,7 @@ pub(super) fn python(reader: &Reader, text: &str) -> Result<(), String> {
     servers.iter().try_for_each(|server| serve(reader, server))
 }
 
-/// Starts every server in there.
+/// Starts every server in the value.
 fn serve(reader: &Reader, value: &Value) -> Result<(), String> {
     match value {
         Value::Object(fields) => match fields.get("command").and_then(Value::as_str) {

@@ -5,10 +5,10 @@ use serde_json::Value;
 use crate::readme::reader::Reader;
 use crate::readme::session;
 
-/// Actions of GitHub's own that a job may use, and that are not run.
+/// GitHub's own actions that a job may use; they are not run.
 const ACTIONS: [&str; 3] = ["actions/checkout@", "actions/cache@", "actions/upload-artifact@"];
 
-/// What CI systems set, in front of each step.
+/// Variables that CI systems set, before each step.
 const SET: &str = "export CI=true GITHUB_BASE_REF=main GITHUB_STEP_SUMMARY=summary.md CI_MERGE_REQUEST_DIFF_BASE_SHA=1f50812\n";
 
 /// GitHub's `jobs` with their `steps`, `GitLab`'s jobs with their `script`, or
@@ -32,7 +32,7 @@ fn list<'a>(place: &'a Value, name: &str, job: &'a Value) -> Vec<(&'a Value, &'a
     steps.map(|step| (job, step)).collect()
 }
 
-/// One step, with the environment of the workflow, of its job and of its own.
+/// Runs one step, with the environment of the workflow, the job and the step.
 fn one(reader: &Reader, levels: [&Value; 3]) -> Result<(), String> {
     let [_, _, step] = levels;
     if let Some(action) = step["uses"].as_str() {
@@ -50,7 +50,7 @@ fn one(reader: &Reader, levels: [&Value; 3]) -> Result<(), String> {
         .map_err(|output| format!("the step `{command}` fails:\n{output}"))
 }
 
-/// What secrets and variables of the repository may hold, by their names.
+/// Sample values of the repository's secrets and variables, by their names.
 fn configured(value: &str) -> &str {
     match value.strip_prefix("${{").map(|name| name.contains("SHA256")) {
         Some(true) => "$(sha256sum < ~/../release.tar.gz | cut -d' ' -f1)",

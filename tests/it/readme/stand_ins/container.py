@@ -1,7 +1,7 @@
 #!@PYTHON@
-"""What the stand-ins for docker and kubectl have in common: an image, and how a
-command runs in it. There is no container: paths inside of it are replaced by
-those of the test's folder, and the environment is what the container would have."""
+"""Shared by the stand-ins for docker and kubectl: an image, and running a command in
+it. There is no container: its paths are replaced by paths of the test's folder, and
+the environment is that of the container."""
 import json, os, re, shlex, subprocess, sys
 
 MACHINE = "@WORKSPACE@/machine"
