@@ -1,1 +1,1 @@
-"""Makes `from scripts.explore import open_table` work in the skill's folder."""
+"""Makes `from scripts.tables import open_table` work in the skill's folder."""

@@ -1,1 +1,1 @@
-"""Makes `from scripts.analyze import read_log` work in the skill's folder."""
+"""Makes `from scripts.logs import read_log` work in the skill's folder."""
