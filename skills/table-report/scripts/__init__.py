@@ -1,1 +1,1 @@
-"""Makes `from scripts.report import read_table, write_workbook` work in the skill's folder."""
+"""Makes `from scripts.tables import read_table` work in the skill's folder."""
