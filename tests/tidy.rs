@@ -206,6 +206,29 @@ fn every_file_says_what_it_is_and_stays_readable() {
     report(&faults);
 }
 
+/// The example skills are copied: each script is short enough to be read at once.
+#[test]
+fn scripts_of_the_example_skills_are_short() {
+    let skills = Path::new(env!("CARGO_MANIFEST_DIR")).join("skills");
+    let mut faults = Vec::new();
+    let mut found = 0;
+    for skill in fs::read_dir(skills).unwrap() {
+        for script in fs::read_dir(skill.unwrap().path().join("scripts")).unwrap() {
+            let path = script.unwrap().path();
+            if path.extension().is_none_or(|extension| extension != "py") {
+                continue;
+            }
+            found += 1;
+            let length = fs::read_to_string(&path).unwrap().lines().count();
+            if length > 200 {
+                faults.push(format!("{}: {length} lines, more than 200", path.display()));
+            }
+        }
+    }
+    assert!(found > 4, "there are scripts to look at");
+    report(&faults);
+}
+
 /// `unwrap` and `expect` only where the line shows why they cannot fail.
 #[test]
 fn nothing_panics_on_purpose() {

@@ -41,9 +41,12 @@ static FILES: &[(&str, &[u8])] = embedded![
     "data-explorer/SKILL.md",
     "data-explorer/assets/orders.csv",
     "data-explorer/scripts/explore.py",
+    "data-explorer/scripts/profiles.py",
+    "data-explorer/scripts/tables.py",
     "text-analyzer/SKILL.md",
     "text-analyzer/assets/sample.log",
     "text-analyzer/scripts/analyze.py",
+    "text-analyzer/scripts/logs.py",
 ];
 
 static STEPS: &[ScriptedStep] = &[

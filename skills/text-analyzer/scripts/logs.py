@@ -129,9 +129,9 @@ def parse_json(number, line):
         return next((record[name] for name in names if record.get(name)), "")
 
     time = first("time", "timestamp", "@timestamp", "ts", "datetime", "date")
-    if isinstance(time, (int, float)):
+    if isinstance(time, (int, float)) and 0 < time < 1e14:
         seconds = time / 1000 if time > 1e11 else time
-        time = datetime(1970, 1, 1) + timedelta(seconds=min(seconds, 1e11))
+        time = datetime(1970, 1, 1) + timedelta(seconds=seconds)
     else:
         time = parse_time(str(time))
     level = str(first("level", "severity", "levelname"))
