@@ -6,7 +6,7 @@
 
 Numbers are fractions, so 0.1 + 0.2 is 0.3. Roots, logarithms and fractions that do not
 end are rounded, and the output then says so. Without arguments, each line of stdin is an
-expression. To import: evaluate, show. Only the standard library is needed.
+expression. To import: evaluate, show. Mistakes raise ValueError.
 """
 
 import argparse
@@ -29,8 +29,7 @@ CONSTANTS = {"pi": Decimal("3.14159265358979323846264338327950288419716939937510
 def evaluate(text, names=None, digits=20):
     """Return the value of an expression: a Fraction (exact) or a Decimal (rounded).
 
-    An assignment such as "net = 12.50" adds its name to the dict `names`. A mistake raises
-    ValueError.
+    An assignment such as "net = 12.50" adds its name to the dict `names`.
     """
     names = {} if names is None else names
     text = " ".join(text.split())
@@ -45,8 +44,6 @@ def evaluate(text, names=None, digits=20):
         if target:
             names[target] = value
         return value
-    except SyntaxError as error:
-        cause = f"invalid syntax at column {error.offset}"
     except ZeroDivisionError:
         cause = "division by zero"
     except ArithmeticError:
@@ -55,8 +52,8 @@ def evaluate(text, names=None, digits=20):
         cause = "a function does not take that many values"
     except (RecursionError, MemoryError):
         cause = "it is nested too deeply; sum(a, b, c) takes any number of terms"
-    except ValueError as error:
-        cause = str(error)
+    except (SyntaxError, ValueError) as error:
+        cause = error.args[0]
     raise ValueError(f"failed to evaluate expression `{text[:60]}`: {cause}")
 
 
@@ -112,7 +109,8 @@ def _root(value, degree=2):
     """Return a root: exact if it is a short fraction, otherwise rounded."""
     root = _decimal(value).sqrt() if degree == 2 else _decimal(value) ** (1 / _decimal(degree))
     exact = Fraction(root).limit_denominator(10**9)
-    return exact if 0 < degree < 64 and exact**degree == value else root
+    can_be_exact = isinstance(value, Fraction) and degree in range(1, 65)
+    return exact if can_be_exact and exact ** int(degree) == value else root
 
 
 def _round(value, places=0):
@@ -168,23 +166,25 @@ def main():
     parser.add_argument("--digits", type=int, default=20, choices=range(1, 51), metavar="1..50")
     parser.add_argument("--places", type=int, choices=range(51), metavar="0..50")
     parser.add_argument("--json", action="store_true", help="values as text, so no digit is lost")
-    # An expression such as -3+4 is no option.
-    words = [f" {word}" if re.match(r"-[\d.(]", word) else word for word in sys.argv[1:]]
+    # An expression such as -x+4 is no option.
+    words = [f" {w}" if re.match(r"-(?!-[a-z]|h$)", w) else w for w in sys.argv[1:]]
     options = parser.parse_intermixed_args(words)
-    lines = options.expressions[options.expressions[:1] == ["eval"]:]
+    lines = options.expressions
+    if lines[:1] == ["eval"]:
+        del lines[0]
     lines = lines or sys.stdin.buffer.read().decode("utf-8-sig", "replace").splitlines()
     lines = [line.strip() for line in lines if line.strip()]
-    names = {}
     if not lines:
         sys.exit("calc.py: failed to read expressions: none in the arguments or on stdin")
     try:
+        names = {}
         values = [evaluate(line, names, options.digits) for line in lines]
     except ValueError as error:
         sys.exit(f"calc.py: {error}")
     texts = [show(value, options.digits, options.places) for value in values]
     if options.json:
-        keys = ("expression", "value", "exact")
-        results = [dict(zip(keys, row)) for row in zip(lines, texts, map(is_exact, values))]
+        results = [{"expression": line, "value": text, "exact": is_exact(value)}
+                   for line, value, text in zip(lines, values, texts)]
         print(json.dumps(results, ensure_ascii=False))
         return
     for line, value, text in zip(lines, values, texts):
