@@ -271,15 +271,8 @@ fn the_scripts_of_the_documents_run() {
         let section = document.split("## From a script of your own").nth(1).unwrap();
         let code = section.lines().skip_while(|line| !line.starts_with("    "));
         let code = code.take_while(|line| line.is_empty() || line.starts_with("    "));
-        let script: String = code
-            .map(|line| {
-                format!(
-                    "{}
-",
-                    line.get(4..).unwrap_or("")
-                )
-            })
-            .collect();
+        let code: Vec<&str> = code.map(|line| line.get(4..).unwrap_or_default()).collect();
+        let script = code.join("\n");
         let arguments = json!({"skill_name": skill, "script": script}).to_string();
         let test = Test::new().args(["--skills", SKILLS, "tool", "run_python_script", &arguments]);
         let run = test.run().success();
